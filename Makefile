@@ -10,7 +10,7 @@ WHEEL ?= .venv-wheel
 ARGS ?=
 PARALLEL ?= -n auto
 # ^ one process per processor; all tests of one server run in the same process
-CORE = ndd_search/core/module.c $(wildcard ndd_search/core/*.h)
+CORE = ndd_search/native/module.c $(wildcard ndd_search/native/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
@@ -22,7 +22,7 @@ INSTALL = $(UV) pip install --quiet --reinstall-package ndd-search --python $(@D
 # uv makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
 COPY = --link-mode copy
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided fuzz-proxy prove soak saturate bench bench-check picture reference docs dist test-dist lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided fuzz-proxy prove soak soak-from-empty saturate bench bench-check picture reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -60,7 +60,7 @@ picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
 	CFLAGS="-g $(SANITIZERS)" $(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) \
-		-k "not file_handles" $(ARGS) tests/native tests/test_parsing.py tests/corpus/test_search.py tests/test_own_faults.py \
+		-k "not file_handles" $(ARGS) tests/native tests/test_parsing.py tests/corpus/test_pairs.py tests/test_own_faults.py \
 		tests/test_guided_fuzz.py
 
 fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
@@ -77,18 +77,21 @@ prove: $(VENV)/dev-installed  ## generated cases against an oracle of sets; a st
 soak: $(VENV)/dev-installed  ## threads and tasks search and write for minutes: errors, memory, latency: ARGS="--minutes 10"
 	$(VENV)/bin/python -m tests.soak $(ARGS)
 
-bench: $(VENV)/bench-installed  ## measure every figure of docs/performance.md, next to other libraries: some ten minutes
-	$(VENV)/bin/python -m benchmarks --docs docs $(ARGS)
+soak-from-empty: $(VENV)/dev-installed  ## an index begins empty, is filled and searched, its engine is killed twice: a minute, ARGS="--seconds 600"
+	$(VENV)/bin/python -m tests.soak_from_empty $(ARGS)
 
-bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
-	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
+bench: $(VENV)/bench-installed  ## measure every figure of benchmarks/figures/performance.md, next to other libraries: some ten minutes
+	$(VENV)/bin/python -m benchmarks --into benchmarks/figures $(ARGS)
+
+bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than the last figures
+	$(VENV)/bin/python -m benchmarks --against benchmarks/figures/performance.json $(ARGS)
 
 test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, polars, Spark, Django, FastAPI and Flask
-	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_columns.py \
+	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/test_examples.py $(ARGS)
 
 reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
-	$(VENV)/bin/ndd-search settings --schema >docs/settings.schema.json
+	$(VENV)/bin/python -m ndd_search.search.settings_schema >docs/settings.schema.json
 	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
 		--description "search results without near-duplicates" --manual-title "User Commands" \
 		--format single-commands-section --output docs/ndd-search.1

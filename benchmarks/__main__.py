@@ -1,10 +1,10 @@
-"""Measure every figure of docs/performance.md.
+"""Measure every figure of benchmarks/figures/performance.md.
 
-    python -m benchmarks [PART ...] [--quick] [--url URL] [--docs FOLDER] [--against before.json]
+    python -m benchmarks [PART ...] [--quick] [--url URL] [--into FOLDER] [--against before.json]
 
 PART: kinds, sizes, decisions, sketching, threads, process, or collapse, which searches a live server. The default is
-all of them, collapse only with --url. --docs writes performance.json, the tables between the marks of performance.md
-and the plots into that folder (`--docs docs`); parts that are not measured stay as they are.
+all of them, collapse only with --url. --into writes performance.json, the tables between the marks of performance.md
+and the plots into that folder (`--into benchmarks/figures`); parts that are not measured stay as they are.
 
 --against compares the ratios of this run with those of an earlier one, possibly from another machine, and exits with an
 error if one is worse by more than half. Times are never compared. The extra `bench` installs the other libraries.
@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks import decisions, document, exact_collapse, page_check, pictures, process, sketching, threads
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
-from ndd_search.allocator import keep_freed
+from ndd_search.cli import keep_freed
 
 PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "semhash", "scikit-learn")
 SLACK = 3 / 2  # how much a ratio may worsen: twice what it varies between runs on a shared machine
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure (all)")
     parser.add_argument("--quick", action="store_true", help="three rounds instead of eleven")
     parser.add_argument("--url", help="of a live server, for the engine's own collapse")
-    parser.add_argument("--docs", type=Path, help="write tables, plots and figures into this folder")
+    parser.add_argument("--into", type=Path, help="write tables, plots and figures into this folder")
     parser.add_argument("--against", type=Path, help="the performance.json of an earlier run")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - {*PARTS, "collapse"}:
@@ -130,8 +130,8 @@ def main() -> None:
     before = json.loads(arguments.against.read_text()) if arguments.against else {}
     found = run(arguments.parts, 3 if arguments.quick else 11, arguments.url)
     print("\n\n".join(document.markdown(found).values()))
-    if arguments.docs:
-        write(found, arguments.docs)
+    if arguments.into:
+        write(found, arguments.into)
     if fallen := worse(found, before):
         sys.exit("worse than before:\n" + "\n".join(fallen))
 

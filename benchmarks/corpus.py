@@ -1,8 +1,8 @@
 """The groups of a whole collection: time, memory and recall, beside other libraries where they are installed.
 
     python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
-    python -m benchmarks.corpus 3000000 --texts /tmp/texts --record docs/corpus.json
-    python -m benchmarks.corpus --record docs/corpus.json --plot docs/corpus.svg
+    python -m benchmarks.corpus 3000000 --texts /tmp/texts --record benchmarks/figures/corpus.json
+    python -m benchmarks.corpus --record benchmarks/figures/corpus.json --plot benchmarks/figures/corpus.svg
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
 of all stand in one of 200 frames. They are written to a file before the clock starts, a text on each line. --texts
@@ -36,13 +36,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
-from ndd_search.allocator import keep_freed
+from ndd_search.cli import keep_freed
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.corpus.collection import Corpus
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.pairs import overlaps
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketches, sketch_many
 from tests.corpus import made
 
 FRAMES = 200
@@ -203,7 +203,7 @@ def recall_of(sketches: Sketches, recipe: Recipe, bar: float | str) -> Figures:
     """The share of the pairs at the bar that were found, and the share of those found that are at the bar."""
     count = len(sketches)
     corpus = Corpus([str(at) for at in range(count)], sketches, recipe)
-    found = corpus.pairs(bar, min_shingles=0)
+    found = corpus.pairs(bar)
     met = set((found.pairs.first * count + found.pairs.second).tolist())
     decision = Decision.of(bar, recipe, corpus.frequency_table if bar == "auto" else None)
     rows = rows_of(sketches, recipe.k)

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.corpus import recall_of
+from benchmarks.study.collection import read_collection
+from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.corpus.collection import Corpus, Method
-from ndd_search.evaluation.collection import read_collection
-from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
 
 Places = npt.NDArray[np.int64]
 
@@ -71,7 +71,7 @@ def figures(folder: Path, setting: Setting) -> list[dict[str, Any]]:
     corpus = Corpus(labelled.ids, sketches, recipe)
     rows = []
     for method in METHODS:
-        groups = corpus.groups(setting, method, min_shingles=0)
+        groups = corpus.groups(setting, method)
         found = {name: round(value, 3) for name, value in agreement(groups.leader, labelled.cluster).items()}
         row = {"collection": labelled.name, "bar": setting, "method": method, "groups": len(groups), **found}
         if method == "leaders":

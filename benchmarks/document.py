@@ -1,4 +1,4 @@
-"""Build the tables and plots of docs/performance.md from figures."""
+"""Build the tables and plots of benchmarks/figures/performance.md from figures."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import argparse
 
 import numpy as np
 
-from ndd_search.sketching.estimates import broder_resemblance, resemblance, standard_error
-from ndd_search.sketching.sketches import VALUES
+from ndd_search.core.sketching.estimates import broder_resemblance, resemblance, standard_error
+from ndd_search.core.sketching.sketches import VALUES
 
 KS = (32, 64, 128, 256)
 

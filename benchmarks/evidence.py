@@ -1,9 +1,9 @@
 """Measure the inputs of the default decision on labelled pairs: mutuality of the difference, rarity of the shared part.
 
-    python -m benchmarks.evidence FOLDER...    # as `ndd-search evaluate` takes them
+    python -m benchmarks.evidence FOLDER...    # as `python -m benchmarks.study` takes them
 
 Prints medians over the pairs with a resemblance of at least LEAST, and F1 with frequency tables of all documents and of
-SMALL of them. Then, about the content that both texts have of their own (`o` in docs/quality.md): F1 of the decision
+SMALL of them. Then, about the content that both texts have of their own (`o` in study/quality.md): F1 of the decision
 without it, with a table and without one; the 95th percentile of `o` of the copies; and the relative error of the number
 of shingles that only one text has, the smaller of two such numbers of OWN or more, estimated from sketches of 64 and of
 128 values: the median and the 90th percentile.
@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ndd_search.evaluation.collection import LabelledPairs, read_collection
-from ndd_search.evaluation.measures import quality
-from ndd_search.matching.decision import Constants, Decision, Overlaps
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import SAMPLE
-from ndd_search.matching.pairs import overlaps
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
+from benchmarks.study.collection import LabelledPairs, read_collection
+from benchmarks.study.measures import quality
+from ndd_search.core.matching.decision import Constants, Decision, Overlaps
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import SAMPLE
+from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 
 RECIPE = Recipe()
 LEAST = 0.3

@@ -26,17 +26,17 @@ from typing import Any
 
 from benchmarks.paging import SIZE, WINDOW, filled, medians
 from benchmarks.wrapped_search import about, table
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.facet_count import OF_BUCKET
-from ndd_search.middleware.group_count import SAMPLE
-from ndd_search.paging.group_estimate import GroupEstimate, Sample, estimate_groups, head_of
-from ndd_search.paging.stream import Stream
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import HitReader
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, head_of
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.search.flow.facet_count import OF_BUCKET
+from ndd_search.search.flow.group_count import SAMPLE
+from ndd_search.search.rest.answers import HitReader
 
 COLLECTIONS = ("xquad_pages", "factbook", "advisories", "synth_web", "licences")
 RECIPE = Recipe()

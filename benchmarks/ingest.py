@@ -27,13 +27,14 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.cli.cluster import Address
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import STORAGES, SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.sketching.field import STORAGES, SketchField
 from tests.collections import read
 
 PLAIN: dict[str, Any] = {"text": {"type": "text"}, "number": {"type": "long"}}
@@ -140,7 +141,7 @@ def candidates(client: Any, rounds: int) -> dict[str, Any]:
     made = ({"_index": NAME, "_id": one["id"], "text": one["text"]} for one in documents)
     bulk_of(client)(client, ndd.with_sketches(made, "text", keys=16))
     client.indices.refresh(index=NAME)
-    sketches = ndd.sketch_many(one["text"] for one in documents)
+    sketches = sketch_many(one["text"] for one in documents)
     told: dict[str, Any] = {}
     for bar in (0.5, 0.7):
         pairs = similar_pairs(rows_of(sketches, 64), Decision.of(bar, ndd.Recipe()))

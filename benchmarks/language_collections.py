@@ -6,7 +6,7 @@
     python -m benchmarks.language_collections unpacked bases        # bases/lang_a.jsonl.gz ... fresh_b.jsonl.gz
 
 Each base goes through a generator of near-duplicates (headers, footers, advertisements, dropped sentences, typos, other
-figures, templates, frames); docs/quality.md lists the settings of the collections that it reports. Texts are
+figures, templates, frames); study/quality.md lists the settings of the collections that it reports. Texts are
 CC-BY-SA (GNOME), MPL (LibreOffice) and GPL (programs); they are not part of this repository.
 """
 
@@ -23,8 +23,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ndd_search.recipe import Recipe
-from ndd_search.text.tokens import tokens
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.tokens import tokens
 
 MANUAL = [
     "el",

@@ -1,6 +1,6 @@
 """Compare result pages with a frequency table of the list of hits, of the whole collection, and without one.
 
-python -m benchmarks.lists FOLDER...    # as `ndd-search evaluate` takes them, with clusters
+python -m benchmarks.lists FOLDER...    # as `python -m benchmarks.study` takes them, with clusters
 
 Lists are the results of the queries. Of a collection without queries they are drawn: documents at random, each followed
 by all that are labelled as near-duplicates of it or as different from it. "closed" is the share of the gap in F1
@@ -18,15 +18,15 @@ from time import perf_counter
 
 import numpy as np
 
-from ndd_search.evaluation.collection import Collection, Places, read_collection
-from ndd_search.evaluation.pages import result_page
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_document_frequency, count_in_list
-from ndd_search.matching.frequency_table import SAMPLE
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
+from benchmarks.study.collection import Collection, Places, read_collection
+from benchmarks.study.pages import result_page
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
+from ndd_search.core.matching.frequency_table import SAMPLE
+from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 
 RECIPE = Recipe()
 HEADS = ["", "hits", "table", "F1 of pairs", "closed", "dup@10", "missed", "full", "lost", "µs to count"]

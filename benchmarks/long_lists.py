@@ -10,7 +10,8 @@ from time import process_time
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.core.matching import leaders
+from ndd_search.core.sketching.sketches import Sketch
 
 COUNTS = (2_000, 8_000, 20_000, 50_000)
 COPIED, SHINGLES, EDITED, FRAME = 0.3, 120, 10, 60
@@ -32,13 +33,13 @@ def sketches(count: int, frame: int) -> list[Sketch]:
 
 
 def main() -> None:
-    print("| hits, s | ndd.leaders | ndd.collapse | in one frame: ndd.leaders |\n| ---: | ---: | ---: | ---: |")
+    print("| hits, s | leaders | ndd.collapse | in one frame: leaders |\n| ---: | ---: | ---: | ---: |")
     plain, framed = sketches(COUNTS[-1], 0), sketches(COUNTS[2], FRAME)
     for count in COUNTS:
         times = []
         for page in (plain[:count], framed[:count]):
             began = process_time()
-            ndd.leaders(page)
+            leaders(page)
             times.append(f"{process_time() - began:.2f}" if len(page) == count else "")
         began = process_time()
         ndd.collapse([""] * count, sketches=plain[:count], size=count)

@@ -23,8 +23,9 @@ from elasticsearch import Elasticsearch
 from benchmarks.measure import Method, measure
 
 import ndd_search as ndd  # isort: skip  # after measure, which sets the number of its threads
-from ndd_search.paging.cache import MemoryCache
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.paging.cache import MemoryCache
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import SketchField
 
 WORDS, HITS, PAGE = 150, 100, 10
 ASKED = 1000  # searches whose `took_ms` is read
@@ -38,7 +39,7 @@ def documents() -> list[dict[str, Any]]:
     for number in range(HITS):
         words = [f"w{number}x{place}" for place in range(WORDS)]
         texts.append(texts[-1].replace(texts[-1].split()[7], "changed") if number % 3 == 2 else " ".join(words))
-    stored = [FIELD.encode(sketch, ndd.Recipe()) for sketch in ndd.sketch_many(texts)]
+    stored = [FIELD.encode(sketch, ndd.Recipe()) for sketch in sketch_many(texts)]
     return [
         {
             "_index": "news",
@@ -117,14 +118,15 @@ def ways() -> dict[str, Method]:
     found["plain, size 10"] = partial(plain.search, index="news", body={**page, "size": PAGE})
     found["plain, size 100"] = partial(plain.search, index="news", body={**page, "size": HITS})
     found["the lower bound"] = partial(plain.msearch, index="news", body=lines)
-    for name, options in {
-        "one_phase": {"strategy": "one_phase"},
-        "one_trip": {"strategy": "one_trip"},
-        "one_trip, duplicates=count": {"strategy": "one_trip", "duplicates": "count"},
-    }.items():
+    ways_of_asking: dict[str, dict[str, Any]] = {
+        "one_phase": {"timeout": "1m"},  # which is not split
+        "one_trip": {},
+        "one_trip, mode=count": {"ndd": {"mode": "count"}},
+    }
+    for name, options in ways_of_asking.items():
         wrapped = ndd.wrap(client(), cache=False, frequency_table=False)
-        found[f"wrapped, {name}"] = partial(wrapped.search, index="news", body={"query": MATCH, "ndd": options})
-    stored = ndd.wrap(client(), frequency_table=False, strategy="one_trip", cache=(cache := MemoryCache()))
+        found[f"wrapped, {name}"] = partial(wrapped.search, index="news", body={"query": MATCH, **options})
+    stored = ndd.wrap(client(), frequency_table=False, cache=(cache := MemoryCache()))
 
     def searched_anew() -> Any:
         cache.clear()

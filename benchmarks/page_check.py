@@ -18,8 +18,8 @@ from benchmarks.peers import MIN_SIMILARITY, PEERS
 
 import numpy as np  # isort: skip  # after measure, which sets the number of its threads
 
-import ndd_search as ndd
 from ndd_search import native
+from ndd_search.core.matching import leaders
 
 __all__ = ["measure"]
 OURS, PLAIN = "native core", "numpy"
@@ -44,7 +44,7 @@ def ours(page: Documents, k: int) -> dict[str, Method]:
     sketches = sketches_of(page, k)
 
     def check() -> object:
-        return ndd.leaders(sketches, MIN_SIMILARITY, k)
+        return leaders(sketches, MIN_SIMILARITY, k)
 
     return {OURS: check, PLAIN: plainly(check)} if native.core else {PLAIN: check}
 

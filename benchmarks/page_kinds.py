@@ -1,7 +1,8 @@
 """Generated result pages: for each kind a function (rng, hits) that returns the shingle hashes of each hit.
 
 Distinct documents; 20 % and 40 % near-duplicates in clusters of 2 to 5; edits of one text; documents that share
-boilerplate at a resemblance of about 0.33; pairs.
+boilerplate at a resemblance of about 0.33; pairs; and hashes chosen so that a hash table which spreads them by a
+multiplication with a known number has them all in one place.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.core.sketching.sketches import VALUES, Sketch
 
 Documents = list[np.ndarray]
 
@@ -44,6 +45,12 @@ def pairs(rng: np.random.Generator, count: int) -> Documents:
     return half + [edited(rng, one, 0.1) for one in half]
 
 
+def crafted(count: int, of: int = 66) -> Documents:
+    """Return documents of `of` hashes, all different, whose products with 0x9E3779B1 follow one another."""
+    numbers = np.arange(3 * count * of, dtype=np.uint64) * np.uint64(pow(0x9E3779B1, -1, 1 << 32)) % np.uint64(1 << 32)
+    return list(numbers[numbers < VALUES][: count * of].astype(np.int64).reshape(count, of))
+
+
 KINDS: dict[str, Callable[[np.random.Generator, int], Documents]] = {
     "distinct": documents,
     "20 % duplicates": lambda rng, count: with_duplicates(rng, count, 0.2),
@@ -51,6 +58,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Documents]] = {
     "edits of one text": lambda rng, count: [edited(rng, one, 0.05) for one in documents(rng, 1) * count],
     "boilerplate": boilerplate,
     "pairs": pairs,
+    "crafted": lambda rng, count: crafted(count),
 }
 
 

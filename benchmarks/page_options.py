@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
 
 
 def variants(count: int) -> dict[str, Callable[[], object]]:
@@ -26,7 +27,7 @@ def variants(count: int) -> dict[str, Callable[[], object]]:
     texts = [" ".join(rng.choices(words, k=60)) for _ in range(count)]
     texts = [texts[place // 2] if place % 5 == 4 else text for place, text in enumerate(texts)]
     hits = [{"source": f"s{rng.randrange(40)}", "isbn": f"{rng.randrange(60)}"} for _ in texts]
-    sketches = list(ndd.sketch_many(texts))
+    sketches = list(sketch_many(texts))
     shown = [ndd.sketch(" ".join(rng.choices(words, k=60))) for _ in range(1000)]
     options: dict[str, dict[str, Any]] = {
         "no option": {},

@@ -13,10 +13,9 @@ import numpy as np
 import orjson
 
 from benchmarks.measure import Method, measure
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import drop_fields
-from ndd_search.rest.parsing import parsed
-from ndd_search.sketching.field import SketchField, Storage, StoredSketches
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, Storage, StoredSketches
+from ndd_search.search.rest.answers import drop_fields, parsed
 
 HITS, ROUNDS = 100, 15
 WORDS = ["the", "engine", "reads", "documents", "and", "returns", "hits", "of", "some", "words", "each"]

@@ -42,6 +42,7 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
 
 FACTBOOK = Path(ndd.__file__).parent / "demo_data" / "factbook.jsonl.gz"
 CHUNK, REPEATED, FOUND, SHOWN, BUDGET = 120, 40, 50, 10, 1000
@@ -295,7 +296,7 @@ def times() -> list[dict[str, Any]]:
         for kind, texts in lists(count).items():
             stored = [
                 {"text": text, "ndd": {"sketch": sketch.tolist(), "recipe": recipe.id}}
-                for text, sketch in zip(texts, ndd.sketch_many(texts), strict=True)
+                for text, sketch in zip(texts, sketch_many(texts), strict=True)
             ]
             found = measure(
                 {

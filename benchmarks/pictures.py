@@ -1,11 +1,14 @@
 """Draw the pictures of the documentation, as SVG that is readable on light and dark pages.
 
-    python -m benchmarks.pictures docs    # from docs/performance.json and the demonstration collection; no measuring
+    python -m benchmarks.pictures docs    # from the demonstration collection; no measuring
 
 page.svg:       a page of the demonstration collection, as the engine ranks and without near-duplicates.
+decision.svg:   every pair of the demonstration collection by resemblance and specificity, with the decision.
+
+`python -m benchmarks` draws two more from what it measures:
+
 page_kinds.svg: the time of every method for a page of hits, a row for each method, fastest first.
 page_sizes.svg: the time for pages of different sizes.
-decision.svg:   every pair of the demonstration collection by resemblance and specificity, with the decision.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, SIZES
 from benchmarks.pages import rows
 from benchmarks.passages import FACTBOOK
-from ndd_search.matching.decision import Constants, Decision
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.pairs import overlaps
-from ndd_search.matching.rows import rows_of
+from ndd_search.core.matching.decision import Constants, Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.sketching import sketch_many
 
 PAPER, INK, FAINT = "#ffffff", "#1f2328", "#d0d7de"
 DARK = {PAPER: "#0d1117", INK: "#e6edf3", FAINT: "#3d444d"}  # the other colours are readable on both
@@ -136,7 +140,7 @@ def decision(path: Path) -> dict[str, int]:
     file = Path(ndd.__file__).parent / "demo_data" / "factbook.jsonl.gz"
     documents = list(rows(file))
     recipe = ndd.Recipe()
-    sketches = ndd.sketch_many([one["text"] for one in documents], recipe)
+    sketches = sketch_many([one["text"] for one in documents], recipe)
     table = count_document_frequency(sketches, recipe)
     first, second = np.triu_indices(len(documents), 1)
     title = np.array([one["title"] for one in documents])
@@ -207,9 +211,8 @@ def draw(found: dict[str, Any], folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="it holds performance.json and gets the pictures")
+    parser.add_argument("folder", type=Path, help="it gets the pictures")
     folder = parser.parse_args().folder
-    draw(json.loads((folder / "performance.json").read_text()), folder)
     page(folder / "page.svg")
     print(decision(folder / "decision.svg"))
 

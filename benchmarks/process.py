@@ -18,7 +18,8 @@ import ndd_search as ndd
 from benchmarks.measure import measure
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.matching import leaders
+from ndd_search.core.sketching.field import SketchField
 
 HITS, K = 100, 128
 
@@ -34,7 +35,7 @@ def pages_a_minute(threads: int, seconds: float = 1.0) -> float:
     def work() -> int:
         done = 0
         while time.perf_counter() < end:
-            ndd.leaders(sketches, 0.5, K)
+            leaders(sketches, 0.5, K)
             done += 1
         return done
 
@@ -46,10 +47,10 @@ def grown(calls: int = 20_000) -> int:
     """Return the bytes by which the process grows over so many page checks of all kinds."""
     sketches = [page(kind) for kind in KINDS]
     for one in sketches * 20:
-        ndd.leaders(one, 0.5, K)
+        leaders(one, 0.5, K)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for i in range(calls):
-        ndd.leaders(sketches[i % len(sketches)], 0.5, K)
+        leaders(sketches[i % len(sketches)], 0.5, K)
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from elasticsearch import Elasticsearch, helpers
 
 import ndd_search as ndd
-from ndd_search.paging.cache import MemoryCache
+from ndd_search.core.paging.cache import MemoryCache
 
 _WORDS = 50  # of a document
 _WARM, _ROUNDS = 20, 200
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     arguments = parser.parse_args()
     index, prefix = f"ndd-bench-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
-    shared = ndd.RedisCache(arguments.redis, prefix=prefix, seconds=600.0, budget=1.0)
+    shared = ndd.plugins.RedisCache(arguments.redis, prefix=prefix, seconds=600.0, budget=1.0)
     caches: dict[str, Any] = {"no cache": False, "memory": MemoryCache(seconds=600.0), "redis": shared}
     clients = {name: Elasticsearch(arguments.url) for name in ("plain", *caches)}
     plain = clients["plain"]

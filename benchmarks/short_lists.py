@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kinds_of_text import _reposted
-from ndd_search.evaluation.collection import Collection, LabelledPairs, read_collection
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_in_list
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
+from benchmarks.study.collection import Collection, LabelledPairs, read_collection
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_in_list
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 
 FACTS = [
     "{a} Airport is a small public airport with one runway, {n} miles from {b}. It has no control tower.",

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.kinds_of_text import TOWNS, WORDS, Collection
-from ndd_search.recipe import Recipe
-from ndd_search.text.tokens import tokens
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.tokens import tokens
 
 LENGTHS = {"heads": (18, 110), "teasers": (36, 275)}  # characters
 DENSE = {"ja", "km", "ko", "my", "th"}  # scripts in which half as many characters say as much

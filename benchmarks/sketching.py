@@ -29,6 +29,7 @@ import numpy as np  # isort: skip  # after measure, which sets the number of its
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.core.sketching import sketch_many
 
 ROOT = Path(__file__).parent.parent
 TOTAL = 400_000  # characters in a row
@@ -90,7 +91,7 @@ def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
     recipe_of, shingles = KINDS[kind]
     recipe = recipe_of(k=k)
     ours: dict[str, Method] = {
-        BATCH: lambda: ndd.sketch_many(texts, recipe, threads=1),
+        BATCH: lambda: sketch_many(texts, recipe, threads=1),
         SINGLE: lambda: [ndd.sketch(text, recipe) for text in texts],
     }
     plain = {f"{PLAIN}, {name}": plainly(method) for name, method in ours.items()}

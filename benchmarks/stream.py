@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from time import perf_counter
 
-import ndd_search as ndd
 from benchmarks.sketching import sources
 from ndd_search import native
+from ndd_search.core.sketching import sketch_many
 
 PIECE = 100 * 10**6  # bytes of UTF-8
 MOST_GROWTH = 32 * 10**6  # bytes: room for some large texts at the same time
@@ -52,7 +52,7 @@ def main() -> None:
     long = [text for group in sources().values() for text in group]
     done, count, first = 0, 0, 0
     while done < arguments.gigabytes * 1e9:
-        count += len(ndd.sketch_many(texts(rng, long, PIECE), threads=arguments.threads))
+        count += len(sketch_many(texts(rng, long, PIECE), threads=arguments.threads))
         done += PIECE
         first = first or peak()
         if done % (10 * PIECE) == 0 or done == PIECE:

@@ -24,28 +24,32 @@ import random
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.workloads import LENGTHS, Workload, collected, generated
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.field import SketchField, Storage
+from ndd_search.indexing.frequency_table import store_frequency_table
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.middleware import conversation, driver, fetch_hits
-from ndd_search.middleware.plan import Plan
-from ndd_search.paging.stream import Stream
-from ndd_search.sketching.field import SketchField, Storage
+from ndd_search.search.flow import conversation, driver, fetch_hits
+from ndd_search.search.flow.frequency_tables import TABLES, document_id
+from ndd_search.search.flow.plan import Plan
 
 WARM_UP = 60  # searches before the measured ones
 CONCURRENT = 200  # searches of an asynchronous client at once
 NEW_CLIENTS = 15
-COUNT = {"duplicates": "count"}
+COUNT = {"mode": "count"}
+WHOLE = {"timeout": "1m"}  # a search that cannot be split, and is fetched in one phase
 STORAGES: tuple[Storage, ...] = ("integers", "packed")
 DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
@@ -154,9 +158,9 @@ def lower_bound(client: Any, index: str) -> Way:
     )
 
 
-def wrapped_search(client: Any, index: str, **wishes: Any) -> Way:
-    """Return a page of ten without near-duplicates."""
-    rest = {"size": 10, "ndd": wishes}
+def wrapped_search(client: Any, index: str, more: Mapping[str, Any] = MappingProxyType({}), **wishes: Any) -> Way:
+    """Return a page of ten without near-duplicates. more: further keys of the body."""
+    rest = {"size": 10, "ndd": wishes, **more}
     return lambda query: client.search(index=index, body={"query": query, **rest})
 
 
@@ -183,18 +187,17 @@ def compare(url: str, workload: Workload, storage: Storage, repeats: int, orjson
     Each wrapped client is of its own, because it learns from its searches.
     """
     wishes: dict[str, dict[str, Any]] = {
-        "one_phase": {"strategy": "one_phase"},
-        "one_trip": {"strategy": "one_trip"},
-        "auto": {},
-        "auto, duplicates=ids": {"duplicates": "ids"},
-        "auto, duplicates=count": COUNT,
-        "auto, mode=drop": {"mode": "drop"},
+        "one_trip": {},
+        "one_trip, mode=ids": {"mode": "ids"},
+        "one_trip, mode=count": COUNT,
+        "one_trip, mode=drop": {"mode": "drop"},
     }
     with filled(url, workload, storage, orjson) as (make, index), make() as plain:
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
         ways["the lower bound"] = lower_bound(plain, index)
         for name, wish in wishes.items():
             ways[f"wrapped, {name}"] = wrapped_search(ndd.wrap(make(), cache=False), index, **wish)
+        ways["wrapped, one_phase"] = wrapped_search(ndd.wrap(make(), cache=False), index, WHOLE)
         cached = {"wrapped, cached": wrapped_search(ndd.wrap(make()), index)}
         times = milliseconds(ways, workload.queries, repeats)
         times |= milliseconds(cached, workload.queries[:1], repeats)
@@ -203,26 +206,25 @@ def compare(url: str, workload: Workload, storage: Storage, repeats: int, orjson
 
 
 def first_searches(make: Make, index: str, workload: Workload) -> dict[str, Times]:
-    """Return the medians of the first search of new clients in turn: plain, wrapped, wrapped with a stored table."""
-    tables = f"{index}-tables"
+    """Return the medians of the first search of new clients in turn: plain, wrapped without and with a stored table."""
+    alias = f"{index}-alias"  # its searches read the table that is stored for it; those of the index find none
     ways: dict[str, Callable[[Any], Way]] = {
         "first search, plain": lambda client: plain_search(client, index, 10),
         "first search, wrapped": lambda client: wrapped_search(ndd.wrap(client), index),
-        "first search, table stored": lambda client: wrapped_search(ndd.wrap(client, tables=tables), index),
+        "first search, table stored": lambda client: wrapped_search(ndd.wrap(client), alias),
     }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     with make() as writer:
-        try:
-            wrapped_search(ndd.wrap(writer, tables=tables, write_tables=True), index)(workload.queries[0])
-            for query, _ in zip(cycle(workload.queries), range(NEW_CLIENTS), strict=False):
-                for name, of in taken.items():
-                    with make() as client:
-                        way = ways[name](client)
-                        began, before = time.perf_counter(), time.process_time()
-                        way(query)
-                        of.append((time.perf_counter() - began, time.process_time() - before))
-        finally:
-            writer.indices.delete(index=tables, ignore_unavailable=True)
+        writer.indices.put_alias(index=index, name=alias)
+        store_frequency_table(writer, alias, SketchField(), ndd.Recipe())
+        for query, _ in zip(cycle(workload.queries), range(NEW_CLIENTS), strict=False):
+            for name, of in taken.items():
+                with make() as client:
+                    way = ways[name](client)
+                    began, before = time.perf_counter(), time.process_time()
+                    way(query)
+                    of.append((time.perf_counter() - began, time.process_time() - before))
+        writer.delete(index=TABLES, id=document_id(alias, SketchField(), ndd.Recipe().id))
     return {name: Times.of(of) for name, of in taken.items()}
 
 
@@ -260,8 +262,8 @@ def profile(url: str, workload: Workload, storage: Storage, repeats: int) -> dic
     with filled(url, workload, storage) as (make, index), make() as plain, make() as other:
         wrapped = ndd.wrap(other, min_similarity=0.8)
         ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
-        for strategy in ("one_phase", "one_trip"):
-            ways[strategy] = wrapped, wrapped_search(wrapped, index, cache=False, strategy=strategy)
+        ways["one_phase"] = wrapped, wrapped_search(wrapped, index, WHOLE, cache=False)
+        ways["one_trip"] = wrapped, wrapped_search(wrapped, index, cache=False)
         return {name: stages(client, way, workload.queries, repeats) for name, (client, way) in ways.items()}
 
 

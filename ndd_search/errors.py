@@ -8,9 +8,10 @@
     ├── IndexUnusable                     an index, in a folder or on a server, cannot be used
     ├── InvalidSketch      (ValueError)   a sketch is unsorted, repeats a value or leaves its range
     ├── RecipeMismatch     (ValueError)   two sketches were made by different recipes
+    ├── KeyNeeded          (ValueError)   sketches of a keyed recipe are to be made without its key
     └── MissingExtra       (ImportError)  an optional dependency is not installed
 
-The last three have other `args`, given with each class. The facts are in `args`, so every error can be pickled;
+The last four have other `args`, given with each class. The facts are in `args`, so every error can be pickled;
 `__str__` makes the sentence. A wrong argument raises ValueError or TypeError. Errors of a search client pass unchanged.
 """
 
@@ -67,6 +68,14 @@ class RecipeMismatch(NDDError, ValueError):
             f"{where} holds sketches of recipe {found}, this call uses {expected}: "
             f"pass the stored recipe or sketch the documents again"
         )
+
+
+class KeyNeeded(NDDError, ValueError):
+    """args: (the id of the recipe,)."""
+
+    def __str__(self) -> str:
+        given = "Recipe.parse(id).with_key(key), or in a file and on the command line as in w3-k64-v2+env:NDD_KEY"
+        return f"recipe {self.args[0]} has a key, which makes its sketches: give it, {given}"
 
 
 class MissingExtra(NDDError, ImportError):

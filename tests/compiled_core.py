@@ -10,7 +10,9 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parents[1] / "ndd_search" / "core" / "module.c"
+from ndd_search.core.text.edges import native_words
+
+SOURCE = Path(__file__).parents[1] / "ndd_search" / "native" / "module.c"
 
 
 def compiler() -> str | None:
@@ -32,10 +34,11 @@ def compiled(folder: Path, *flags: str, link: tuple[str, ...] = ()) -> Path:
 
 
 def loaded(library: Path) -> Any:
-    """Return the module in a library."""
+    """Return the module in a library, told the words that show an edge of a text."""
     spec = importlib.util.spec_from_file_location("_native", library)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.know_words(native_words())
     return module

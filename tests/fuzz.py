@@ -21,12 +21,12 @@ import numpy as np
 
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
-from ndd_search.matching.decision import Constants, Decision
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField, pack
-from ndd_search.sketching.sketches import sketch, sketch_many
+from ndd_search.core.matching.decision import Constants, Decision
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, pack
+from ndd_search.core.sketching.sketches import sketch, sketch_many
 from tests.native.both import FLOORS, both, in_frames, same_answers, same_decisions
 from tests.strategies import AWKWARD
 

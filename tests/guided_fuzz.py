@@ -18,11 +18,11 @@ from zlib import crc32
 import numpy as np
 
 from ndd_search import native
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch, sketch_many
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, loaded
 from tests.native.both import FLOORS, both, same_answers
 

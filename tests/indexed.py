@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.documents import text_of
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.documents import text_of
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import SketchField
 
 FIELDS = ["title", "text"]  # of the labelled collections
 RECIPE = ndd.Recipe()
@@ -25,5 +26,5 @@ def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
     assert {key: {k: v for k, v in hit["_source"].items() if k != "ndd"} for key, hit in hits.items()} == expected
     found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)
     texts = [text_of(hit["_source"], FIELDS) or "" for hit in hits.values()]
-    for key, one, made in zip(hits, found, ndd.sketch_many(texts, RECIPE), strict=True):
+    for key, one, made in zip(hits, found, sketch_many(texts, RECIPE), strict=True):
         assert (one if isinstance(one, str) else one.tolist()) == (made.tolist() or "empty"), f"document {key}"

@@ -1,6 +1,7 @@
 """Reference implementation of sketching, as documented, one text and one number at a time, for tests of the fast one.
 
-It shares only what comes before folding with the fast one: the parser of markup and of URLs (`prepare`).
+It shares with the fast one only what comes before folding, the parser of markup and of URLs (`prepare`), and the list
+of scripts that are written without spaces (`UNSPACED`).
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import Stemmer
 
-from ndd_search.recipe import Recipe
-from ndd_search.text.tokens import prepare
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.edges import edges
+from ndd_search.core.text.tokens import prepare
+from ndd_search.core.text.unicode_tables import UNSPACED
 
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
@@ -22,13 +27,10 @@ IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-UNSPACED = (
-    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x19E0, 0x19FF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),
-    (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1AFF0, 0x1B16F), (0x20000, 0x323AF),
-)  # fmt: skip
-UNSPACED_DIGITS = ((0x0E50, 0x0E59), (0x0ED0, 0x0ED9), (0x1040, 0x1049), (0x1090, 0x1099), (0x17E0, 0x17E9))
-SENTENCE_END = re.compile("(?<=[.!?…؟۔।॥])[\"')\\]»’”]*\\s+|(?<=[。！？｡])|\n\\s*\n")
+SENTENCE_END = re.compile(
+    "(?<=[.!?…؟۔।॥])(?<!\\b[A-ZÀ-ÖØ-ÞА-Я]\\.)(?<!\\b(?:Mr|Ms|Dr|St)\\.)(?<!\\bMrs\\.)(?<!\\bProf\\.)[\"')\\]»’”]*\\s+"
+    "|(?<=[。！？｡])|\n\\s*\n"
+)
 
 
 def fold(text: str) -> str:
@@ -54,9 +56,7 @@ def is_letter(char: str) -> bool:
 
 
 def stands_alone(char: str) -> bool:
-    point = ord(char)
-    digit = any(first <= point <= last for first, last in UNSPACED_DIGITS)
-    return not digit and any(first <= point <= last for first, last in UNSPACED)
+    return any(first <= ord(char) <= last for first, last in UNSPACED)
 
 
 def tokens(text: str, apart: bool = True) -> list[str]:
@@ -158,5 +158,16 @@ def by_method(text: str, recipe: Recipe) -> list[int]:
 
 
 def sketch(text: str, recipe: Recipe) -> list[int]:
-    distinct = set(map(tuple, shingles(text, recipe)))
-    return sorted({hash_of(list(shingle), recipe) >> 33 for shingle in distinct})[: recipe.k]
+    if recipe.kind != "words":
+        return _hashes(shingles(text, recipe), recipe)[: recipe.k]
+    text = prepare(text, recipe)
+    start, end = edges(text)
+    kept = replace(recipe, markup="keep", urls="keep")
+    inner = {value >> 1 for value in _hashes(shingles(text[start:end], kept), kept)}
+    every = sorted({value >> 1 for value in _hashes(shingles(text, kept), kept)})
+    return [2 * value + (value not in inner) for value in every][: recipe.k]
+
+
+def _hashes(found: Iterable[Sequence[str]], recipe: Recipe) -> list[int]:
+    distinct = set(map(tuple, found))
+    return sorted({hash_of(list(shingle), recipe) >> 33 for shingle in distinct})

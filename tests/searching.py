@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from typing import Any
 
-from ndd_search.collapse_options import Strategy
-from ndd_search.middleware.fetch_strategies import Timings
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.core.recipe import Recipe
+from ndd_search.search.flow.known_targets import Learned, LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
 
 MATCH = {"match": {"body": "market"}}
 
 
-def seen_after(*times: tuple[Strategy, int, float]) -> Timings:
-    """Figures after searches, given as strategy, number and seconds."""
-    timings = Timings()
-    for strategy, number, seconds in times:
-        for _ in range(number):
-            timings = timings.after(strategy, seconds, 1.5, 60.0)
-    return timings
+class _Refused(Learned):
+    """What a client has learned whose split searches every target refuses."""
+
+    def facts(self, target: bytes, target_of_caller: bytes) -> tuple[LearnedOfTarget, LearnedOfCaller]:
+        learned, of_caller = super().facts(target, target_of_caller)
+        return replace(learned, whole_until=inf), of_caller
+
+
+def in_one_phase(settings: Settings) -> Settings:
+    """The same settings, with which every search is fetched in one phase."""
+    settings.known = _Refused()
+    return settings
 
 
 def hit_of(id: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from typing import Any
 
 import ndd_search as ndd
 from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.clients.wrap import settings_in
 from tests.engines.find import MODULES, Engine, Engines
 
 COPIES = 3  # documents of each worker, all of one text
@@ -206,23 +207,29 @@ def memory() -> float:
     return pages * 4096 / 1e6
 
 
+def wrapped(plain: Any, settings: Body) -> Any:
+    """A wrapped client whose cursors live shortly: they are left before their end, and OpenSearch allows 300."""
+    client = ndd.wrap(plain, **settings)
+    settings_in(client).cursor_keep_alive = "20s"
+    return client
+
+
 def soak(engine: Engine, minutes: float, every: float, threads: int, tasks: int) -> bool:
     """Run all workers on an engine and report. Returns whether there was no error and no drift."""
     record, stop, workers = Record(), threading.Event(), threads + tasks
-    settings: Body = {"sketch": {"ndd-soak-*": {"fields": ["body"]}}, "min_similarity": 0.6, "window": 40}
-    settings["cursor_keep_alive"] = "20s"  # cursors are left before their end; OpenSearch allows 300
+    settings: Body = {"indexes": {"ndd-soak-*": {"text": ["body"]}}, "min_similarity": 0.6, "window": 40}
 
     def loop() -> None:
         async def run() -> None:
             async with engine.async_client() as plain:
-                client = ndd.wrap(plain, **settings)
+                client = wrapped(plain, settings)
                 given = [Worker(threads + number, index, record) for number in range(tasks)]
                 await asyncio.gather(*(in_task(one, client, 2.0, stop) for one in given))
 
         asyncio.run(run())
 
     with filled(engine, workers) as index, engine.client() as plain, ExitStack() as stack:
-        client = ndd.wrap(plain, **settings)
+        client = wrapped(plain, settings)
         given = [Worker(number, index, record) for number in range(threads)]
         running = [threading.Thread(target=in_thread, args=(one, client, 0.1, stop)) for one in given]
         running.append(threading.Thread(target=loop))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ndd_search.recipe import Recipe
+from ndd_search.core.recipe import Recipe
 
 AWKWARD = [
     *" \n\t\0\x0b\x85\u2028\u200b\u00ad\u200d\u200f\ufeff\ufe0f\ud800\udfff\ue000\ufffe\U000e0041\U0010ffff",

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.sketching.field import SketchField
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.backfilling import TEXT, backfill, fill, writing
 from tests.collections import read
 from tests.command_line import command, run

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.text.numbers import number_signature
+from ndd_search.corpus.marks import mark
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.exact import INEXACT, exact_reader
-from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.client_json import INEXACT, exact_reader
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.sketching.field import SketchField
-from ndd_search.text.numbers import number_signature
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.backfilling import TEXT, backfill, fill
 from tests.command_line import command, run
 from tests.engines.find import Engine
@@ -152,6 +153,41 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
         }
 
 
+def test_objects_that_hold_marks_alone_are_removed_too_or_named(engine: Engine, index: str) -> None:
+    """`corpus mark` writes marks into documents that have no sketch, also where no document has one."""
+    with engine.client() as client:
+        for texts in ([TEXT, None], [None, None]):
+            client.indices.delete(index=index, ignore_unavailable=True)
+            fill(client, index, [{"id": name, "text": text} for name, text in zip("ab", texts, strict=True)])
+            if texts[0]:
+                backfill(client, index, ["text"], query={"term": {"_id": "a"}})
+            mark(client, index, [{"document": name, "group": "a", "size": 2} for name in "ab"])
+            report = backfill(client, index, [], remove=True)
+            assert (report.tally.written, report.remaining) == (2, 0)
+            assert [hit["_source"].get("ndd") for hit in stored(client, index).values()] == [None, None]
+        mark(client, index, [{"document": "b", "group": "b", "size": 1}])
+        client.update(index=index, id="b", body={"doc": {"ndd": {"own": 1}}}, refresh=True)
+        report = backfill(client, index, [], remove=True)
+        assert report.remaining == 1
+        assert [left.examples for left in report.tally.left.values()] == [["b"]]
+
+
+def test_a_text_in_a_dotted_key_beside_an_object_is_sketched_whole(engine: Engine, index: str) -> None:
+    """An update with a dotted key leaves the object there, and the engine searches both."""
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        ndd.wrap(client, indexes={index: {"text": ["page.body"]}})
+        client.index(index=index, id="1", body={"page": {"body": TEXT}}, refresh=True)
+        client.update(index=index, id="1", body={"doc": {"page.body": OTHER}}, refresh=True)
+        ndd.unwrap(client)
+        assert stored(client, index)["1"]["_source"]["ndd"]["recipe"] == "stale"
+        for _ in range(2):
+            assert backfill(client, index, ["page.body"], recheck=True).remaining == 0
+            found = stored(client, index)["1"]["_source"]
+            assert (found["page"], found["page.body"]) == ({"body": TEXT}, OTHER)
+            assert found["ndd"]["sketch"] == ndd.sketch(f"{OTHER}\n{TEXT}").tolist()
+
+
 @pytest.mark.newest_servers
 def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine: Engine, index: str) -> None:
     """Without a terminal and without --yes nothing is removed, and on a terminal only after "y"."""
@@ -234,12 +270,12 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
     engine: Engine, index: str
 ) -> None:
     """After updates that know nothing of sketches, all that is stored is of the new text; a document that lost its text
-    loses its sketch; a mark "duplicate_of" stays only where the text did.
+    loses its sketch; a mark stays only where the text did.
     """
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
         made = sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
-        made["ndd"] |= {"duplicate_of": "0", "group": "0"}
+        made["ndd"] |= {"group": "0"}
         fill(client, index, [{"id": name, **made} for name in ("same", "changed", "emptied", "stale")])
         client.update(index=index, id="changed", body={"doc": {"text": f"{OTHER} 7"}})
         client.update(index=index, id="emptied", body={"doc": {"text": None}})
@@ -251,12 +287,12 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
             wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE))
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
-            assert [found["ndd"].pop(mark) for mark in ("duplicate_of", "group")] == [None, None]
+            assert found["ndd"].pop("group") is None
             assert text or found["ndd"].pop("smallest") is None
             assert found == wanted
         assert backfill(client, index, ["text"], recheck=True).tally.written == 0
-        backfill(client, index, ["text"], recipe="w5-k128-v1")  # the text is the same, so the mark stays
-        assert stored(client, index)["same"]["_source"]["ndd"]["duplicate_of"] == "0"
+        backfill(client, index, ["text"], recipe="w5-k128-v2")  # the text is the same, so the mark stays
+        assert stored(client, index)["same"]["_source"]["ndd"]["group"] == "0"
 
 
 def test_numbers_and_keys_that_are_not_mapped_are_no_reason_to_write_again(engine: Engine, index: str) -> None:

@@ -134,6 +134,10 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
         assert f"the mapping of {index} has no field txet: check the name" in planned.stderr
         report = backfill(client, index, ["text", "txet", "author.name"])
         assert report.notes == (f"the mapping of {index} has no field txet: check the name",)
+        before = stored(client, index)["1"]["_source"]
+        with pytest.raises(IndexUnusable, match="none of 1 documents that were checked has text in txet"):
+            backfill(client, index, ["txet"], recheck=True)  # every sketch would be emptied
+        assert stored(client, index)["1"]["_source"] == before
         client.indices.put_mapping(index=index, body={"dynamic": False})
         fill(client, index, [{"id": "2", "headline": TEXT}])  # in _source alone
         report = backfill(client, index, ["headline"])
@@ -176,7 +180,7 @@ class Busy:
 def test_what_a_busy_server_turns_away_is_sent_again_later(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.indexing.rewrite.waits", lambda: [0.01] * 5)
+    monkeypatch.setattr("ndd_search.indexing.concurrent_updates.waits", lambda: [0.01] * 5)
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(40)])
         busy = Busy(client)

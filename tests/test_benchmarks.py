@@ -19,10 +19,11 @@ from benchmarks.document import BLOCKS, rewrite
 from benchmarks.long_documents import by_paragraphs, collect, different
 from benchmarks.page_check import PLAIN
 from benchmarks.pictures import TYPICAL, duration
+from benchmarks.study.collection import Collection, read_collection
 from benchmarks.wrapped_search import TIMED
-from ndd_search.evaluation.collection import Collection, read_collection
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "benchmarks" / "figures" / "performance.md"
 ARTICLES = Path(__file__).parent / "data/udhr.jsonl.gz"
 FOUND = {"kinds": {kind: {PLAIN: 100.0, "a peer": 400.0} for kind in ("distinct", "20 % duplicates")}}
 
@@ -65,7 +66,7 @@ def test_a_ratio_that_became_worse_is_named_and_a_slower_machine_is_not() -> Non
 
 
 def test_the_picture_of_the_methods_shows_the_figures_of_the_page() -> None:
-    """`python -m benchmarks.pictures docs` draws it, and so does every measurement."""
+    """Every measurement draws it."""
     figures = json.loads((PAGE.parent / "performance.json").read_text())["kinds"][TYPICAL]
     shown = unescape((PAGE.parent / "page_kinds.svg").read_text())
     assert [
@@ -73,9 +74,11 @@ def test_the_picture_of_the_methods_shows_the_figures_of_the_page() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("picture", ["page_kinds", "page_sizes", "decision"])
-def test_a_picture_has_colours_for_dark_pages(picture: str) -> None:
-    assert "@media (prefers-color-scheme: dark)" in (PAGE.parent / f"{picture}.svg").read_text()
+@pytest.mark.parametrize(
+    "picture", [*PAGE.parent.glob("page_*.svg"), ROOT / "docs" / "decision.svg"], ids=lambda file: file.stem
+)
+def test_a_picture_has_colours_for_dark_pages(picture: Path) -> None:
+    assert "@media (prefers-color-scheme: dark)" in picture.read_text()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from ndd_search.paging.cache import MemoryCache, SingleFlight, cache_key
+from ndd_search.core.paging.cache import MemoryCache, SingleFlight, cache_key
 
 
 class Clock:

@@ -12,19 +12,15 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
+from ndd_search.core.sketching import resemblance
+from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.rest.stored_keys import shared_keys
-from tests.collections import read
+from ndd_search.search.rest.stored_keys import shared_keys
 from tests.command_line import run
 from tests.engines.find import Engine
-from tests.keyed import COPY, DOCUMENTS, OTHER, TEXT, create, store
+from tests.keyed import COPY, DOCUMENTS, TEXT, create, store
 
 
 def test_a_text_and_a_sketch_find_what_resembles_them_most_similar_first(engine: Engine, index: str) -> None:
@@ -33,7 +29,7 @@ def test_a_text_and_a_sketch_find_what_resembles_them_most_similar_first(engine:
         found = ndd.find_duplicates(client, index, TEXT)
         assert [(one.id, one.index) for one in found] == [("a", index), ("b", index)]
         assert found[0].similarity == 1.0
-        assert found[1].similarity == pytest.approx(ndd.resemblance(ndd.sketch(TEXT), ndd.sketch(COPY), 64))
+        assert found[1].similarity == pytest.approx(resemblance(ndd.sketch(TEXT), ndd.sketch(COPY), 64))
         assert ndd.find_duplicates(client, index, ndd.sketch(TEXT), size=1) == found[:1]
         assert ndd.find_duplicates(client, index, TEXT, min_similarity=1.0) == found[:1]
         assert ndd.find_duplicates(client, index, "Something else altogether, of which nothing is known.") == []
@@ -54,27 +50,34 @@ def test_short_texts_are_found_only_when_they_are_identical(engine: Engine, inde
         assert ndd.find_duplicates(client, index, "red shoes for all") == []
 
 
-def test_documents_of_another_recipe_are_not_compared(engine: Engine, index: str) -> None:
+@pytest.mark.parametrize("recipe", ["w3-k128-v2", "w3-k16-v2-minhash", "w1-k4-v2-simhash"])
+def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_both(
+    engine: Engine, index: str, recipe: str, tmp_path: Any
+) -> None:
+    text = tmp_path / "text"
+    text.write_text(TEXT)
     with engine.client() as client:
-        create(client, index, recipe=ndd.Recipe.words(k=128))
-        assert ndd.find_duplicates(client, index, TEXT) == []
-        assert len(ndd.find_duplicates(client, index, TEXT, recipe=ndd.Recipe.words(k=128))) == 2
+        create(client, index, recipe=recipe)
+        assert ndd.find_duplicates(client, index, TEXT, min_similarity=0.9)[0].id == "a"
+        assert ndd.find_duplicates(client, index, TEXT, recipe=recipe, min_similarity=0.9)[0].id == "a"
+        wrong = f"holds sketches of recipe {recipe}, this call uses w5-k64-v2"
+        with pytest.raises(RecipeMismatch, match=wrong):
+            ndd.find_duplicates(client, index, TEXT, recipe="w5-k64-v2")
+        for words in (("--text", text), ("--of", "a")):
+            assert wrong in run("duplicates", engine.url, index, *words, "--recipe", "w5-k64-v2", code=2).stderr
+        found = run("duplicates", engine.url, index, "--text", text, "--min-similarity", 0.9, "--json").stdout
+        assert json.loads(found.splitlines()[0])["id"] == "a"
 
 
-def test_all_pairs_of_a_collection_are_found_and_nothing_else_is(engine: Engine, index: str) -> None:
-    documents = [{"_id": one["id"], "body": one["text"]} for one in read("xquad_pages")[:800]]
-    ids, sketches = [one["_id"] for one in documents], ndd.sketch_many(one["body"] for one in documents)
-    pairs = similar_pairs(rows_of(sketches, 64), Decision.of(0.5, ndd.Recipe()))
-    enough = [len(sketches[i]) >= 8 and len(sketches[j]) >= 8 for i, j in zip(pairs.first, pairs.second, strict=True)]
-    pairs = pairs.where((pairs.similarity == 1.0) | enough)
-    expected = {tuple(sorted((ids[i], ids[j]))) for i, j in zip(pairs.first, pairs.second, strict=True)}
-    assert len(expected) > 100
-    search = CandidateSearch(keys=8, min_similarity=0.5)
+def test_documents_of_another_recipe_are_not_compared_which_is_said(
+    engine: Engine, index: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with engine.client() as client:
-        create(client, index, documents, keys=0)
-        found = [(of, one.id) for of, one in all_duplicates(client, index, search)]
-        assert set(found) == expected
-        assert len(found) == len(expected)
+        create(client, index)
+        store(client, index, ndd.with_sketches([{"_id": "other", "body": TEXT}], "body", keys=8, recipe="w3-k128-v2"))
+        assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
+        assert "several recipes (w3-k64-v2, w3-k128-v2): only the first is compared" in caplog.text
+        assert [one.id for one in ndd.find_duplicates(client, index, TEXT, recipe="w3-k128-v2")] == ["other"]
 
 
 @given(st.integers(1, 64), st.floats(0.01, 1))
@@ -83,22 +86,16 @@ def test_the_keys_that_must_be_shared_are_at_least_one_and_at_most_all(keys: int
     assert shared_keys(keys, 1.0) == keys
 
 
-def test_copies_of_one_id_in_two_indexes_are_a_pair(engine: Engine, index: str) -> None:
+def test_copies_of_one_id_in_two_indexes_are_found(engine: Engine, index: str) -> None:
     other = f"{index}-other"
     with engine.client() as client:
         create(client, index)
         create(client, other, DOCUMENTS[:1])
         try:
-            found = list(all_duplicates(client, f"{index}*", CandidateSearch()))
-            of_one = run("duplicates", engine.url, f"{index}*", "--of", "a", "--json").stdout.splitlines()
+            found = run("duplicates", engine.url, f"{index}*", "--of", "a", "--json").stdout.splitlines()
         finally:
             client.indices.delete(index=other)
-    assert sorted((of, one.id, one.index) for of, one in found) == [
-        ("a", "a", other),
-        ("a", "b", index),
-        ("a", "b", index),
-    ]
-    assert sorted(json.loads(line)["id"] for line in of_one) == ["a", "b"]
+    assert sorted(json.loads(line)["id"] for line in found) == ["a", "b"]
 
 
 @pytest.mark.parametrize("keys", [8, 16])
@@ -122,19 +119,17 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: 
 
 
 @pytest.mark.newest_servers
-def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_index(
-    engine: Engine, index: str, tmp_path: Any
-) -> None:
+def test_the_command_line_finds_them_for_a_document_and_for_a_text(engine: Engine, index: str, tmp_path: Any) -> None:
     text = tmp_path / "text"
     text.write_text(COPY)
     with engine.client() as client:
         create(client, index)
-        pairs = [json.loads(line) for line in run("duplicates", engine.url, index, "--json").stdout.splitlines()]
-        assert [(one["of"], one["id"]) for one in pairs] == [("a", "b")]
         of = json.loads(run("duplicates", engine.url, index, "--of", "b", "--json").stdout)
-        assert (of["of"], of["id"], of["similarity"]) == ("b", "a", pairs[0]["similarity"])
+        similarity = round(resemblance(ndd.sketch(TEXT), ndd.sketch(COPY), 64), 4)
+        assert (of["of"], of["id"], of["similarity"]) == ("b", "a", similarity)
         assert "1.000" in run("duplicates", engine.url, index, "--text", text).stdout
         assert run("duplicates", engine.url, index, "--of", "c", code=1).stdout == "nothing found\n"
+        assert "--text --record is required" in run("duplicates", engine.url, index, code=2).stderr
         assert "no document d" in run("duplicates", engine.url, index, "--of", "d", code=2).stderr
 
 
@@ -145,60 +140,14 @@ def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engin
         copies = [{"_id": f"again{number}", "body": TEXT} for number in range(3)]
         store(client, index, ndd.with_sketches(copies, "body", keys=8))
         client.indices.refresh(index=index)
-        done = run("duplicates", engine.url, index, "--size", 1)
-        assert "there are more: --size shows more" in done.stdout
-        assert done.stderr == ""
-        assert "there are more" not in run("duplicates", engine.url, index, "--size", 10).stdout
         done = run("duplicates", engine.url, index, "--of", "again0", "--size", 3)
         assert "there are more: --size shows more" in done.stdout
         assert done.stderr == ""
         assert "there are more" not in run("duplicates", engine.url, index, "--of", "again0", "--size", 4).stdout
         done = run("duplicates", engine.url, index, "--of", "again0", "--size", 1, "--json")
         assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {"a", "b", "again1", "again2"}
-        done = run("duplicates", engine.url, index, "--size", 0, code=2)
+        done = run("duplicates", engine.url, index, "--of", "a", "--size", 0, code=2)
         assert "argument --size: expected a whole number in 1.." in done.stderr
-
-
-def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: Engine, index: str) -> None:
-    """However many documents resemble one, none is left out: neither by a cap nor for keys that were not stored."""
-    documents = [{"_id": f"{n:03}", "body": f"{TEXT} {OTHER} Edition {n // 2}."} for n in range(300)]
-    with engine.client() as client:
-        create(client, index, documents, keys=0)
-        found = {(of, one.id) for of, one in all_duplicates(client, index, CandidateSearch())}
-        assert found == {(f"{i:03}", f"{j:03}") for j in range(300) for i in range(j)}
-        done = run("duplicates", engine.url, index, "--json")
-        assert len(done.stdout.splitlines()) == len(found)
-        assert done.stderr == ""
-
-
-@pytest.mark.parametrize("count", [0, 1, 6, 7, 40])
-def test_all_pairs_are_found_part_by_part_as_they_are_at_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the pairs might not fit in memory, the sketches are compared in parts."""
-    texts = [f"{TEXT} {OTHER} Edition {n // 2}." if n % 3 else f"Text number {n} {'x' * n}" for n in range(count)]
-    sketches = ndd.sketch_many(texts)
-    collection = Collection([[(f"{n:02}", "news")] for n in range(count)], sketches, 0)
-    found = list(collection.pairs(CandidateSearch()))
-    monkeypatch.setattr("ndd_search.indexing.all_pairs._PART", 3)
-    monkeypatch.setattr("ndd_search.indexing.all_pairs._SHARED", -1)
-    parts = list(collection.pairs(CandidateSearch()))
-    assert len(parts) == len(found)
-    assert set(parts) == set(found)
-    assert bool(found) == (count > 2)
-
-
-@pytest.mark.newest_servers
-def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, index: str) -> None:
-    """Documents without a sketch of the recipe are counted, with exit code 3; those without any text resemble none."""
-    with engine.client() as client:
-        create(client, index)
-        store(client, index, [{"_id": "x", "body": TEXT}, {"_id": "y", "body": TEXT, "ndd": {"recipe": "stale"}}])
-        store(client, index, [{"_id": "z", "ndd": {"sketch": [], "recipe": ndd.Recipe().id}}])
-        assert read_collection(client, index, CandidateSearch()).uncompared == 2
-        done = run("duplicates", engine.url, index, "--json", code=3)
-        assert "2 documents not compared, with no sketch of recipe w3-k64-v1 in ndd" in done.stderr
-        assert len(done.stdout.splitlines()) == 1
-        refused = run("duplicates", engine.url, index, "--field", "other", code=2).stderr
-        assert "its documents have no sketch of recipe w3-k64-v1 in other" in refused
 
 
 @pytest.mark.newest_servers

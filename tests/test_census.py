@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import UNSEEN, count_document_frequency, count_in_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.pairs import resembling_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import VALUES, Sketch, sketch_many
 from ndd_search.errors import InvalidSketch
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import UNSEEN, count_document_frequency, count_in_list
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.pairs import resembling_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Sketch, sketch_many
 
 RECIPE = Recipe()
 
@@ -41,9 +41,9 @@ def leaders_by_default(sketches: Sequence[Sketch], frequency_table: FrequencyTab
 
 
 def test_values_that_more_than_three_documents_hold_are_common() -> None:
-    sketches = [[1, 2, *range(100 + 20 * i, 110 + 20 * i)] for i in range(4)] + [[2, 3], [3, 4], [3, 5]]
+    sketches = [[2, 4, *range(200 + 40 * i, 220 + 40 * i, 2)] for i in range(4)] + [[4, 6], [6, 8], [6, 10]]
     counted = count_document_frequency(sketches, RECIPE)
-    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (7, [1, 2], [4, 5])
+    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (7, [2, 4], [4, 5])
 
 
 def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
@@ -66,10 +66,10 @@ def test_a_sketch_that_is_none_is_named() -> None:
         count_document_frequency([[1, 2], [1, 2], [2, 1]], RECIPE)
 
 
-@pytest.mark.parametrize("sketches", [[], [[]], [[5]], [[5]] * 9])
+@pytest.mark.parametrize("sketches", [[], [[]], [[6]], [[6]] * 9])
 def test_a_table_of_next_to_nothing_is_empty(sketches: list[list[int]]) -> None:
     counted = count_document_frequency(sketches, RECIPE)
-    assert (counted.documents, len(counted.values), counted.telling) == (int([5] in sketches), 0, False)
+    assert (counted.documents, len(counted.values), counted.telling) == (int([6] in sketches), 0, False)
 
 
 def test_edited_copies_of_one_story_do_not_make_its_words_common() -> None:

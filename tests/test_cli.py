@@ -52,7 +52,7 @@ def test_an_unknown_command_is_a_wrong_usage() -> None:
 
 def test_documents_are_indexed_and_searched(tmp_path: Path, articles: Path) -> None:
     folder = tmp_path / "news.idx"
-    assert "3 documents added" in ndd("index", articles, folder).stdout
+    assert "3 documents added" in ndd("index", "add", articles, folder).stdout
     shown = ndd("search", folder, "final emissions").stdout
     assert "n0" in shown
     assert "3 hits examined, 1 of them shown under another; 2 different ones in all" in shown
@@ -64,10 +64,10 @@ def test_documents_are_indexed_and_searched(tmp_path: Path, articles: Path) -> N
 def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> None:
     packed = tmp_path / "articles.jsonl.gz"
     packed.write_bytes(gzip.compress(articles.read_bytes()))
-    assert json.loads(ndd("index", packed, tmp_path / "a", "--json").stdout)["documents"] == 3
+    assert json.loads(ndd("index", "add", packed, tmp_path / "a", "--json").stdout)["documents"] == 3
     table = tmp_path / "shop.csv"
     table.write_text('name,price\n"red shoes, new",10\nblue hat,5\ntoo,many,fields\n')
-    done = ndd("index", table, tmp_path / "b", "--number-lines", "--json", code=3)
+    done = ndd("index", "add", table, tmp_path / "b", "--number-lines", "--json", code=3)
     assert json.loads(done.stdout) == {
         "added": 2,
         "replaced": 0,
@@ -83,13 +83,13 @@ def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> 
 def test_a_csv_file_of_any_separator_and_with_long_fields_is_read_and_an_open_quote_is_told(tmp_path: Path) -> None:
     table = tmp_path / "shop.csv"
     table.write_text(f'id;title;body\r\n1;"hat; red";{"long " * 40_000}\r\n2;shoe;x\r\n3;"never closed;y\r\n')
-    done = ndd("index", table, tmp_path / "idx", "--json", code=3)
+    done = ndd("index", "add", table, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 2
     assert json.loads(done.stdout)["text"] == ["title", "body"]
     assert "line 4 was skipped, it is not valid CSV: unexpected end of data" in done.stderr
     assert "hat; red" in ndd("search", tmp_path / "idx", "hat").stdout
     (tmp_path / "one.tsv").write_text("id\tname\n1\tan apple, green\n")
-    assert "1 document added" in ndd("index", tmp_path / "one.tsv", tmp_path / "tsv.idx").stdout
+    assert "1 document added" in ndd("index", "add", tmp_path / "one.tsv", tmp_path / "tsv.idx").stdout
     assert (
         "1 hit examined, 0 of them shown under another; 1 different one in all"
         in ndd("search", tmp_path / "tsv.idx", "green").stdout
@@ -102,7 +102,7 @@ def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> Non
     (notes / "one.txt").write_text("a volcano erupts")
     (notes / "deep" / "two.html").write_text("<h1>Volcano</h1><script>ignored()</script><p>erupts &amp; smokes</p>")
     (notes / "photo.jpg").write_bytes(b"\xff\xd8")
-    assert json.loads(ndd("index", notes, tmp_path / "idx", "--json").stdout)["added"] == 2
+    assert json.loads(ndd("index", "add", notes, tmp_path / "idx", "--json").stdout)["added"] == 2
     found = json.loads(ndd("search", tmp_path / "idx", "smokes", "--json").stdout)["hits"]["hits"]
     assert [hit["_id"] for hit in found] == ["deep/two.html"]
     assert "ignored" not in found[0]["_source"]["body"]
@@ -114,24 +114,22 @@ def test_a_file_of_html_is_the_text_that_it_shows_in_every_command(tmp_path: Pat
     text.write_text(f"News\n{CLIMATE}")
     shown = json.loads(ndd("compare", page, text, "--json").stdout)
     assert (shown["exact_resemblance"], shown["near_duplicates"]) == (1.0, True)
-    found = [json.loads(ndd("sketch", one, "--json").stdout)["sketch"] for one in (page, text)]
-    assert found[0] == found[1]
-    ndd("index", tmp_path, folder)
+    ndd("index", "add", tmp_path, folder)
     assert len(json.loads(ndd("search", folder, "ministers", "--json").stdout)["hits"]["hits"]) == 1
 
 
-@pytest.mark.parametrize("words", ["index {0} {0}/made", "sketch {0}/page.html", "compare {0}/page.html {0}/page.html"])
+@pytest.mark.parametrize("words", ["index add {0} {0}/made", "compare {0}/page.html {0}/page.html"])
 def test_html_without_the_extra_is_one_sentence_that_names_it(tmp_path: Path, words: str) -> None:
     (tmp_path / "page.html").write_text(f"<p>{CLIMATE}</p>")
     sentence = 'ndd-search: reading HTML needs selectolax, which is not installed: pip install "ndd-search[html]"\n'
     assert ndd(*words.format(tmp_path).split(), code=2, lacking="selectolax").stderr == sentence
 
 
-@pytest.mark.parametrize("words", ["index {0} {0}.idx --text body", "sketch -", "compare {0} {0}", "dedupe"])
+@pytest.mark.parametrize("words", ["index add {0} {0}.idx --text body", "compare {0} {0}", "dedupe"])
 def test_recipes_of_html_without_the_extra_are_one_sentence_that_names_it(
     tmp_path: Path, articles: Path, words: str
 ) -> None:
-    given = [*words.format(articles).split(), "--recipe", "w3-k64-v1-html"]
+    given = [*words.format(articles).split(), "--recipe", "w3-k64-v2-html"]
     done = ndd(*given, stdin=f"<p>{CLIMATE}</p>\n", code=2, lacking="selectolax")
     assert done.stderr.endswith('pip install "ndd-search[html]"\n')
     assert done.stderr.count("\n") == 1
@@ -148,7 +146,7 @@ def test_documents_that_no_index_takes_are_named_by_their_line_and_the_rest_is_i
         '{"id": 5, "body": "good"}',
     ]
     (tmp_path / "odd.jsonl").write_text("\n".join(lines))
-    done = ndd("index", tmp_path / "odd.jsonl", tmp_path / "idx", "--json", code=3)
+    done = ndd("index", "add", tmp_path / "odd.jsonl", tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 1
     assert json.loads(done.stdout)["left_out"] == 6
     assert sorted(re.findall(r"line (\d) was skipped, (.+?)(?:[:(]|$)", done.stderr, re.MULTILINE)) == [
@@ -167,17 +165,19 @@ def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
     (notes / "good.txt").write_text("a volcano erupts")
     (notes / "latin.txt").write_bytes(b"a volcano smokes in M\xe9xico")
     Path(os.fsdecode(os.fsencode(notes) + b"/bad\xff.txt")).write_text("another one")
-    done = ndd("index", notes, tmp_path / "idx", "--json", code=3)
+    done = ndd("index", "add", notes, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 2
     assert "latin.txt has characters that are not UTF-8" in done.stderr
     assert "was skipped, its id does not fit in 512 bytes of UTF-8" in done.stderr
 
 
 def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, articles: Path) -> None:
-    done = ndd("index", articles, tmp_path / "idx", "--text", "boddy", "--json", code=2)
+    done = ndd("index", "add", articles, tmp_path / "idx", "--text", "boddy", "--json", code=2)
     assert "no document has text in boddy; the fields there are id, title, body; nothing was stored" in done.stderr
     assert not (tmp_path / "idx").exists()
-    assert json.loads(ndd("index", articles, tmp_path / "idx", "--text", "title, body", "--json").stdout)["text"] == [
+    assert json.loads(ndd("index", "add", articles, tmp_path / "idx", "--text", "title, body", "--json").stdout)[
+        "text"
+    ] == [
         "title",
         "body",
     ]
@@ -193,7 +193,7 @@ def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, art
         ("empty.jsonl", "it holds no document that can be indexed"),
         ("folder", "it holds no .txt, .md, .html"),
     ):
-        assert problem in ndd("index", tmp_path / source, tmp_path / "new.idx", code=2).stderr
+        assert problem in ndd("index", "add", tmp_path / source, tmp_path / "new.idx", code=2).stderr
         assert not (tmp_path / "new.idx").exists()
 
 
@@ -202,12 +202,12 @@ def test_files_that_are_damaged_or_no_utf_8_are_told(tmp_path: Path, articles: P
     (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     (tmp_path / "plain.jsonl.gz").write_bytes(articles.read_bytes())
     for name in ("cut.jsonl.gz", "plain.jsonl.gz"):
-        told = ndd("index", tmp_path / name, tmp_path / "idx", "--text", "body", code=2).stderr
+        told = ndd("index", "add", tmp_path / name, tmp_path / "idx", "--text", "body", code=2).stderr
         assert f"{name}: it is not a complete gzip file" in told
     (tmp_path / "latin.jsonl").write_bytes(
         '{"id": 1, "body": "déjà vu"}\n{"id": 2, "body": "voilà"}\n'.encode("latin-1")
     )
-    told = ndd("index", tmp_path / "latin.jsonl", tmp_path / "idx").stderr
+    told = ndd("index", "add", tmp_path / "latin.jsonl", tmp_path / "idx").stderr
     assert told.count("\n") == 1
     assert (
         "latin.jsonl: line 1 has bytes that are not UTF-8: they were replaced by \ufffd; convert the file to UTF-8"
@@ -219,7 +219,7 @@ def test_texts_are_shown_as_they_are_and_do_nothing_to_a_terminal(tmp_path: Path
     hostile = "alpha [bold]omega[/bold] [/nonsense] :smile: \x1b]0;title\x07 \x1b[31m \u202e \ud800 end"
     document = json.dumps({"id": "one\x1b[2J[/x]", "body": hostile})
     (tmp_path / "hostile.jsonl").write_text(document + "\n")
-    ndd("index", tmp_path / "hostile.jsonl", tmp_path / "idx")
+    ndd("index", "add", tmp_path / "hostile.jsonl", tmp_path / "idx")
     shown = ndd("search", tmp_path / "idx", "alpha").stdout
     assert "[bold]omega[/bold]" in shown
     assert "[/nonsense] :smile:" in " ".join(shown.split())
@@ -232,7 +232,7 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "words.jsonl").write_text(json.dumps({"id": 1, "body": "alpha déjà 😀"}) + "\n")
-    ndd("index", tmp_path / "words.jsonl", tmp_path / "idx")
+    ndd("index", "add", tmp_path / "words.jsonl", tmp_path / "idx")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     assert "d\\xe9j\\xe0" in ndd("search", tmp_path / "idx", "alpha", process=True).stdout
     answer = json.loads(ndd("search", tmp_path / "idx", "alpha", "--json").stdout)
@@ -240,10 +240,10 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
 
 
 @pytest.mark.parametrize(
-    "words", ["search {tmp}/idx final", "dedupe", "sketch", "search {tmp}/idx final --json", "dedupe < {tmp}/words"]
+    "words", ["search {tmp}/idx final", "dedupe", "search {tmp}/idx final --json", "dedupe < {tmp}/words"]
 )
 def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, words: str) -> None:
-    ndd("index", articles, tmp_path / "idx")
+    ndd("index", "add", articles, tmp_path / "idx")
     (tmp_path / "words").write_text("one line\n")
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
     line = f"'{sys.executable}' -c '{code}' <&- {words.replace('{tmp}', str(tmp_path))} >&-"
@@ -253,7 +253,7 @@ def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, wo
 
 
 def test_pages_beyond_the_end_say_how_many_hits_there_are(tmp_path: Path, articles: Path) -> None:
-    ndd("index", articles, tmp_path / "idx")
+    ndd("index", "add", articles, tmp_path / "idx")
     shown = ndd("search", tmp_path / "idx", "final emissions", "--from", "5", code=1).stdout
     assert shown == "no hit at place 6: 2 different ones in all\n"
 
@@ -261,7 +261,7 @@ def test_pages_beyond_the_end_say_how_many_hits_there_are(tmp_path: Path, articl
 def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tmp_path: Path, articles: Path) -> None:
     with articles.open("a") as file:
         file.write('{"id": "broken"\n\n["no object"]\n{"body": "no id"}\n{"id": "good", "body": "after"}\n')
-    done = ndd("index", articles, tmp_path / "idx", "--json", code=3)
+    done = ndd("index", "add", articles, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 4
     assert "line 4 was skipped, it is not JSON: " in done.stderr
     assert "line 6 was skipped, it is not a JSON object but list" in done.stderr
@@ -271,8 +271,10 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index FILE"),
-        (["search", "{tmp}", "x", "--settings", "{tmp}/absent"], "it is not an index"),
+        (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index add FILE"),
+        (["search", "{tmp}", "x", "--preset", "web"], "it is not an index"),
+        (["search", "{tmp}", "x", "--preset", "wbe"], "there is no preset 'wbe': there are news, web,"),
+        (["dedupe", "--preset", "{tmp}/absent.toml"], "No such file"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; create it"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),
         (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/no/x.toml"], "there is no folder {tmp}/no"),
@@ -282,10 +284,10 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["doctor", "http://[::1", "news"], "is not an address of a cluster"),
         (["doctor", "https://localhost:1", "news", "--ca-certs", "{tmp}/absent"], "--ca-certs {tmp}/absent: No such"),
         (["search", "{tmp}", "x"], "it is not an index of ndd-search"),
-        (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
-        (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is not an index of ndd-search"),
-        (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .json, .csv"),
-        (["index", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be indexed"),
+        (["index", "add", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
+        (["index", "add", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is not an index of ndd-search"),
+        (["index", "add", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .json, .csv"),
+        (["index", "add", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be indexed"),
         (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is not UTF-8 text"),
         (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
         (["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"], "min_similarity must be in 0..1"),
@@ -311,7 +313,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(20_000))
     (tmp_path / "lines").write_text(lines)
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    line = f"'{sys.executable}' -c '{code}' sketch < '{tmp_path}/lines' | head -1"
+    line = f"'{sys.executable}' -c '{code}' dedupe --size 20000 < '{tmp_path}/lines' | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False, timeout=60
     )
@@ -323,7 +325,7 @@ def test_ctrl_c_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
     source = tmp_path / "endless.jsonl"
     os.mkfifo(source)
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "index", str(source), str(tmp_path / "idx"), "--text", "body"]
+    command = [sys.executable, "-c", code, "index", "add", str(source), str(tmp_path / "idx"), "--text", "body"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
         source.open("w") as pipe,

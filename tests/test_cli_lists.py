@@ -27,6 +27,15 @@ def test_two_texts_are_compared(tmp_path: Path) -> None:
     assert facts["similarity"] == facts["exact_resemblance"] < 0.1
 
 
+def test_a_table_is_not_read_as_a_list_whose_first_hit_is_its_header(tmp_path: Path) -> None:
+    (tmp_path / "shop.CSV").write_text("id,name\n1,one\n")
+    done = ndd("dedupe", tmp_path / "shop.CSV", code=2)
+    assert (
+        "it is a table with a header, and this command reads a list of lines; use ndd-search corpus unique"
+        in done.stderr
+    )
+
+
 def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path: Path) -> None:
     form = (
         "Weather for {0}: tomorrow partly cloudy with highs of {1} degrees and light winds from the west; a shower is "
@@ -37,7 +46,7 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     lines = [json.dumps({"id": town, "body": text}) for town, text in zip(towns, texts, strict=True)]
     (tmp_path / "weather.jsonl").write_text("\n".join(lines))
     folder = tmp_path / "idx"
-    ndd("index", tmp_path / "weather.jsonl", folder)
+    ndd("index", "add", tmp_path / "weather.jsonl", folder)
     for town, text in zip(towns[:2], texts[:2], strict=True):
         (tmp_path / town).write_text(text)
     assert ndd("compare", tmp_path / "Bremen", tmp_path / "Hamburg").stdout  # by themselves they are near-duplicates
@@ -48,20 +57,13 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     settings.write_text(
         "version = 1\n[collapse]\nmin_similarity = 0.3\nmust_match = ['id']\nnumbers_must_match = true\n"
     )
-    parted = " ".join(ndd("compare", "Kiel", "Ulm", "--in", folder, "--settings", settings, code=1).stdout.split())
+    parted = " ".join(ndd("compare", "Kiel", "Ulm", "--in", folder, "--preset", settings, code=1).stdout.split())
     assert "but must_match id, numbers_must_match keeps them apart" in parted
     assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
     assert (
-        "this call uses w5-k64-v1"
-        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v1", code=2).stderr
+        "this call uses w5-k64-v2"
+        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v2", code=2).stderr
     )
-
-
-def test_sketches_are_printed() -> None:
-    shown = ndd("sketch", "--recipe", "w2-k4-v1", stdin="one two three\nfour five six seven eight nine\n").stdout
-    rows = [line.split("\t") for line in shown.splitlines()]
-    assert [row[:2] for row in rows] == [["line 1", "w2-k4-v1"], ["line 2", "w2-k4-v1"]]
-    assert [len(row[2].split()) for row in rows] == [2, 4]
 
 
 def test_a_ranked_list_is_deduplicated_line_by_line(tmp_path: Path) -> None:

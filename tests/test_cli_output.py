@@ -22,31 +22,31 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def test_a_folder_says_what_it_holds_deletes_and_is_verified(run: Command) -> None:
-    run("index", run.write("a.csv", "id,name,price\n1,one,5\n2,two,6\n"), "idx")
-    code, out, _ = run("info", "idx", "--json")
+    run("index", "add", run.write("a.csv", "id,name,price\n1,one,5\n2,two,6\n"), "idx")
+    code, out, _ = run("index", "info", "idx", "--json")
     facts = json.loads(out)
     assert (code, facts["documents"], facts["text"], facts["fields"]) == (0, 2, ["name"], ["id", "name", "price"])
-    assert "documents" in run("info", "idx")[1]
-    code, out, err = run("delete", "idx", "2", "nope")
+    assert "documents" in run("index", "info", "idx")[1]
+    code, out, err = run("index", "delete", "idx", "2", "nope")
     assert (code, "1 document deleted from idx, which now holds 1" in out) == (3, True)
     assert "idx holds no document nope" in err
-    assert run("delete", "idx", "nope")[0] == 1
-    assert run("verify", "idx")[:2] == (0, "idx is not damaged\n")
-    for command in ("info", "verify"):
-        assert "there is no index here" in run(command, "nowhere")[2]
+    assert run("index", "delete", "idx", "nope")[0] == 1
+    assert run("index", "verify", "idx")[:2] == (0, "idx is not damaged\n")
+    for action in ("info", "verify"):
+        assert "there is no index here" in run("index", action, "nowhere")[2]
 
 
 @pytest.mark.parametrize("part", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
 def test_verify_finds_one_flipped_bit_in_any_file(run: Command, part: str) -> None:
-    run("index", run.write("a.csv", "id,name,price\n" + "".join(f"{i},word{i},5\n" for i in range(300))), "idx")
+    run("index", "add", run.write("a.csv", "id,name,price\n" + "".join(f"{i},word{i},5\n" for i in range(300))), "idx")
     (path,) = (run.folder / "idx").glob(f"*.{part}")
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 3] ^= 1
     path.write_bytes(raw)
-    code, out, _ = run("verify", "idx", "--json")
+    code, out, _ = run("index", "verify", "idx", "--json")
     assert (code, list(json.loads(out)["damaged"])) == (1, [path.name])
     path.unlink()
-    assert f"{path.name}: it is missing" in run("verify", "idx")[1]
+    assert f"{path.name}: it is missing" in run("index", "verify", "idx")[1]
 
 
 HOSTILE = "one \x9b2J two \x1b[31m three \u202e four \u2066 five"
@@ -59,14 +59,14 @@ HOSTILE = "one \x9b2J two \x1b[31m three \u202e four \u2066 five"
         ["dedupe", "--json"],
         ["search", "idx", "three"],
         ["search", "idx", "three", "--json"],
-        ["sketch", "x\x9b2J\u202e.txt"],
-        ["sketch", "absent\x9b2J\u202e.txt"],
-        ["index", "absent\x9b2J\u202e.csv", "idx"],
+        ["compare", "x\x9b2J\u202e.txt", "x\x9b2J\u202e.txt"],
+        ["compare", "-", "absent\x9b2J\u202e.txt"],
+        ["index", "add", "absent\x9b2J\u202e.csv", "idx"],
     ],
 )
 def test_no_output_makes_a_terminal_act(run: Command, words: list[str]) -> None:
     """On a terminal no byte of a text or a name is a control character or turns the direction of what is shown."""
-    run("index", run.write("a.jsonl", json.dumps({"id": HOSTILE, "body": HOSTILE})), "idx")
+    run("index", "add", run.write("a.jsonl", json.dumps({"id": HOSTILE, "body": HOSTILE})), "idx")
     run.write("x\x9b2J\u202e.txt", "text")
     shown = on_terminal(*words)
     assert shown
@@ -94,14 +94,14 @@ def on_terminal(*words: str, **environment: str) -> str:
 
 def test_a_hit_in_a_folder_of_files_links_to_its_file_and_its_words_are_marked(run: Command) -> None:
     run.write("notes/a b.txt", "the volcano smoked")
-    run("index", "notes", "idx")
+    run("index", "add", "notes", "idx")
     shown = on_terminal("search", "idx", "volcano", TERM="xterm-256color", COLUMNS="100")
     assert f";{(run.folder / 'notes' / 'a b.txt').as_uri()}\x1b\\" in shown
     assert "\x1b[1;7mvolcano\x1b[0m" in shown
 
 
 def test_what_is_piped_is_as_it_was(run: Command) -> None:
-    run("index", run.write("a.jsonl", json.dumps({"id": 1, "body": HOSTILE})), "idx")
+    run("index", "add", run.write("a.jsonl", json.dumps({"id": 1, "body": HOSTILE})), "idx")
     _, out, _ = run("search", "idx", "three", "--json")
     assert json.loads(out)["hits"]["hits"][0]["_source"]["body"] == HOSTILE
     assert "\u202e" in out

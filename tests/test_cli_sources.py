@@ -1,4 +1,4 @@
-"""`ndd-search index` on real-world files: what it reads, and what it reports about the rest."""
+"""`ndd-search index add` on real-world files: what it reads, and what it reports about the rest."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 def test_a_wrong_text_column_stores_nothing_and_the_right_command_works_afterwards(run: Command) -> None:
     run.write("a.csv", "id,title,body\n" + "".join(f"{i},t,some text {i}\n" for i in range(3000)))
-    code, _, err = run("index", "a.csv", "idx", "--text", "boddy")
+    code, _, err = run("index", "add", "a.csv", "idx", "--text", "boddy")
     assert code == 2
     assert (
         "none of the first 500 documents has text in boddy; the fields there are id, title, body; nothing was stored"
@@ -31,15 +31,15 @@ def test_a_wrong_text_column_stores_nothing_and_the_right_command_works_afterwar
     )
     assert err.count("\n") == 1
     assert not (run.folder / "idx").exists()
-    assert run("index", "a.csv", "idx", "--text", "body")[0] == 0
-    code, _, err = run("index", run.write("b.csv", "id,name\n9,x\n"), "idx")
+    assert run("index", "add", "a.csv", "idx", "--text", "body")[0] == 0
+    code, _, err = run("index", "add", run.write("b.csv", "id,name\n9,x\n"), "idx")
     assert code == 2
     assert "no document has text in body; the fields there are id, name; these are the text fields of idx" in err
 
 
 def test_a_text_column_that_only_some_lines_lack_is_no_error_and_one_that_is_nowhere_is_named(run: Command) -> None:
     run.write("a.jsonl", '{"id": 1, "body": "x"}\n{"id": 2, "note": "y"}\n')
-    code, _, err = run("index", "a.jsonl", "idx", "--text", "body,note,titel")
+    code, _, err = run("index", "add", "a.jsonl", "idx", "--text", "body,note,titel")
     assert code == 0
     assert "none of the first 500 documents has a field titel" in err
 
@@ -58,26 +58,34 @@ def test_documents_without_ids_are_one_sentence_that_proposes_the_fields_that_lo
     else:
         whole = "\n".join(map(json.dumps, documents)) if name == "a.jsonl" else json.dumps(documents)
         run.write(name, whole)
-    code, _, err = run("index", name, "idx")
+    code, _, err = run("index", "add", name, "idx")
     assert code == 2
     assert err.count("\n") == 1
     assert "none of the first 500 documents has an id; the fields there are article_id, kind_id, url, ID, body" in err
     assert "--id article_id (or url, ID); or number the lines: --number-lines" in err
     assert not (run.folder / "idx").exists()
-    assert run("index", name, "idx", "--id", "url")[0] == 0
+    assert run("index", "add", name, "idx", "--id", "url")[0] == 0
     assert run.stored()["http://x/0"] == {"_id": "http://x/0", **documents[0]}
-    code, _, err = run("index", name, "idx2", "--id", "nope")
+    code, _, err = run("index", "add", name, "idx2", "--id", "nope")
     assert code == 2
     assert "none of the first 500 documents has a field 'nope'; the fields there are article_id" in err
 
 
 def test_many_lines_that_are_left_out_are_counted_after_the_first_twenty(run: Command) -> None:
     run.write("a.jsonl", '{"id": 1, "body": "x"}\n' + '{"body": "y"}\n' * 500)
-    code, out, err = run("index", "a.jsonl", "idx", "--json")
+    code, out, err = run("index", "add", "a.jsonl", "idx", "--json")
     assert code == 3
     assert json.loads(out)["left_out"] == 500
     assert err.count("\n") == 21
     assert "480 more were skipped" in err
+
+
+def test_a_column_whose_name_has_a_comma_is_named_in_quotes(run: Command) -> None:
+    source = run.write("a.csv", 'id,"text, short",note\n1,one,x\n')
+    assert "text: text, short, note" in run("index", "add", source, "idx", "--text", '"text, short",note')[1]
+    for wrong in ('"text', "a,,b", ""):
+        with pytest.raises(SystemExit, match="2"):
+            run("index", "add", source, "other", "--text", wrong)
 
 
 def test_numbered_lines_hold_the_name_of_their_file_so_that_none_replaces_another(run: Command) -> None:
@@ -85,26 +93,28 @@ def test_numbered_lines_hold_the_name_of_their_file_so_that_none_replaces_anothe
     run.write("b.csv", "name\ngreen coat\n")
     run.write("c.jsonl", '{"id": 2, "name": "own number"}\n')
     for name in ("a.csv", "b.csv", "c.jsonl"):
-        assert run("index", name, "idx", "--number-lines")[0] == 0
+        assert run("index", "add", name, "idx", "--number-lines")[0] == 0
     assert sorted(run.stored()) == ["2", "a.csv:2", "a.csv:3", "b.csv:2"]
 
 
 def test_documents_that_replace_others_are_counted_and_ids_that_repeat_in_a_source_are_told(run: Command) -> None:
     run.write("a.csv", "id,name\n1,one\n2,two\n")
-    assert "of them replaced one" not in run("index", "a.csv", "idx")[1]
-    assert "2 documents added to idx (2 of them replaced one with the same id)" in run("index", "a.csv", "idx")[1]
-    code, _, err = run("index", run.write("b.csv", "id,name\n7,one\n7,two\n7,three\n"), "idx")
+    assert "of them replaced one" not in run("index", "add", "a.csv", "idx")[1]
+    assert (
+        "2 documents added to idx (2 of them replaced one with the same id)" in run("index", "add", "a.csv", "idx")[1]
+    )
+    code, _, err = run("index", "add", run.write("b.csv", "id,name\n7,one\n7,two\n7,three\n"), "idx")
     assert code == 0
     assert "b.csv: 2 documents had the id of an earlier one in it and replaced it" in err
 
 
 def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> None:
-    run("index", run.write("a.csv", "id,name\n1,one\n2,two\n"), "idx")
-    code, out, _ = run("index", run.write("a.csv", "id,name\n2,two\n3,three\n"), "idx", "--replace")
+    run("index", "add", run.write("a.csv", "id,name\n1,one\n2,two\n"), "idx")
+    code, out, _ = run("index", "add", run.write("a.csv", "id,name\n2,two\n3,three\n"), "idx", "--replace")
     assert code == 0
     assert "1 others deleted" in out
     assert sorted(run.stored()) == ["2", "3"]
-    code, _, err = run("index", run.write("a.csv", "id,name\n4,four\n5,too,many\n"), "idx", "--replace")
+    code, _, err = run("index", "add", run.write("a.csv", "id,name\n4,four\n5,too,many\n"), "idx", "--replace")
     assert code == 3
     assert "2 documents that may be missing from a.csv were not deleted" in err
     assert sorted(run.stored()) == ["2", "3", "4"]
@@ -113,7 +123,7 @@ def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_the_delimiter_of_a_table_is_seen_from_its_header(run: Command, mark: str) -> None:
     run.write("a.csv", f'id{mark}body{mark}"odd, name; x"\n1{mark}"one, two; three"{mark}4\n')
-    assert run("index", "a.csv", "idx")[0] == 0
+    assert run("index", "add", "a.csv", "idx")[0] == 0
     assert run.stored() == {"1": {"id": "1", "body": "one, two; three", "odd, name; x": "4"}}
 
 
@@ -129,21 +139,23 @@ def test_the_delimiter_of_a_table_is_seen_from_its_header(run: Command, mark: st
     ids=["lines", "array", "table", "compressed", "marked"],
 )
 def test_standard_input_is_a_source_whose_kind_is_seen(run: Command, given: bytes) -> None:
-    assert run("index", "-", "idx", stdin=given)[0] == 0
+    assert run("index", "add", "-", "idx", stdin=given)[0] == 0
     assert [document["body"] for document in run.stored().values()] == ["a", "b"]
 
 
 def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_told(run: Command) -> None:
     many = [{"id": i, "body": "déjà " * 200, "n": [{}, [i]]} for i in range(5000)]  # more than one read
-    assert run("index", run.write("a.json", json.dumps(many, ensure_ascii=False)), "idx")[0] == 0
+    assert run("index", "add", run.write("a.json", json.dumps(many, ensure_ascii=False)), "idx")[0] == 0
     assert len(run.stored()) == 5000
-    code, _, err = run("index", run.write("b.json", '[{"id": 1, "body": "x"}, 5, {"id": 2, "body": "y"'), "b.idx")
+    code, _, err = run(
+        "index", "add", run.write("b.json", '[{"id": 1, "body": "x"}, 5, {"id": 2, "body": "y"'), "b.idx"
+    )
     assert code == 3
     assert "element 2 was skipped, it is not a JSON object but int" in err
     assert "element 3 and all after it were skipped, they are not JSON" in err
     assert sorted(run.stored("b.idx")) == ["1"]
-    assert run("index", run.write("c.json", '{\n "id": 1,\n "body": "one object"\n}'), "c.idx")[0] == 0
-    assert run("index", run.write("d.json", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y"}\n'), "d.idx")[0] == 0
+    assert run("index", "add", run.write("c.json", '{\n "id": 1,\n "body": "one object"\n}'), "c.idx")[0] == 0
+    assert run("index", "add", run.write("d.json", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y"}\n'), "d.idx")[0] == 0
     assert sorted(run.stored("d.idx")) == ["1", "2"]
 
 
@@ -157,7 +169,7 @@ def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_
     ids=["array", "far", "space"],
 )
 def test_what_follows_an_array_is_told(run: Command, after: str, told: str) -> None:
-    code, _, err = run("index", run.write("a.json", '[{"id": 1, "body": "x"}]' + after), "idx")
+    code, _, err = run("index", "add", run.write("a.json", '[{"id": 1, "body": "x"}]' + after), "idx")
     assert code == (3 if told else 0)
     assert told in err
     assert sorted(run.stored()) == ["1"]
@@ -165,7 +177,7 @@ def test_what_follows_an_array_is_told(run: Command, after: str, told: str) -> N
 
 def test_an_integer_that_is_too_long_to_be_read_is_told(run: Command) -> None:
     given = f'[{{"id": 1, "body": "x"}}, {{"id": 2, "body": "y", "n": {"9" * 5000}}}]'
-    code, _, err = run("index", run.write("a.json", given), "idx")
+    code, _, err = run("index", "add", run.write("a.json", given), "idx")
     assert code == 3
     assert "element 2 and all after it were skipped, it has an integer of more than 4,300 digits" in err
     assert sorted(run.stored()) == ["1"]
@@ -183,7 +195,7 @@ def test_an_integer_that_is_too_long_to_be_read_is_told(run: Command) -> None:
 def test_a_header_that_is_invalid_or_names_two_columns_alike_is_refused(
     run: Command, table: str, sentence: str
 ) -> None:
-    code, _, err = run("index", run.write("a.csv", table), "idx")
+    code, _, err = run("index", "add", run.write("a.csv", table), "idx")
     assert code == 2
     assert sentence in err
     assert not (run.folder / "idx").exists()
@@ -191,14 +203,14 @@ def test_a_header_that_is_invalid_or_names_two_columns_alike_is_refused(
 
 def test_a_key_that_a_json_object_has_twice_is_told_since_one_value_would_be_lost(run: Command) -> None:
     run.write("a.jsonl", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y", "n": {"a": 1, "a": 2}}\n')
-    code, _, err = run("index", "a.jsonl", "idx")
+    code, _, err = run("index", "add", "a.jsonl", "idx")
     assert code == 3
     assert "line 2 was skipped, it has the key 'a' twice: rename one" in err
 
 
 def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> None:
     run.write("a.csv", b',id,body\r\n0,1,"two\rlines"\r\n1,2\r\n2,3,a\rb\r\n3,4,c,\r\n\r\n4,5,d,e\r\n')
-    code, _, err = run("index", "a.csv", "idx")
+    code, _, err = run("index", "add", "a.csv", "idx")
     assert code == 3
     assert run.stored() == {
         "1": {"column 1": "0", "id": "1", "body": "two\rlines"},
@@ -210,21 +222,21 @@ def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> 
     assert "line 4 was skipped, it is not valid CSV: new-line character seen in unquoted field" in err
     assert "line 7 was skipped, it has more fields than the header" in err
     run.write("mac.csv", b"id,body\r1,one\r2,two\r")
-    assert run("index", "mac.csv", "mac.idx")[0] == 0
+    assert run("index", "add", "mac.csv", "mac.idx")[0] == 0
     assert [one["body"] for one in run.stored("mac.idx").values()] == ["one", "two"]
 
 
 def test_a_number_of_more_digits_than_are_stored_is_told_once(run: Command) -> None:
     line = '{"id": %d, "body": "one", "x": {"y": [1, 3.14159265358979323846]}}\n'
-    _, _, err = run("index", run.write("a.jsonl", line % 1 + line % 2), "idx")
+    _, _, err = run("index", "add", run.write("a.jsonl", line % 1 + line % 2), "idx")
     assert err.count("line 1 has a number of more digits than are stored") == err.count("more digits") == 1
     line = '{"id": 1, "body": "one", "x": 1e-9999999999999999999}\n'
-    code, _, err = run("index", run.write("b.jsonl", line), "b.idx")
+    code, _, err = run("index", "add", run.write("b.jsonl", line), "b.idx")
     assert (code, err.count("more digits")) == (0, 1)
 
 
 def test_all_lines_that_an_open_quote_takes_are_named(run: Command) -> None:
-    code, _, err = run("index", run.write("a.csv", 'id,body\n1,x\n2,"never closed\n3,y\n4,z\n'), "idx")
+    code, _, err = run("index", "add", run.write("a.csv", 'id,body\n1,x\n2,"never closed\n3,y\n4,z\n'), "idx")
     assert code == 3
     assert "lines 3 to 5 were skipped, it is not valid CSV" in err
 
@@ -233,12 +245,12 @@ def test_marks_and_encodings_are_no_part_of_a_text(run: Command) -> None:
     run.write("notes/a.txt", b"\xef\xbb\xbfmarked")
     run.write("notes/b.md", "wide".encode("utf-16"))
     run.write("notes/c.txt", "a true \ufffd is UTF-8")
-    code, _, err = run("index", "notes", "idx")
+    code, _, err = run("index", "add", "notes", "idx")
     assert (code, err) == (0, "")
     assert [one["body"] for one in run.stored().values()] == ["marked", "wide", "a true \ufffd is UTF-8"]
     run.write("a.jsonl", json.dumps({"id": 1, "body": "a true \ufffd"}, ensure_ascii=False))
-    assert run("index", "a.jsonl", "a.idx")[2] == ""
-    code, _, err = run("index", run.write("u.csv", "id\tbody\n1\tx\n".encode("utf-16")), "u.idx")
+    assert run("index", "add", "a.jsonl", "a.idx")[2] == ""
+    code, _, err = run("index", "add", run.write("u.csv", "id\tbody\n1\tx\n".encode("utf-16")), "u.idx")
     assert code == 2
     assert "u.csv: it is in UTF-16; convert it first: iconv -f UTF-16 -t UTF-8" in err
 
@@ -249,7 +261,7 @@ def test_a_line_that_is_longer_than_fits_is_told_and_the_others_are_indexed(
     monkeypatch.setattr(csv_and_json, "LONGEST", 2**20)
     long = b'{"id": 2, "body": "' + b"x" * 5_000_000 + b'"}\n'
     run.write("a.jsonl.gz", gzip.compress(b'{"id": 1, "body": "a"}\n' + long + b'{"id": 3, "body": "b"}\n'))
-    code, _, err = run("index", "a.jsonl.gz", "idx")
+    code, _, err = run("index", "add", "a.jsonl.gz", "idx")
     assert code == 3
     assert "line 2 was skipped, it is longer than 1 MB: split it into several documents" in err
     assert sorted(run.stored()) == ["1", "3"]
@@ -270,7 +282,7 @@ def test_a_line_of_gigabytes_takes_no_such_memory(run: Command) -> None:
         for _ in range(64):
             file.write(b"x" * 2**24)
         file.write(b'"}\n{"id": 3, "body": "b"}\n')
-    command = [sys.executable, "-c", LONG_LINE, "index", "a.jsonl.gz", "idx"]
+    command = [sys.executable, "-c", LONG_LINE, "index", "add", "a.jsonl.gz", "idx"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     )
@@ -282,7 +294,7 @@ def test_a_line_of_gigabytes_takes_no_such_memory(run: Command) -> None:
 def test_deeply_nested_json_is_one_sentence_and_the_others_are_indexed(run: Command) -> None:
     deep = "[" * 600 + "]" * 600
     run.write("a.jsonl", f'{{"id": 1, "body": "x"}}\n{{"id": 2, "body": {deep}}}\n{{"id": 3, "body": "y"}}\n')
-    code, _, err = run("index", "a.jsonl", "idx")
+    code, _, err = run("index", "add", "a.jsonl", "idx")
     assert (code, err.count("\n")) in ((0, 0), (3, 1))  # taken, or told
     assert {"1", "3"} <= set(run.stored())
 
@@ -296,7 +308,7 @@ def test_html_pages_are_read_in_the_encoding_that_they_name_and_have_their_title
     run.write("pages/old.html", old.encode("shift_jis"))
     run.write("pages/wide.htm", "<title>Ω</title><p>marked</p>".encode("utf-16"))
     run.write("pages/unnamed.html", "<p>café</p>".encode("latin-1"))
-    code, _, err = run("index", "pages", "idx")
+    code, _, err = run("index", "add", "pages", "idx")
     assert (code, err) == (0, "")
     found = run.stored()
     for name in ("windows-1252", "iso-8859-1", "utf-8"):
@@ -313,7 +325,7 @@ def test_html_pages_are_read_in_the_encoding_that_they_name_and_have_their_title
 @pytest.mark.parametrize("name", ["hex", "idna", "punycode", "undefined", "unicode_escape", "cp037"])
 def test_a_page_that_names_a_codec_that_is_no_encoding_of_pages_is_read_as_utf_8(run: Command, name: str) -> None:
     run.write("pages/a.html", f'<meta charset="{name}"><p>café \\x41</p>')
-    code, _, err = run("index", "pages", "idx")
+    code, _, err = run("index", "add", "pages", "idx")
     assert (code, err) == (0, "")
     assert run.stored()["a.html"]["body"].strip() == "café \\x41"
 
@@ -326,7 +338,7 @@ def test_main_text_leaves_out_navigation_and_keeps_a_page_that_is_nothing_else(r
     menu = "<nav><a href=/>Home</a> <a href=/a>press ← or → to turn pages</a></nav>"
     run.write("pages/story.html", f"<html><body>{menu}<article><h1>Ice</h1>{story}</article></body></html>")
     run.write("pages/menu.html", f"<html><body>{menu}</body></html>")
-    assert run("index", "pages", "idx", "--main-text")[0] == 0
+    assert run("index", "add", "pages", "idx", "--main-text")[0] == 0
     found = run.stored()
     assert "frozen for the 8th winter" in found["story.html"]["body"]
     assert "press" not in found["story.html"]["body"]
@@ -337,6 +349,6 @@ def test_main_text_without_its_extra_is_one_sentence_that_names_it(
     run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    code, _, err = run("index", str(Path(run.write("pages/a.html", "<p>x</p>")).parent), "idx", "--main-text")
+    code, _, err = run("index", "add", str(Path(run.write("pages/a.html", "<p>x</p>")).parent), "idx", "--main-text")
     assert code == 2
     assert '--main-text needs trafilatura, which is not installed: pip install "ndd-search[main-text]"' in err

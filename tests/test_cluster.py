@@ -13,8 +13,8 @@ import pytest
 
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import component_template, files
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.command_line import run
 from tests.engines.find import Engine
 
@@ -142,7 +142,7 @@ def test_nobody_there_is_a_sentence() -> None:
 
 @pytest.mark.newest_servers
 def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) -> None:
-    for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index]):
+    for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index, "--text", "x"]):
         assert (
             f"{index}: there is no such index, alias or data stream"
             in run(words[0], engine.url, *words[1:], code=2).stderr

@@ -6,8 +6,10 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.core.matching import leaders
+from ndd_search.core.paging.page import _log_once
+from ndd_search.core.sketching import sketch_many
 from ndd_search.errors import InvalidDocument, InvalidSketch
-from ndd_search.paging.page import _log_once
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = "LONDON (Wire) - " + CLIMATE
@@ -63,7 +65,7 @@ def test_equal_hits_at_two_places_are_two_hits() -> None:
 
 def test_sketches_at_hand_are_taken() -> None:
     hits = [{"id": 1}, {"id": 2}, {"id": 3}]
-    assert ndd.collapse(hits, sketches=ndd.sketch_many(NEWS)).hits == hits[:2]
+    assert ndd.collapse(hits, sketches=sketch_many(NEWS)).hits == hits[:2]
 
 
 def test_pages_follow_one_another() -> None:
@@ -160,7 +162,7 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
         (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),  # type: ignore[call-arg]
         (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), InvalidSketch, "hit 0: value 1"),
         (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), InvalidSketch, "hit 2: it has shape"),  # type: ignore[list-item]
-        (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),  # type: ignore[arg-type]
+        (lambda: leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),  # type: ignore[arg-type]
         (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
     ],
 )
@@ -260,3 +262,67 @@ def test_short_texts_of_one_form_that_are_shown_as_one_are_told() -> None:
     assert warning.startswith("16 of 16 hits are short texts that differ in a few words and are shown as one, hit 0")
     assert ndd.collapse(hits, min_similarity="identical", size=20).hits == hits
     assert ndd.collapse([hits[0]] * 16).info.warnings == ()
+
+
+def test_copies_that_differ_at_their_edges_are_told_as_no_form() -> None:
+    copies = [f"{city.upper()}, May {day} (AFP) - {CLIMATE}" for day, city in enumerate(CITIES, 1)]
+    page = ndd.collapse(copies, frequency_table=False)
+    assert (page.info.kept, page.info.warnings) == (1, ())
+
+
+def test_short_texts_of_one_form_that_are_kept_apart_are_told_with_the_option_that_joins_them() -> None:
+    hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
+    page = ndd.collapse([CLIMATE, *hits, FOOTBALL], size=12)
+    [warning] = page.info.warnings
+    assert warning.startswith("11 of 12 shown hits are short texts that are at least 0.7 alike and are kept apart")
+    assert warning.endswith("if they are copies, set min_similarity=0.7")
+    assert ndd.collapse([CLIMATE, *hits, FOOTBALL], min_similarity=0.7).hits == [CLIMATE, hits[0], FOOTBALL]
+    assert "they look like two entries of one form" in str(page.explain(2))
+
+
+def test_a_page_without_two_entries_of_one_form_has_no_warning() -> None:
+    """Neither have texts that a guard keeps apart: no other bar would join them."""
+    hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
+    assert ndd.collapse([*hits, *NEWS], size=1).info.warnings == ()
+    assert ndd.collapse([*hits, *NEWS], size=2, from_=15).info.warnings == ()
+    assert ndd.collapse([*FORMS, *NEWS], size=20, min_similarity="identical").info.warnings == ()
+    named = [{"body": hit, "place": place} for place, hit in enumerate(hits)]
+    page = ndd.collapse(named, text="body", size=20, must_match=["place"])
+    assert (page.info.kept, page.info.warnings) == (16, ())
+
+
+@pytest.mark.parametrize(
+    ("keep", "shown"), [("lowest:price", 2), ("highest:price", 1), ("oldest:day", 0), ("newest:day", 3)]
+)
+def test_the_copy_shown_has_the_best_number_or_time_of_a_field(keep: str, shown: int) -> None:
+    """A number may be written as a text; what is no number, and a hit without the field, come last."""
+    text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+    values: list[dict[str, Any]] = [
+        {"price": "on request", "day": "2026-01-01"},
+        {"price": 30, "day": "2026-01-02"},
+        {"price": "9.5", "day": "2026-01-03"},
+        {"day": "2026-01-04"},
+    ]
+    page = ndd.collapse([{"body": text, **one} for one in values], text="body", keep=[keep])
+    assert [group.rank for group in page.groups] == [shown]
+
+
+def test_every_field_of_max_apart_keeps_hits_apart() -> None:
+    text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+    hits = [
+        {"body": text, "day": f"2026-01-0{day}", "seen": f"2026-01-0{seen}"} for day, seen in ((1, 1), (2, 9), (2, 2))
+    ]
+    near = {"day": "1.5d", "seen": "36h"}
+    assert [group.rank for group in ndd.collapse(hits, text="body", max_apart=near).groups] == [0, 1]
+    assert len(ndd.collapse(hits, text="body", max_apart={"day": "1.5d"})) == 1
+    with pytest.raises(ValueError, match="max_apart of a collection takes one field, got day, seen"):
+        ndd.Corpus.read(hits, text="body", fields=["day", "seen"]).groups(max_apart=near)
+
+
+def test_a_page_that_ends_before_a_hit_that_it_was_not_given_says_so() -> None:
+    page = ndd.collapse(["one text", "another text", "a third one"])
+    whole = page.with_hits(dict(enumerate("abc")))
+    assert (whole.hits, whole.info.degraded) == (["a", "b", "c"], "")
+    cut = page.with_hits({0: "a", 2: "c"})
+    assert cut.hits == ["a"]
+    assert "the page ends before it" in cut.info.degraded

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.collapse_options import CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.middleware.settings import settings_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch
+from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.flow.settings import settings_of
 
 recipes = st.one_of(
     st.builds(
@@ -24,7 +24,7 @@ recipes = st.one_of(
         size=st.integers(1, 64),
         k=st.integers(1, 4096),
         seed=st.integers(0, 2**64 - 1),
-        markup=st.sampled_from(["keep", "html"]),
+        markup=st.sampled_from(["keep", "html", "mail"]),
         urls=st.sampled_from(["keep", "drop"]),
     ),
     st.builds(Recipe.lines, seed=st.integers(0, 9), estimator=st.sampled_from(["kmv", "broder", "overlap"])),
@@ -49,7 +49,7 @@ def test_two_recipes_share_an_id_only_when_they_are_one(a: Recipe, b: Recipe) ->
 
 
 def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
-    name, texts = "c5-k32-v1", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
+    name, texts = "c5-k32-v2", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
     assert sketch(texts[0], name).tolist() == sketch(texts[0], Recipe.parse(name)).tolist()
     assert ndd.collapse(texts, recipe=name).info.recipe == name
     assert sketch_fields({"body": texts[0]}, "body", recipe=name)["ndd"]["recipe"] == name
@@ -58,18 +58,18 @@ def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
     assert Doctor(index="news", recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
     with ndd.Index.open(tmp_path / "news", text="body", recipe=name) as made:
         assert made.recipe == Recipe.parse(name)
-    with pytest.raises(RecipeMismatch, match="w3-k64-v1"):
-        ndd.Index.open(tmp_path / "news", recipe="w3-k64-v1")
+    with pytest.raises(RecipeMismatch, match="w3-k64-v2"):
+        ndd.Index.open(tmp_path / "news", recipe="w3-k64-v2")
 
 
 def test_what_is_no_recipe_is_told() -> None:
-    with pytest.raises(TypeError, match="a recipe is a Recipe, or an id like w3-k64-v1, got 64"):
+    with pytest.raises(TypeError, match="a recipe is a Recipe, or an id like w3-k64-v2, got 64"):
         sketch("some text", 64)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'w3' is no recipe id of this version"):
         ndd.collapse(["some text"], recipe="w3")
 
 
-@pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v1", "x3-k64-v1", "w3-k64-v1-", "w3-k64-v1-english"])
+@pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v2", "x3-k64-v1", "w3-k64-v2-", "w3-k64-v2-english"])
 def test_what_is_no_id_is_refused(name: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - two sentences, by what is wrong
         Recipe.parse(name)
@@ -109,15 +109,16 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"min_similarity": 1.5}, "min_similarity must be in 0..1, got 1.5"),
         ({"min_similarity": float("nan")}, "min_similarity must be in 0..1"),
         ({"min_similarity": "0.5"}, "min_similarity must be auto, .*, or a number above 0 and at most 1, got '0.5'"),
-        ({"mode": "hide"}, "mode must be one of group, drop, demote, annotate"),
-        ({"strategy": "fast"}, "strategy must be one of auto, one_phase, one_trip"),
+        ({"mode": "hide"}, "mode must be one of group, ids, count, drop, demote, annotate"),
+        ({"members": "some"}, "members must be one of window, all"),
         ({"total": "all"}, "total must be one of hits, groups"),
         ({"window": 0}, "window must be at least 1"),
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),
         ({"keep": ["newest"]}, "keep takes score, newest:FIELD"),
-        ({"time_field": "date"}, "set both"),
-        ({"time_field": "date", "max_seconds_apart": -1}, "max_seconds_apart must be at least 0"),
+        ({"max_apart": {"date": "-1d"}}, "max_apart of date must be like \"1d\", got '-1d'"),
+        ({"max_apart": {"date": "1 month"}}, 'max_apart of date must be like "1d"'),
+        ({"also": ["sorted"]}, "also must be one of unranked, pipelines, templates, got 'sorted'"),
     ],
 )
 def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str) -> None:
@@ -134,8 +135,10 @@ def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str)
         {"min_similarity": None},
         {"must_match": [1]},
         {"must_match": [["price"]]},
-        {"time_field": 3, "max_seconds_apart": 3},
-        {"max_seconds_apart": "3", "time_field": "at"},
+        {"max_apart": {3: "1d"}},
+        {"max_apart": {"at": 3}},
+        {"max_apart": "1d"},
+        {"also": "unranked"},
     ],
 )
 def test_an_option_of_another_type_is_refused(settings: dict[str, Any]) -> None:
@@ -173,7 +176,7 @@ def test_options_that_searches_repeat_are_made_once_and_equal_values_of_another_
     "error",
     [
         InvalidSketch("it is empty"),
-        RecipeMismatch("index 'news'", "w3-k64-v1", "w5-k64-v1"),
+        RecipeMismatch("index 'news'", "w3-k64-v2", "w5-k64-v2"),
         InvalidDocument("document 7", "it has no id", "give it one"),
         IndexUnusable("news.idx", "it holds no index", "make one"),
         MissingExtra("reading HTML", "selectolax", "html"),

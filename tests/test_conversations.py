@@ -1,4 +1,4 @@
-"""Searches without a cache that works, at the same time as others, and on engines that refuse a strategy."""
+"""Searches without a cache that works, at the same time as others, and on engines that refuse split searches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from ndd_search.middleware.conversation import conversation
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.sending import Flow
-from ndd_search.middleware.settings import settings_of
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
-from tests.searching import MATCH, SEARCH, hit_of, one_hit, seen_after
+from ndd_search.core.recipe import Recipe
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
+from tests.searching import MATCH, SEARCH, hit_of, in_one_phase, one_hit
 
 
 class BrokenCache:
@@ -27,7 +25,7 @@ class BrokenCache:
 
 
 def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
-    driver = Driver(settings_of(strategy="one_phase", frequency_table=False, cache=BrokenCache()))
+    driver = Driver(in_one_phase(settings_of(frequency_table=False, cache=BrokenCache())))
     found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
     for _ in range(2):
         wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
@@ -41,7 +39,7 @@ def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.Log
 
 
 def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
-    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
+    driver = Driver(in_one_phase(settings_of(frequency_table=False)))
     stored = ["old"]
     fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
 
@@ -85,32 +83,6 @@ def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from
     assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
 
 
-def test_searches_that_wait_for_one_another_are_not_compared() -> None:
-    settings = settings_of(frequency_table=False, cache=False)
-    settings.clock = lambda: 0.0
-    flows = []
-    for _ in range(20):
-        talk = conversation(SEARCH, settings, {})
-        assert talk is not None
-        caller = talk.search.target_of_caller
-        flows.append(talk.flow())
-    settings.known.learn_of_caller(caller, timings=seen_after(("one_trip", 9, 0.02)))  # one_phase is to be tried
-    sent = [next(flow) for flow in flows]
-    paths = [one.path for one in sent if isinstance(one, Request)]
-    assert paths == ["/news/_search"] * 8 + ["/news/_msearch"] * 12
-
-    def timed_after(flow: Flow) -> int:
-        with pytest.raises(StopIteration):
-            flow.send(one_hit(SEARCH))
-        return len(settings.known.of_caller(caller).timings.one_phase)
-
-    assert timed_after(flows[0]) == 0  # 19 others are under way
-    assert len(settings.known.of_caller(caller).timings.reaches) == 10
-    for flow in flows[8:]:
-        flow.close()
-    assert timed_after(flows[1]) == 1
-
-
 class SlowEngine:
     """Answers a search when it is released; `asked` is set when a request has come."""
 
@@ -125,7 +97,7 @@ class SlowEngine:
 
 
 def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
-    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False, time_budget=0.2)), SlowEngine()
+    driver, slow = Driver(in_one_phase(settings_of(frequency_table=False, time_budget=0.2))), SlowEngine()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
@@ -136,7 +108,7 @@ def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over
 
 
 def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
-    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False)), SlowEngine()
+    driver, slow = Driver(in_one_phase(settings_of(frequency_table=False))), SlowEngine()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ndd_search.matching import shared_values as counting
-from ndd_search.matching.rows import lay_out
-from ndd_search.matching.shared_values import Counts, count_shared
+from ndd_search.core.matching import shared_values as counting
+from ndd_search.core.matching.rows import lay_out
+from ndd_search.core.matching.shared_values import Counts, count_shared
 
 K = 32
 

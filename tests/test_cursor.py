@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from base64 import urlsafe_b64decode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
+from ndd_search.core.paging.entries import sealed, unsealed
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.point_in_time import ordered as ordered_by
-from ndd_search.rest.request import Request, read_search
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.point_in_time import ordered as ordered_by
+from ndd_search.search.rest.request import Request, read_search
 
 RECIPE = ndd.Recipe()
 SEARCH = {"query": {"match": {"body": "market"}}}
@@ -243,7 +245,7 @@ def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
     with pytest.raises(TypeError, match='"cursor" must be true or the token'):
         page_of(engine, 3, 10)
     own: dict[str, Any]
-    for own in ({"cursor": True}, {"cursor": ""}, {"search_after": []}):
+    for own in ({"cursor": True}, {"cursor": ""}):
         lines: list[Any] = [{"index": "news"}, {**SEARCH, "ndd": own}]
         with pytest.raises(CursorUnusable, match='in an _msearch cannot have "'):
             Driver(settings_of()).handle(Request("POST", "/_msearch", {}, {}, lines), engine.send)
@@ -291,6 +293,49 @@ def test_a_forged_token_without_a_key_reaches_nothing(row: tuple[Any, ...]) -> N
         page_of(engine, token_of(replace(true, ahead="far"), None), 10)  # type: ignore[arg-type]
 
 
+WRONG: list[Any] = [None, True, -1, 1.5, 2**40, 2**80, "x", "", [], [None], [[1]], {}, {"value": "x"}, [1] * 3]
+GUARDS: dict[str, Any] = {"must_match": ["price"], "group_by": ["price"], "max_per": {"price": 1}}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_whatever_a_forged_token_holds_it_is_refused_as_one_or_makes_a_page(wrong: Any) -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    token = page_of(engine, True, 10, **GUARDS)["ndd"]["cursor"]
+    found = unsealed(b"cursor", urlsafe_b64decode(token)[17:])
+    assert found is not None
+    value, arrays = found
+    forged = [(part, name, wrong) for part in ("cursor", "leaders") for name in value[part]]
+    forged = [one for one in forged if one[1] != "after" or not isinstance(wrong, list)]  # the engine refuses those
+    for part, name, other in [*forged, ("leaders", "fields", [{"price": wrong}] * 10)]:
+        changed = {**value, part: {**value[part], name: other}}
+        entry = sealed(b"cursor", changed, bytes(arrays))
+        assert entry is not None
+        again = urlsafe_b64encode(b"\x01" + blake2b(entry, digest_size=16).digest() + entry).decode()
+        try:
+            body = page_of(engine, again, 10, **GUARDS)
+        except CursorUnusable:
+            continue
+        assert {hit["_id"] for hit in body["hits"]["hits"]} <= engine.documents.keys(), (part, name)
+
+
+def test_a_token_fits_the_point_in_time_and_the_caller_of_its_pages_alone() -> None:
+    """Also without a key: to change either takes all of the search, with the credentials of its requests."""
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    driver = Driver(settings_of(frequency_table=False, min_similarity=0.8))
+
+    def page(cursor: Any, key: str, path: str = "/news/_search") -> str:
+        body = {**SEARCH, "size": 10, "ndd": {"cursor": cursor}}
+        answer = driver.handle(Request("POST", path, {}, {"authorization": f"ApiKey {key}"}, body), engine.send)
+        return str(answer.body["ndd"]["cursor"])
+
+    mine, other = page(True, "mine"), page(True, "mine", "/secrets/_search")
+    swapped = token_of(replace(cursor_of(mine, None), pit=cursor_of(other, None).pit), None)
+    for token, key in ((swapped, "mine"), (mine, "theirs")):
+        with pytest.raises(CursorUnusable, match="belongs to another search, or to another caller"):
+            page(token, key)
+    assert page(page(mine, "mine"), "mine") == "None"
+
+
 def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
     body: dict[str, Any] = {"query": {}, "sort": "price"}
 
@@ -305,7 +350,7 @@ def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
     assert of({"sort": [{"day": "asc"}, "_shard_doc"]}) == [{"day": "asc"}, "_shard_doc"]
 
 
-@pytest.mark.parametrize("settings", [{"cursor_key": ""}, {"cursor_keep_alive": "soon"}, {"cursor_keep_alive": "0m"}])
+@pytest.mark.parametrize("settings", [{"cursor_key": ""}, {"cursor_key": b""}])
 def test_impossible_settings_of_cursors_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         settings_of(**settings)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.core.matching.decision import Decision, Overlaps, Setting
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.recipe import Recipe
 from ndd_search.errors import RecipeMismatch
-from ndd_search.matching.decision import Decision, Overlaps, Setting
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.recipe import Recipe
 
 RECIPE = Recipe()
 
@@ -71,7 +71,7 @@ def test_a_damaged_table_is_refused(change: dict[str, object], problem: str) -> 
 
 
 def test_a_table_of_another_recipe_is_refused() -> None:
-    with pytest.raises(RecipeMismatch, match=r"w3-k64-v1.*c5-k64-v1"):
+    with pytest.raises(RecipeMismatch, match=r"w3-k64-v2.*c5-k64-v2"):
         Decision.of("auto", Recipe.characters(), table())
 
 

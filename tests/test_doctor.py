@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
-from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.backfilling import DYNAMIC, fill
 from tests.collections import read
 from tests.command_line import run
@@ -42,11 +43,11 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before
     assert told(diagnosis, "error", "warning") == []
-    assert "all 600 documents have a sketch of recipe w3-k64-v1" in "".join(told(diagnosis, "ok"))
+    assert "all 600 documents have a sketch of recipe w3-k64-v2" in "".join(told(diagnosis, "ok"))
     figures = diagnosis.figures
     assert figures is not None
-    lengths = [len(sketch) for sketch in ndd.sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
-    assert figures.recipes == {"w3-k64-v1": 600}
+    lengths = [len(sketch) for sketch in sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
+    assert figures.recipes == {"w3-k64-v2": 600}
     assert (figures.documents, figures.sampled, figures.wrong) == (600, 500, 0.0)
     assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
     assert figures.queries == 20
@@ -93,14 +94,35 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     warnings = "\n".join(told(diagnosis, "warning"))
     assert (
-        "3 of 5 documents have no sketch of recipe w3-k64-v1: each is shown by itself; run ndd-search backfill"
+        "2 of 5 documents have no sketch of recipe w3-k64-v2: each is shown by itself; run ndd-search backfill"
         in warnings
     )
     assert "1 sketches are stale" in warnings
     assert "50.0% of 2 sampled sketches are not of the text" in warnings
-    assert "other recipes (w3-k128-v1)" in "\n".join(told(diagnosis, "note"))
+    assert "other recipes (w3-k128-v2)" in "\n".join(told(diagnosis, "note"))
     assert diagnosis.figures is not None
-    assert diagnosis.figures.recipes == {"w3-k64-v1": 2, "w3-k128-v1": 1, "stale": 1, NONE: 1}
+    assert diagnosis.figures.recipes == {"w3-k64-v2": 2, "w3-k128-v2": 1, "stale": 1, NONE: 1}
+
+
+def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: Engine, index: str) -> None:
+    documents = [{"id": str(number), "text": f"{TEXT} Edition {number}."} for number in range(5)]
+    stale = {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}
+    with engine.client() as client:
+        fill(client, index, [*(sketch_fields(one, FIELDS) for one in documents), stale])
+        diagnosis = Doctor(index=index, fields=FIELDS, queries=["ministers"]).examine(client)
+        ndd.wrap(client, min_similarity=0.5)
+        answer = client.search(index=index, body={"query": {"match": {"text": "ministers"}}})
+    assert answer["ndd"]["hidden"] == 4
+    assert diagnosis.figures is not None
+    assert diagnosis.figures.recipes == {"w3-k64-v2": 5, "stale": 1}
+    assert (diagnosis.figures.sampled, diagnosis.figures.wrong) == (5, 0.0)
+    assert diagnosis.figures.hidden["0.5"] == 4 / 6
+    findings = told(diagnosis, "warning", "ok")
+    assert not any("have no sketch" in one or "all 6" in one for one in findings)
+    assert [one for one in findings if "coverage" in one or "stale" in one] == [
+        "warning: 1 sketches are stale, as updates changed a part of the text: each is shown by itself; "
+        f"run ndd-search backfill ... {index} --fields ..."
+    ]
 
 
 def test_keys_that_an_update_without_keys_left_behind_are_told(engine: Engine, index: str) -> None:
@@ -134,10 +156,10 @@ def test_keys_that_an_update_without_keys_left_behind_are_told(engine: Engine, i
         ({"settings": {"index": {"max_result_window": 500}}}, "note: max_result_window is 500: the deduplicated list"),
         (
             {
-                "settings": {"index": {"mapping": {"total_fields": {"limit": 10}}}},
+                "settings": {"index": {"mapping": {"total_fields": {"limit": 9}}}},
                 "mappings": {"properties": {**mapping_properties(), "a": {"type": "text"}, "b": {"type": "text"}}},
             },
-            "warning: 10 of at most 10 fields are mapped",
+            "warning: 9 of at most 9 fields are mapped",
         ),
         ({"settings": {"index": {"blocks": {"write": True}}}}, "note: it has the block index.blocks.write"),
     ],
@@ -212,7 +234,7 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         assert "90.0% of 20 hits of 2 queries" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
-        assert facts["figures"]["recipes"] == {"w3-k64-v1": 10, "(none)": 1}
+        assert facts["figures"]["recipes"] == {"w3-k64-v2": 10, "(none)": 1}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def sketch_over_own_field() -> None:
         lambda: ndd.collapse([WORDS], windw=3),  # type: ignore[call-arg]
         lambda: ndd.Index.open("news.idx"),
         lambda: open_folder(text="title"),
-        lambda: open_folder(recipe="w5-k64-v1"),
+        lambda: open_folder(recipe="w5-k64-v2"),
         add_without_id,
         sketch_over_own_field,
         lambda: ndd.wrap(object()),

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.documents import text_of, value_of
+from ndd_search.core.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.with_sketches import sketch_fields
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 DOCUMENT = {
@@ -15,6 +15,8 @@ DOCUMENT = {
     "parts": [{"text": "E"}, {"text": "F"}, {}],
     "dotted.name": "G",
     "author.of": {"the.map": {"name": "H"}},
+    "twice.name": "I",
+    "twice": [{"name": "J"}, {"name": "K"}],
     "price": 2.5,
     "sold": True,
     "nothing": None,
@@ -56,6 +58,7 @@ def test_objects_are_read_like_mappings() -> None:
         (["price", "sold"], "2.5\ntrue"),
         (["nothing"], None),
         (["absent", "title"], "A"),
+        (["twice.name"], "I\nJ\nK"),
         ([], None),
     ],
 )

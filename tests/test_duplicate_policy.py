@@ -46,7 +46,7 @@ class Memory:
         keys = {one["constant_score"]["filter"]["term"]["ndd_keys"] for one in query["should"]}
         for (index, id), stored in self.seen.items():
             source = stored["_source"]
-            if index != where or source["ndd"].get("duplicate_of") or not source["ndd"]["sketch"]:
+            if index != where or not source["ndd"]["sketch"]:
                 continue
             if len(keys & set(source["ndd_keys"])) >= query["minimum_should_match"]:
                 fields = {"ndd.sketch": source["ndd"]["sketch"], "ndd.recipe": [source["ndd"]["recipe"]]}
@@ -141,14 +141,13 @@ def sketched(actions: Any, **more: Any) -> Any:
     return ndd.with_sketches(actions, "body", keys=8, **more)
 
 
-@pytest.mark.parametrize("action", ["skip", "mark"])
 @settings(deadline=None)
 @given(st.lists(documents, max_size=6), streams, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_nothing_is_lost_but_new_copies_of_what_stays(
-    action: Any, before: list[Any], stream: list[Any], as_list: bool, refreshed: bool, refreshes: bool, filled: bool
+    before: list[Any], stream: list[Any], as_list: bool, refreshed: bool, refreshes: bool, filled: bool
 ) -> None:
-    """With "skip" all that is stored without a policy is stored, but texts under new ids that resemble a document that
-    stays. With "mark" all of it is stored, and of those that resemble each other in one index one is not marked.
+    """All that is stored without a policy is stored, but texts under new ids that resemble a document that stays.
+
     filled: whether the run ends with documents that resemble nothing; else what was left out is sent after it.
     """
     if filled:  # only left_out finds copies of a document without an id that was refused
@@ -163,7 +162,7 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duplicate_policy, "CHUNK", CHUNK)
         store(plain, sketched(numbered(stream, filled)), refreshes)
-        policy = DuplicatePolicy(action, client=index, min_similarity=0.7)
+        policy = DuplicatePolicy("skip", client=index, min_similarity=0.7)
         given = numbered(stream, filled)
         actions = sketched(given if as_list else iter(given), duplicates=policy)
         store(index, actions, refreshes)
@@ -177,14 +176,8 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
             assert {**found, "ndd": None} == {**stored["_source"], "ndd": None}
             assert found["ndd"]["sketch"] == stored["_source"]["ndd"]["sketch"]
         else:
-            assert action == "skip"
             assert key not in there
             assert family(stored) in {family(one) for (place, _), one in index.documents.items() if place == key[0]}
-    if action == "mark":
-        for place in (NEWS, "other"):
-            inside = [one for (where, _), one in index.documents.items() if where == place and family(one)]
-            leaders = {family(one) for one in inside if not one["_source"]["ndd"].get("duplicate_of")}
-            assert {family(one) for one in inside} == leaders
 
 
 def test_a_document_is_rewritten_though_one_with_its_id_was_deleted_from_another_index() -> None:
@@ -198,19 +191,16 @@ def test_a_document_is_rewritten_though_one_with_its_id_was_deleted_from_another
 
 
 @pytest.mark.parametrize("upsert", [{"doc_as_upsert": True}, {"upsert": {"body": FAMILIES["b"], "price": 3}}])
-@pytest.mark.parametrize("action", ["skip", "mark"])
-def test_a_document_that_an_update_may_have_created_counts_as_there(action: Any, upsert: dict[str, Any]) -> None:
-    """So a copy with its id is written, and one that would create it, which the engine refuses, is not sent again."""
+def test_a_document_that_an_update_may_have_created_counts_as_there(upsert: dict[str, Any]) -> None:
+    """So a copy with its id is written."""
     index = Memory()
     original = {"_index": NEWS, "_id": "1", "body": FAMILIES["a"]}
     store(index, sketched([original]), False)
     index.refresh()
     copy = {**original, "_id": "2", "price": 7}
     update = {"_op_type": "update", "_index": NEWS, "_id": "2", "doc": {"price": 3}, **upsert}
-    create = {**copy, "_op_type": "create"}
-    stream = [update, copy] if action == "skip" else [update, create, {**original, "body": FAMILIES["c"]}]
-    store(index, sketched(stream, duplicates=DuplicatePolicy(action, client=index)), False)
-    assert index.documents[NEWS, "2"]["_source"]["price"] == (7 if action == "skip" else 3)
+    store(index, sketched([update, copy], duplicates=DuplicatePolicy("skip", client=index)), False)
+    assert index.documents[NEWS, "2"]["_source"]["price"] == 7
 
 
 def test_no_copy_waits_for_another_that_may_be_refused_in_its_turn() -> None:

@@ -1,4 +1,5 @@
 import copy
+import gzip
 import json
 import multiprocessing
 import os
@@ -11,14 +12,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.cli.demo import QUERIES
+from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.errors import InvalidDocument
-from ndd_search.paging.cache import MemoryCache
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
@@ -115,6 +118,11 @@ def test_a_commit_ends_what_was_remembered(index: ndd.Index) -> None:
     assert index.search("climate")["ndd"]["cache"] == "miss"
 
 
+def test_facets_are_refused_because_a_folder_has_no_aggregations_of_a_search(index: ndd.Index) -> None:
+    with pytest.raises(ValueError, match=r"Index\.aggregate counts documents"):
+        index.search("story", facets=["sites"])
+
+
 def test_options_change_how_a_page_is_collapsed(index: ndd.Index) -> None:
     annotated = index.search("climate", size=120, mode="annotate", window=120)
     assert len(ids(annotated)) == 120
@@ -179,7 +187,7 @@ def test_a_copy_is_opened_as_the_index_was_and_sees_what_it_sees(tmp_path: Path,
     (tmp_path / "ndd.toml").write_text('version = 1\n[collapse]\nmin_similarity = 0.7\nmode = "drop"\n')
     recipe = ndd.Recipe.words(size=2)
     with ndd.Index.open(
-        tmp_path / "news", text="body", language="german", recipe=recipe, settings=tmp_path / "ndd.toml"
+        tmp_path / "news", text="body", language="german", recipe=recipe, options=ndd.preset(tmp_path / "ndd.toml")
     ) as index:
         index.add(documents(5))
         other = way(index)
@@ -393,3 +401,25 @@ def test_threads_that_write_to_one_index_wait_for_each_other(index: ndd.Index) -
 def test_every_id_is_listed(index: ndd.Index) -> None:
     assert sorted(index.ids()) == sorted(document["id"] for document in documents())
     assert index.sample(3) == [index.get(document["id"]) for document in index.sample(3)]
+
+
+AIRPORT = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
+
+
+def test_entries_of_one_form_that_are_kept_apart_are_told_with_the_option_that_joins_them(tmp_path: Path) -> None:
+    airports = [{"id": str(number), "body": AIRPORT.format(f"Name{number}")} for number in range(16)]
+    with ndd.Index.open(tmp_path / "airports", text=["body"]) as index:
+        index.add([*airports, *documents()])
+        [warning] = index.search("airport", size=10)["ndd"]["warnings"]
+        joined = index.search("airport", size=10, min_similarity=0.7)["ndd"]
+    assert warning.startswith("10 of 10 shown hits are short texts")
+    assert "set min_similarity=0.7" in warning
+    assert (joined["kept"], joined["warnings"]) == (1, [])
+
+
+def test_searches_of_the_demo_have_no_warning(tmp_path: Path) -> None:
+    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    with ndd.Index.open(tmp_path / "demo", text=["title", "text"]) as index:
+        index.add([json.loads(line) for line in gzip.decompress(packed).splitlines()])
+        for query in (*QUERIES, "airport", "elections", "island", "exports"):
+            assert index.search(query, size=20)["ndd"]["warnings"] == []

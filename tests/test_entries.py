@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.paging import entries
-from ndd_search.paging.entries import sealed, unsealed
-from ndd_search.rest.response import block_of
+from ndd_search.core.paging import entries
+from ndd_search.core.paging.entries import sealed, unsealed
+from ndd_search.search.rest.response import block_of
 
 KEY = b"0123456789abcdef"
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
 
 RECIPE = Recipe.words(k=4)
 FIELD = SketchField()
@@ -32,7 +32,7 @@ def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
         ({"other": [1]}, "missing"),
         ({"ndd.recipe": [RECIPE.id]}, "empty"),
         ({"ndd.sketch": [1, 2]}, "foreign"),
-        (stored([1, 2], "w3-k64-v1"), "foreign"),
+        (stored([1, 2], "w3-k64-v2"), "foreign"),
         (stored([2, 1]), "malformed"),
         (stored([1, 1]), "malformed"),
         (stored([-1, 1]), "malformed"),
@@ -69,7 +69,7 @@ def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
         *empty,
         *({"ndd.packed": one if isinstance(one, list) else [one], **recipe} for one in bad),
     ]
-    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v1"]}]
+    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v2"]}]
     expected = [values, values, [1], *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)
@@ -136,7 +136,7 @@ def test_the_object_needs_a_name() -> None:
 
 
 def test_only_marks_in_the_form_in_which_they_are_written_are_ours() -> None:
-    ours = {"group": "a", "group_size": 2, "leads": True}
+    ours = {"group": "a", "group_size": 2, "leads": True, "judged": ""}
     assert is_sketch_object(ours)
     assert is_sketch_object(dict.fromkeys(ours))  # after their removal
     for other in ({"group_size": True}, {"group_size": "2"}, {"group_size": 0}, {"leads": None}, {"group": 7}):

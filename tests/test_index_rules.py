@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.presets import Preset
 from ndd_search.errors import InvalidSettings
-from ndd_search.index_rules import IndexRules
-from ndd_search.middleware.settings import settings_of
-from ndd_search.rest.request import Request, read_search
-from ndd_search.settings_file import StoredSettings, read_settings, write_settings
-from ndd_search.writing.writes import SketchedWrites
-from tests.command_line import run
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.request import Request, read_search
+from ndd_search.search.settings_file import preset, read_preset, write_preset
+from ndd_search.search.writing.writes import SketchedWrites
 
 DEFAULTS = ndd.CollapseOptions()
 PATTERNS = st.text("ab*", min_size=1, max_size=4)
@@ -37,7 +37,7 @@ def test_no_index_of_a_search_has_a_rule_that_the_search_does_not_know_of(
     for name in NAMES:
         if any(IndexRules.of({target: {}}, DEFAULTS).pattern_of(name) for target in targets):
             pattern = rules.pattern_of(name)
-            assert (None if pattern is None else rules.rules[pattern]) in found
+            assert (rules.others if pattern is None else rules.rules[pattern]) in found
 
 
 @pytest.mark.parametrize(
@@ -62,23 +62,23 @@ def test_the_most_specific_pattern_wins(target: str, wins: list[str]) -> None:
 
 
 SETTINGS: dict[str, Any] = {
-    "news-*": {"window": 50, "recipe": "w5-k64-v1", "field": "prints"},
+    "news-*": {"window": 50, "recipe": "w5-k64-v2", "field": "prints"},
     "news-old": {"enabled": False},
-    "news-x": {"window": 50, "recipe": "w5-k64-v1", "field": "prints"},
+    "news-x": {"window": 50, "recipe": "w5-k64-v2", "field": "prints"},
 }
 
 
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
-        ("/news-1/_search", {}, (50, "w5-k64-v1", "prints")),
-        ("/news-1,news-x/_search", {}, (50, "w5-k64-v1", "prints")),  # two rules that say the same
-        ("/blogs/_search", {}, (100, "w3-k64-v1", "ndd")),
+        ("/news-1/_search", {}, (50, "w5-k64-v2", "prints")),
+        ("/news-1,news-x/_search", {}, (50, "w5-k64-v2", "prints")),  # two rules that say the same
+        ("/blogs/_search", {}, (100, "w3-k64-v2", "ndd")),
         ("/news-old/_search", {}, None),
         ("/news-1,blogs/_search", {}, None),
         ("/_search", {}, None),
-        ("/news-old/_search", {"ndd": True}, (100, "w3-k64-v1", "ndd")),  # what a search asks for itself counts
-        ("/news-1,blogs/_search", {"ndd": {"window": 70}}, (100, "w3-k64-v1", "ndd")),
+        ("/news-old/_search", {"ndd": True}, (100, "w3-k64-v2", "ndd")),  # what a search asks for itself counts
+        ("/news-1,blogs/_search", {"ndd": {"window": 70}}, (100, "w3-k64-v2", "ndd")),
     ],
 )
 def test_a_search_has_the_settings_of_its_indexes(path: str, body: dict[str, Any], expected: Any) -> None:
@@ -89,22 +89,32 @@ def test_a_search_has_the_settings_of_its_indexes(path: str, body: dict[str, Any
 
 
 def test_documents_get_the_sketch_that_the_rule_of_their_index_names() -> None:
-    writes: SketchedWrites = settings_of(indexes=SETTINGS, sketch={"*": ["body"]}).writes
+    writes: SketchedWrites = settings_of(
+        indexes={"*": {"text": ["body"]}, "news-*": {**SETTINGS["news-*"], "text": "body"}, "news-old": {"keys": 8}}
+    ).writes
     text = "some words of one text that is long enough"
-    for index, field, recipe in (("news-1", "prints", "w5-k64-v1"), ("blogs", "ndd", "w3-k64-v1")):
+    for index, field, recipe in (("news-1", "prints", "w5-k64-v2"), ("blogs", "ndd", "w3-k64-v2")):
         written = writes(Request("PUT", f"/{index}/_doc/1", {}, {}, {"body": text}))
         assert written.body[field]["recipe"] == recipe
         assert set(written.body) == {"body", field}
+    untouched = Request("PUT", "/news-old/_doc/1", {}, {}, {"body": text})
+    assert writes(untouched) is untouched, "the rule of its index names no text"
+
+
+def test_indexes_that_differ_only_in_what_is_written_are_searched_together() -> None:
+    rules: dict[str, Any] = {"news*": {"text": ["body"]}, "shop": {"text": ["name"], "keys": 8}, "blogs": {"window": 9}}
+    settings = settings_of(indexes=rules)
+    assert settings.of_target("/news,shop,other/_search", False) is settings
+    assert settings.of_target("/news,blogs/_search", False) is None
 
 
 def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_path: Path) -> None:
     for name in ("settings.toml", "settings.json"):
-        write_settings(tmp_path / name, StoredSettings(indexes=SETTINGS))
-        assert read_settings(tmp_path / name).indexes == SETTINGS
-        settings = settings_of(settings=tmp_path / name, indexes={"news-*": {"window": 60}})
+        write_preset(tmp_path / name, Preset(indexes=SETTINGS))
+        assert read_preset(tmp_path / name).indexes == SETTINGS
+        settings = settings_of(options=preset(tmp_path / name), indexes={"news-*": {"window": 60}})
         assert settings.indexes.rules["news-*"].options.window == 60
         assert settings.indexes.rules["news-old"].enabled is False
-    assert "indexes news-old: enabled = false" in run("settings", str(tmp_path / "settings.toml")).stdout
 
 
 @pytest.mark.parametrize(
@@ -112,17 +122,16 @@ def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_pat
     [
         ({"news": 3}, "indexes 'news': settings by name are needed, got 3"),
         ({"news,blogs": {}}, "a pattern of index names holds the characters of a name"),
-        ({"news": {"enable": True}}, r"indexes 'news': unknown setting 'enable' \(did you mean enabled\?\)"),
+        ({"news": {"enable": True}}, r"indexes 'news': unknown option 'enable' \(did you mean enabled\?\)"),
         ({"news": {"enabled": "no"}}, "indexes 'news': enabled must be true or false, got 'no'"),
         ({"news": {"windw": 3}}, "indexes 'news': unknown option 'windw'"),
         ({"news": {"recipe": "w3"}}, "indexes 'news': 'w3' is no recipe id"),
-        ({"news": {"field": ""}}, "indexes 'news': field must be the name"),
+        ({"news": {"field": ""}}, "indexes 'news': field must be like"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_told_with_its_pattern(given: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError), match=told):
         settings_of(indexes=given)
-    write_settings(tmp_path / "a.json", StoredSettings(indexes={}))
     (tmp_path / "a.json").write_text('{"version": 1, "indexes": {"news": {"windw": 3}}}')
     with pytest.raises(InvalidSettings, match="indexes 'news': unknown option"):
-        read_settings(tmp_path / "a.json")
+        read_preset(tmp_path / "a.json")

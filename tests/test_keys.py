@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.paging.page import Page
+from ndd_search.core.paging.page import Page
 
 TEXTS = [" ".join(random.Random(number).choices([f"word{n}" for n in range(900)], k=40)) for number in range(4)]
 VALUES = st.sampled_from([None, "", "a", "b", 1, ["a", "c"], ["c", "c"], []])
@@ -119,7 +119,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         ({"group_by": 3}, "group_by must be a list"),
         ({"group_by": [3]}, "group_by must name fields"),
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
-        ({"max_per": ["source"]}, "max_per must map fields to numbers"),
+        ({"max_per": ["source"]}, "max_per must map fields to values"),
         ({"max_per": {"source": 0}}, "max_per of source must be at least 1"),
         ({"max_per": {"source": True}}, "max_per of source must be a whole number"),
         ({"max_per": {"source": 1}, "keep": ["longest"]}, "leave out keep and max_per_group"),

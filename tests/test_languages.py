@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.pairs import overlapping_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketches, sketch_many
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.pairs import overlapping_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches, sketch_many
 
 LANGUAGES = ["en", "de", "ru", "ar", "hi", "bn", "th", "zh", "ja", "ko", "vi", "tr", "el", "he", "lo", "km", "my"]
 BODIES = [range(0, 4), range(4, 9), range(9, 13), range(13, 17), range(17, 20), range(20, 23)]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndd_search.rest.candidate_limits import Limits, limits_of, raised
-from ndd_search.rest.intent import names_in
-from ndd_search.rest.request import Request, read_search
+from ndd_search.search.rest.candidate_limits import Limits, limits_of, raised
+from ndd_search.search.rest.intent import names_in
+from ndd_search.search.rest.request import Request, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}
@@ -82,9 +82,9 @@ def test_numbers_that_hang_on_the_size_of_the_page_are_written_out_where_they_ar
     bare = {"field": "v", "query_vector": [1]}
     body = {"query": MATCH, "knn": bare}
     written = {"knn": {**bare, "k": 7, "num_candidates": 10}}
-    assert raised(body, 100, limits_of(body, 0, 7)) == ({"query": MATCH, **written}, {})
+    assert raised(body, 100, limits_of(body, 7)) == ({"query": MATCH, **written}, {})
     few = {"knn": [{**bare, "num_candidates": 3}, NEAREST]}
-    assert raised(few, 100, limits_of(few, 0, 7))[0] == {"knn": [{**bare, "k": 3, "num_candidates": 3}, NEAREST]}
+    assert raised(few, 100, limits_of(few, 7))[0] == {"knn": [{**bare, "k": 3, "num_candidates": 3}, NEAREST]}
 
 
 def test_no_more_candidates_than_the_engines_take() -> None:
@@ -110,18 +110,27 @@ def test_words_and_fields_of_these_names_bound_nothing(body: dict[str, Any]) -> 
     assert raised(body, 100, limits_of(body)) == ({}, {})
 
 
-@pytest.mark.parametrize(
-    "body", [{"knn": NEAREST}, {"knn": [NEAREST]}, {"retriever": {"knn": NEAREST}}, {"query": {"knn": NEAREST}}]
-)
+@pytest.mark.parametrize("body", [{"knn": NEAREST}, {"knn": [NEAREST]}, {"retriever": {"knn": NEAREST}}])
 def test_k_is_the_most_that_is_shown_and_counted(body: dict[str, Any]) -> None:
     """However far k is raised."""
     limits = limits_of(body)
     assert (limits.shown, limits.total) == (10, 10)
 
 
+def test_k_of_a_query_is_the_most_that_is_shown_and_counted_of_each_shard() -> None:
+    """On every page: no page knows how many shards answer before they have."""
+    for start in (0, 5, 10, 25):
+        body = {"query": {"knn": NEAREST}, "from": start, "size": 10}
+        found = read_search(Request("POST", "/news/_search", {}, {}, body))
+        assert found is not None
+        assert (found.limits.shown, found.limits.total, found.limits.of_shard) == (None, None, 10)
+        two = found.of_shards({"_shards": {"total": 2}})
+        assert (two.size, two.limits.total) == (max(0, min(10, 20 - start)), 20)
+
+
 def test_neighbours_of_each_shard_beyond_k_are_shown_as_the_engine_finds_them() -> None:
     """A `knn` query takes k from each shard, so that a page longer than k may be full."""
-    limits = limits_of({"query": {"knn": NEAREST}}, 0, 20)
+    limits = limits_of({"query": {"knn": NEAREST}}, 20)
     assert (limits.grows, limits.shown, limits.total) == (False, None, None)
 
 

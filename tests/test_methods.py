@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.measures import estimate, judged_pairs, similar_pairs, similarities
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import broder_resemblance, resemblance
+from ndd_search.core.sketching.signatures import profile
+from ndd_search.core.sketching.simhash import as_sketches, fingerprints, from_sketches
+from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.estimates import broder_resemblance, resemblance
-from ndd_search.sketching.signatures import profile
-from ndd_search.sketching.simhash import as_sketches, fingerprints, from_sketches
-from ndd_search.sketching.sketches import sketch, sketch_many
 from tests import plain_sketching as plain
 from tests.engines.find import Engine
 from tests.strategies import texts
@@ -69,13 +69,13 @@ def test_a_sketch_is_that_of_the_documented_formula_in_every_batch(recipe: Recip
     assert [one.tolist() for one in sketch_many(batch, recipe)] == expected
     assert [sketch(text, recipe).tolist() for text in batch] == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["ndd_search.sketching.sketches"], "BATCH", room)
+        patch.setattr(sys.modules["ndd_search.core.sketching.sketches"], "BATCH", room)
         assert [one.tolist() for one in sketch_many(batch, recipe, 2)] == expected
 
 
 def test_the_first_published_values_of_each_method_stay_what_they_are() -> None:
     expected = {
-        "w3-k64-v1-minhash": [4477, 33623987, 67479601],
+        "w3-k64-v2-minhash": [4477, 33623987, 67479601],
     }
     for name, values in expected.items():
         assert sketch(STORY, Recipe.parse(name)).tolist()[:3] == values
@@ -137,7 +137,7 @@ def test_thousands_of_fingerprints_are_compared_some_at_a_time(monkeypatch: pyte
     rows = rows_of(list(as_sketches(prints)), 4)
     decision = Decision.of("auto", Recipe.simhash())
     whole = similar_pairs(rows, decision)
-    monkeypatch.setattr("ndd_search.matching.measures._AT_ONCE", 1000)
+    monkeypatch.setattr("ndd_search.core.matching.measures._AT_ONCE", 1000)
     parts = similar_pairs(rows, decision)
     assert list(zip(parts.first, parts.second, strict=True)) == [(i, i + 200) for i in range(100)]
     assert (whole.first.tolist(), whole.second.tolist()) == (parts.first.tolist(), parts.second.tolist())
@@ -174,7 +174,7 @@ def test_the_named_bars_are_of_the_measure_of_the_recipe(recipe: Recipe) -> None
     rows = rows_of([a, b], recipe.k)
     for name, bar in {"identical": 1.0, "high": 0.8, "moderate": 0.5}.items():
         if recipe.measure == "cosine" and bar < 1:
-            with pytest.raises(ValueError, match=f'"{name}" is a resemblance, and w1-k4-v1-simhash has cosines'):
+            with pytest.raises(ValueError, match=f'"{name}" is a resemblance, and w1-k4-v2-simhash has cosines'):
                 Decision.of(name, recipe)
             continue
         decision = Decision.of(name, recipe)
@@ -188,7 +188,7 @@ def test_only_what_is_estimated_has_an_error() -> None:
     pairs = {recipe: sketch_many([STORY, STORY + OTHER], recipe) for recipe in METHODS}
     errors = {recipe.id: estimate(*pair, recipe).standard_error for recipe, pair in pairs.items()}  # type: ignore[call-arg]
     estimated = {name for name, error in errors.items() if error > 0}
-    assert estimated == {"w3-k64-v1-minhash", "w3-k64-v1-broder"}
+    assert estimated == {"w3-k64-v2-minhash", "w3-k64-v2-broder"}
 
 
 @by_id

@@ -15,7 +15,7 @@ from tests.engines.find import MODULES, Engine
 from tests.keyed import COPY, DOCUMENTS, OTHER, TEXT, create, store
 
 
-def test_a_new_document_is_marked_left_out_or_only_told(engine: Engine, index: str) -> None:
+def test_a_new_document_is_left_out_or_only_told(engine: Engine, index: str) -> None:
     new = [
         {"_id": "d", "body": f"{TEXT} Read more."},
         {"_id": "e", "body": "Nothing like it was ever seen before, here."},
@@ -24,34 +24,32 @@ def test_a_new_document_is_marked_left_out_or_only_told(engine: Engine, index: s
         create(client, index)
         told: list[Any] = []
         policy = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
-        for action in ("report", "skip", "mark"):
+        for action in ("report", "skip"):
             actions = ndd.with_sketches(new, "body", keys=8, duplicates=DuplicatePolicy(action, **policy))
             done = list(actions)
             assert actions.report.duplicates == 1
             assert [one["_id"] for one in done] == (["e"] if action == "skip" else ["d", "e"])
-            marks = [one["ndd"].get("duplicate_of") for one in done]
-            assert marks == (["a", None] if action == "mark" else [None] * len(done))
             assert actions.report.skipped == (action == "skip")
-        assert [(one.id, one.of) for one in told] == [("d", "a")] * 3
+        assert [(one.id, one.of) for one in told] == [("d", "a")] * 2
 
 
-def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_marks_never_chain(
-    engine: Engine, index: str
-) -> None:
+def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_never_chain(engine: Engine, index: str) -> None:
     words = TEXT.split()
     drift = [" ".join([f"word{i}{j}" for j in range(3 * i)] + words[: len(words) - i]) for i in range(4)]
     new = [{"_id": f"d{i}", "body": body} for i, body in enumerate([*drift, TEXT])]
     with engine.client() as client:
         create(client, index, [])
-        policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
-        actions = ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2)
-        marks = {one["_id"]: one["ndd"].get("duplicate_of") for one in actions}
-        assert marks["d4"] == "d0"
-        leaders = {key for key, of in marks.items() if of is None}
-        assert {of for of in marks.values() if of} <= leaders
+        told: list[Any] = []
+        settings: Any = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
+        policy = DuplicatePolicy("skip", **settings)
+        passed = list(ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2))
+        of = {one.id: one.of for one in told}
+        assert of["d4"] == "d0"
+        assert set(of.values()) <= {one["_id"] for one in passed}
         store(client, index, ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
-        again = list(ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
-        assert "duplicate_of" not in again[0]["ndd"], "a document is no duplicate of itself"
+        told.clear()
+        again = ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=DuplicatePolicy("report", **settings))
+        assert (len(list(again)), told) == (1, []), "a document is no duplicate of itself"
 
 
 PRICED = [{"_id": "a", "body": TEXT, "price": 2}, {"_id": "b", "body": COPY, "price": 2}]
@@ -93,31 +91,18 @@ def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
             assert "m" not in texts
 
 
-def test_of_copies_that_are_sent_again_one_stays_unmarked(engine: Engine, index: str) -> None:
-    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
-    with engine.client() as client:
-        create(client, index, COPIES)
-        for _ in range(2):
-            policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
-            given = [{"_index": index, **one} for one in COPIES]
-            helpers.bulk(client, ndd.with_sketches(given, "body", keys=8, duplicates=policy), refresh=True)
-            hits = client.search(index=index, body={})["hits"]["hits"]
-            marks = {hit["_id"]: hit["_source"]["ndd"].get("duplicate_of") for hit in hits}
-            leaders = {id for id, of in marks.items() if of is None}
-            assert leaders
-            assert {of for of in marks.values() if of} <= leaders
-
-
 def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str) -> None:
+    new = [{"_id": "e", "body": "Nothing like it was ever seen before, here."}]
+
     async def through() -> list[dict[str, Any]]:
         async with engine.async_client() as client:
-            policy = DuplicatePolicy("mark", client=client, index=index)
-            actions = ndd.with_sketches([{"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
+            policy = DuplicatePolicy("skip", client=client, index=index)
+            actions = ndd.with_sketches([{"_id": "d", "body": TEXT}, *new], "body", keys=8, duplicates=policy)
             return [one async for one in actions]
 
     with engine.client() as client:
         create(client, index)
-        assert asyncio.run(through())[0]["ndd"]["duplicate_of"] == "a"
+        assert [one["_id"] for one in asyncio.run(through())] == ["e"]
 
 
 def created(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -180,6 +165,6 @@ def test_only_the_last_documents_are_remembered() -> None:
 def test_the_policy_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="action must be"):
         DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
-    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("mark", client=NoSearch()))
+    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("skip", client=NoSearch()))
     with pytest.raises(ValueError, match=r"names no _index: name the index to search in DuplicatePolicy\(index="):
         list(actions)

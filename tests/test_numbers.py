@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.text.numbers import number_signature, numbers_of
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import check_mapping, mapping_properties
-from ndd_search.sketching.field import SketchField
-from ndd_search.text.numbers import number_signature, numbers_of
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()
@@ -90,7 +91,7 @@ def test_where_the_numbers_are_unknown_hits_stand_alone() -> None:
     def text(hit: dict[str, str]) -> str | None:
         return None
 
-    sketches = ndd.sketch_many(OFFERS)
+    sketches = sketch_many(OFFERS)
     assert shown(ndd.collapse(PRODUCTS, sketches=sketches, text=text, **EXACT)) == ["0"]
     assert len(ndd.collapse(PRODUCTS, sketches=sketches, text=text, numbers_must_match=True, **EXACT)) == 3
 
@@ -149,7 +150,7 @@ def shop(engine: Engine) -> Iterator[str]:
 def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numbers(engine: Engine, shop: str) -> None:
     body = {"query": {"match": {"text": "power bank"}}, "sort": ["_doc"]}
     with engine.client() as client:
-        wrapped = ndd.wrap(client, cache=False, numbers_must_match=True, collapse_unranked=True, **EXACT)
+        wrapped = ndd.wrap(client, cache=False, numbers_must_match=True, also=["unranked"], **EXACT)
         before = wrapped.search(index=shop, body=body)
         assert before["ndd"]["kept"] == 4
         assert "backfill --numbers" in before["ndd"]["degraded"]

@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.options import LISTING
+from ndd_search.core.paging.page import Page
 from ndd_search.errors import NDDError
-from ndd_search.paging.page import Page
 
 WORDS = [f"word{number}" for number in range(900)]
 BASES = [random.Random(number).choices(WORDS, k=30) for number in range(5)]
@@ -25,11 +26,18 @@ HIT = st.fixed_dictionaries(
         "day": st.sampled_from(["2026-05-01", "2026-05-20", None]),
     }
 )
-ITEMS = ndd.Items(body=ndd.Text(), isbn=ndd.Exact(), needs=[("body", "isbn")])
-KEEP = (["newest:day"], ["longest"], ["longest:body"], ["preferred:source=b", "oldest:day"])
+ITEMS = ndd.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body", "isbn")])
+KEEP = (
+    ["newest:day"],
+    ["longest"],
+    ["longest:body"],
+    ["preferred:source=b", "oldest:day"],
+    ["highest:place"],
+    ["lowest:day"],
+)
 CHOICES: dict[str, tuple[Any, ...]] = {
     "min_similarity": ("identical", "high", 0.6, 1.0),
-    "mode": ("group", "drop", "demote", "annotate"),
+    "mode": ("group", "ids", "count", "drop", "demote", "annotate"),
     "max_per_group": (2, 3),
     "keep": (*KEEP, [lambda hit: str(hit["body"])]),
     "must_match": (["source"],),
@@ -37,17 +45,14 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "max_per": ({"source": 1}, {"source": 2, "isbn": 1}),
     "numbers_must_match": (True,),
     "min_length_ratio": (0.9,),
-    "min_shingles": (0, 100),
     "seen_mode": ("hide", "demote", "annotate"),
     "seen": ([TEXTS[0], TEXTS[4]], [ndd.sketch(TEXTS[0]).tolist()], [{"body": TEXTS[7], "isbn": "a"}]),
     "frequency_table": (False,),
     "members": ("all",),
     "total": ("groups", "estimate"),
-    "duplicates": ("ids", "count"),
     "facets": (["sources"],),
     "items": (ITEMS,),
-    "time_field": ("day",),
-    "max_seconds_apart": (86400.0,),
+    "max_apart": ({"day": "1d"},),
 }
 OPTIONS = st.lists(st.sampled_from(sorted(CHOICES)), max_size=6, unique=True).flatmap(
     lambda names: st.fixed_dictionaries({name: st.sampled_from(CHOICES[name]) for name in names})
@@ -103,7 +108,7 @@ def check(pages: list[Page], hits: list[dict[str, Any]], options: dict[str, Any]
     assert not set(shown) & {*listed, *late}
     apart = seen if seen_mode == "hide" else []
     assert not set(apart) & {*shown, *listed, *late}
-    found = {*shown, *apart} | ({*listed, *late} if mode == "group" else set())
+    found = {*shown, *apart} | ({*listed, *late} if mode in LISTING else set())
     if mode != "drop":
         assert sorted(found) == list(range(len(hits)))
     assert pages[-1].info.kept == len(shown)

@@ -19,23 +19,20 @@ import pytest
 import ndd_search as ndd
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
-from ndd_search.corpus.search import Search
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.pairs import resembling_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.paging.cache import MemoryCache
+from ndd_search.core.sketching.field import SketchField, StoredSketches
+from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_many
+from ndd_search.corpus.pairs import Search
 from ndd_search.integrations.verbatim import possible_containers
-from ndd_search.items.learning import _Fit
-from ndd_search.items.model import default_odds
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_document_frequency, count_in_list
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.matching.pairs import resembling_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.cache import MemoryCache
-from ndd_search.rest.answers import Answer, without_fields
-from ndd_search.rest.parsing import parsed
-from ndd_search.rest.request import Request
-from ndd_search.sketching.field import SketchField, StoredSketches
-from ndd_search.sketching.sketches import Sketches, sketch, sketch_many
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer, parsed, without_fields
+from ndd_search.search.rest.request import Request
 from tests.compiled_core import compiled, compiler, loaded
 from tests.items.made import PEOPLE, people
 from tests.native.both import in_frames
@@ -44,8 +41,10 @@ from tests.wrapping.recorder import recorder
 
 HEADER = Path(__file__).parent / "failing_allocations.h"
 NOT_FAILING = {
-    "are_hits",  # these two allocate nothing
-    "is_plain",
+    "is_plain",  # these four allocate nothing, but for objects of Python
+    "hash_key",
+    "know_words",
+    "edges",
     "corpus_keys",  # numpy has no counterpart of this and of the next: on Spark the core is required
     "corpus_entries",
 }
@@ -69,8 +68,11 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int,
         pytest.skip("the native core is not used, or cannot be built here")
     flags = os.environ.get("CFLAGS", "").split()  # `make sanitize` sets them
     library = compiled(tmp_path_factory.mktemp("core"), "-O1", *flags, "-include", str(HEADER), link=(*flags,))
+    fail_allocation = ctypes.CDLL(str(library)).fail_allocation
+    fail_allocation(0, 1)  # a core that is not told the words of edges would give other results than numpy
     before, native.core = native.core, CalledCore(loaded(library))
-    yield ctypes.CDLL(str(library)).fail_allocation
+    fail_allocation(-1, 0)
+    yield fail_allocation
     native.core = before
 
 
@@ -85,9 +87,10 @@ def work() -> dict[str, Callable[[], Any]]:
     """Calls that use every function of the core but NOT_FAILING, and what is compared of them."""
     page, table = in_frames(np.random.default_rng(3), 40, 300)
     sketches, recipe = sketches_of(page, 64), ndd.Recipe()
-    texts = ["plain words of a text", "Ünï\u0301 ở e\u0323\u0301 " * 40, "漢字かな " * 30, ""]
+    told = "PARIS (AFP) - the museum of porcelain shows cups to all who ask for them"
+    texts = ["plain words of a text", told, "Ünï\u0301 ở e\u0323\u0301 " * 40, "漢字かな " * 30, ""]
     words = np.random.default_rng(5).choice([f"w{number}" for number in range(90)], (40, 30))
-    collection = ndd.sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
+    collection = sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
     shortened = [one[: 4 + place % 9] for place, one in enumerate(collection)]
     search, places = Search(recipe=recipe, decision=Decision(0.5, 3)), np.arange(39)
     rows = Sketches(np.concatenate(collection), np.cumsum([0, *map(len, collection)]))
@@ -108,12 +111,6 @@ def work() -> dict[str, Callable[[], Any]]:
         hits = [without_fields(hit, SketchField().read) for hit in found.hits]
         return list(found.sketches(SketchField(), recipe)), hits
 
-    def learnt() -> Any:
-        first, second = np.triu_indices(len(persons), 1)
-        graded, fields = PEOPLE.comparison_of(persons).graded(first, second), list(PEOPLE.fields.values())
-        found = _Fit(fields, graded.grades, graded.grades[:0], []).expected(default_odds(fields))
-        return [np.round(one, 9) for one in (found.weight, found.likelihoods, found.sums)]
-
     return {
         "a page": lambda: assign_leaders(sketches, 64, Decision(None, 3, replace(table))),
         "pairs": lambda: list(
@@ -130,7 +127,6 @@ def work() -> dict[str, Callable[[], Any]]:
         "stored sketches": lambda: list(SketchField().decode(stored, recipe)),
         "sketches in an answer": cut,
         "records": lambda: PEOPLE.groups(persons).leader,
-        "what is learnt of records": learnt,
     }
 
 
@@ -209,18 +205,6 @@ def test_a_cache_that_lies_changes_no_page(seed: int) -> None:
         lied, honest = (page_of(at, driver, start) for driver in drivers)
         assert lied["hits"]["hits"] == honest["hits"]["hits"]
         assert not lied["ndd"]["degraded"]
-
-
-@pytest.mark.parametrize("now", [0.0, -1e9, 4e10, float("inf")])
-def test_a_clock_of_the_day_that_jumps_changes_no_page(now: float) -> None:
-    """It only says how old a stored frequency table is; everything else is measured by a monotonic clock."""
-    at = engine()
-    expected = page_of(at, Driver(settings_of(write_tables=True)))["hits"]
-    assert at.tables
-    for other in (now, 1.7e9, now):
-        settings = settings_of(write_tables=True, cache=False)
-        settings.now = lambda other=other: other  # type: ignore[misc]
-        assert page_of(at, Driver(settings))["hits"] == expected
 
 
 NO_HANDLES = """

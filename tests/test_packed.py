@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import ndd_search as ndd
+from ndd_search.core.sketching.field import STORAGES, SketchField, Storage
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.sketching.field import STORAGES, SketchField, Storage
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
 from tests.indexed import check, stored
 from tests.wrapping.conftest import bulk
@@ -106,8 +106,8 @@ def _search(engine: Engine, index: str) -> None:
         merged = ndd.merge([plain])["hits"]["hits"]
         assert [list(hit.get("fields", {})) for hit in merged] == [[]] * 3
         wrapped = ndd.wrap(other, cache=False)
-        for strategy in ("one_phase", "one_trip"):
-            answer = wrapped.search(index=index, body={**body, "ndd": {"strategy": strategy}})
+        for whole in ({}, {"timeout": "1m"}):  # which cannot be split
+            answer = wrapped.search(index=index, body={**body, **whole})
             assert answer["ndd"]["hidden"] == 6
             for hit in answer["hits"]["hits"]:
                 assert "ndd" not in hit["_source"]

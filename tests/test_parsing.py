@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.clients.parsing import TransportKind
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer, CutSketches, without_fields
-from ndd_search.rest.parsing import parsed
-from ndd_search.rest.request import Request
-from ndd_search.sketching.field import SketchField, StoredSketches, pack
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, StoredSketches, pack
+from ndd_search.search.clients.cutting_parser import TransportKind
+from ndd_search.search.rest.answers import Answer, CutSketches, parsed, without_fields
+from ndd_search.search.rest.request import Request
 
 RECIPE, FIELD = Recipe(k=8), SketchField()
 STORED_SKETCHES = StoredSketches(FIELD, RECIPE)
@@ -29,7 +28,7 @@ NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
 ODD: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
     st.sampled_from([None, {}, "ndd", ["AAA"], ["AAAA"], ["AQAAAAA="], [""], RECIPE.id, 17]),
-    st.sampled_from([["w3-k64-v1"], ["other"], ["stale"]]),
+    st.sampled_from([["w3-k64-v2"], ["other"], ["stale"]]),
 )
 
 
@@ -124,7 +123,7 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else(forms: tupl
         {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
         {"_id": "4"},
         {"fields": fields([], forms)},
-        {"fields": {**stored, FIELD.recipe: ["w5-k64-v1"]}},
+        {"fields": {**stored, FIELD.recipe: ["w5-k64-v2"]}},
         {"fields": {FIELD.recipe: ["stale"]}},
     ]
     answer = {"hits": {"hits": hits}}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ndd_search as ndd
+from benchmarks.study.methods import by_presets
 from ndd_search.cli import main
-from ndd_search.evaluation.methods import by_presets
-from ndd_search.presets import PRESETS
+from ndd_search.core.presets import PRESETS
 
 POST = "The ferry to the island leaves an hour later because of the fog"
 POSTS = [
@@ -29,13 +30,13 @@ def test_where_the_defaults_are_best_a_preset_is_the_defaults(name: str) -> None
     assert (kind.recipe, kind.options, kind.numbers) == (ndd.Recipe(), ndd.CollapseOptions(), False)
 
 
-def test_products_with_other_numbers_and_posts_passed_on_are_told_right_only_by_their_presets() -> None:
+def test_products_with_other_numbers_are_told_right_only_by_their_preset_and_posts_by_both() -> None:
     products, messages = ndd.preset("products"), ndd.preset("messages")
     assert products.numbers
     assert len(ndd.collapse(OFFERS)) == 1
-    assert len(ndd.collapse(OFFERS, recipe=products.recipe, options=products.options)) == 2
-    assert len(ndd.collapse(POSTS)) == 3
-    assert len(ndd.collapse(POSTS, recipe=messages.recipe, options=messages.options)) == 2
+    assert len(ndd.collapse(OFFERS, options=products)) == 2
+    assert len(ndd.collapse(POSTS)) == 2  # they differ at their edges only
+    assert len(ndd.collapse(POSTS, options=messages)) == 2
 
 
 def test_an_unknown_preset_is_named_with_those_that_are_there() -> None:
@@ -43,16 +44,18 @@ def test_an_unknown_preset_is_named_with_those_that_are_there() -> None:
         ndd.preset("tweets")
 
 
-def test_a_folder_is_made_and_searched_with_a_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_made_and_searched_with_a_preset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
     source, folder = tmp_path / "posts.jsonl", tmp_path / "posts.idx"
     source.write_text("".join(json.dumps({"id": i, "text": post}) + "\n" for i, post in enumerate(POSTS)))
-    assert main(["index", str(source), str(folder), "--preset", "messages"]) == 0
+    assert main(["index", "add", str(source), str(folder), "--preset", "messages"]) == 0
     assert main(["search", str(folder), "ferry fog", "--preset", "messages", "--json"]) == 0
     block = json.loads(capsys.readouterr().out.splitlines()[-1])["ndd"]
-    assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v1-nourls", 1, 1)
+    assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v2-nourls", 1, 1)
     assert main(["search", str(folder), "ferry", "--preset", "news", "--json"]) == 0
-    assert "made with recipe c5-k64-v1-nourls, preset news is meant for w3-k64-v1" in capsys.readouterr().err
+    assert "preset news is meant for sketches of recipe w3-k64-v2, these are of c5-k64-v2-nourls" in caplog.text
 
 
 def test_a_list_is_deduplicated_with_a_preset(
@@ -65,9 +68,9 @@ def test_a_list_is_deduplicated_with_a_preset(
             monkeypatch.setattr("sys.stdin", stdin)
             assert main(["dedupe", "--preset", preset]) == 0
         assert capsys.readouterr().out.splitlines() == kept
-    with pytest.raises(SystemExit):
-        main(["dedupe", "--preset", "web", "--settings", "ndd.toml"])
-    assert "not allowed with argument" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert main(["dedupe", "--preset", "webb", str(lines)]) == 2
+    assert "there is no preset 'webb'" in capsys.readouterr().err
 
 
 def test_the_evaluation_applies_a_preset_with_the_guards_of_a_page() -> None:
@@ -79,3 +82,18 @@ def test_the_evaluation_applies_a_preset_with_the_guards_of_a_page() -> None:
     called = {name: (made.prepare(texts).scores(first, second) >= made.bar).tolist() for name, made in methods.items()}
     assert called["news, web, chunks"] == [True, True, True, True, False]
     assert called["products"] == [False, True, False, True, False]
+
+
+def test_a_preset_is_taken_wherever_options_are_and_anything_else_is_told() -> None:
+    """A dict, a name and a path are none: they would raise an error of Python that names no option."""
+    messages = ndd.preset("messages")
+    assert len(ndd.collapse(POSTS, options=messages)) == len(ndd.passages(POSTS, options=messages)) == 2
+    assert ndd.collapse(POSTS, options=messages).info.recipe == messages.recipe.id  # type: ignore[union-attr]
+    wrong: Any
+    for wrong in ({}, {"window": 3}, "messages", Path("ndd.toml")):
+        with pytest.raises(TypeError, match="options must be CollapseOptions or a preset, got"):
+            ndd.collapse(POSTS, options=wrong)
+        with pytest.raises(TypeError, match="options must be PassageOptions or a preset, got"):
+            ndd.passages(POSTS, options=wrong)
+    with pytest.raises(ValueError, match="facets count aggregations of an engine"):
+        ndd.collapse(POSTS, facets=["sources"])

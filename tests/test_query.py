@@ -3,13 +3,22 @@
 import random
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
 
 import pytest
+from hypothesis import given
 
 import ndd_search as ndd
+from ndd_search.core.text.tokens import tokens
+from ndd_search.core.text.unicode_tables import fold
+from tests.strategies import texts
 from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+
+from ndd_search.embedded.engine import analyzer_of
+
+UNKNOWN = {"Cn", "Cs", "Co"}
 
 SHOP: list[dict[str, Any]] = [
     {
@@ -34,6 +43,14 @@ SHOP: list[dict[str, Any]] = [
     {"id": 3, "title": "Gold", "body": "it was dug there", "price": 3, "day": "2022-02-28", "tags": ["a", "b c"]},
     {"id": 4, "title": "Nothing", "body": "", "price": None, "odd \x00 key": 1, "\ud800": "\ud800", "huge": 10**400},
 ]
+
+
+@given(texts.map(lambda text: normalize("NFKC", text)))
+def test_an_index_is_searched_by_the_words_that_sketches_are_made_of(text: str) -> None:
+    """Of characters that this Python and tantivy know, of which folding makes one, and no letter of a mark."""
+    kept = (char for char in text if char.isspace() or (len(fold(char)) == 1 and category(char) not in UNKNOWN))
+    text = "".join(char for char in kept if char.isspace() or category(char)[0] == category(fold(char))[0])
+    assert [fold(word) for word in analyzer_of("none").analyze(text)] == tokens(text, ndd.Recipe())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.paging.cache import Cache, CachePaused, MemoryCache
+from ndd_search.core.paging.cache import Cache, CachePaused, MemoryCache
 from tests.redis_server import Link, server
 
 redis = pytest.importorskip("redis")
@@ -24,7 +24,9 @@ def make(redis_url: str) -> Iterator[Make]:
     made: list[Any] = []
 
     def cache(url: str | None = None, **settings: Any) -> Any:
-        made.append(ndd.RedisCache(url or redis_url, **{"prefix": uuid.uuid4().hex, "budget": 20.0, **settings}))
+        made.append(
+            ndd.plugins.RedisCache(url or redis_url, **{"prefix": uuid.uuid4().hex, "budget": 20.0, **settings})
+        )
         return made[-1]
 
     yield cache
@@ -164,9 +166,9 @@ def test_a_full_server_keeps_nothing_and_a_restarted_one_goes_on(make: Make) -> 
 )
 def test_impossible_settings_are_refused(url: str, settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"finite and above 0|scheme"):
-        ndd.RedisCache(url, **settings)
+        ndd.plugins.RedisCache(url, **settings)
 
 
 def test_the_password_is_not_shown() -> None:
-    cache = ndd.RedisCache("redis://user:secret@cache:6379/0")
+    cache = ndd.plugins.RedisCache("redis://user:secret@cache:6379/0")
     assert repr(cache) == "RedisCache('cache')"

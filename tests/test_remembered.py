@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy import OpenSearch
 
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.origin import Origin, origin_of
-from ndd_search.middleware.page_memory import indexes_written
-from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.cache import MemoryCache
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.core.paging.cache import MemoryCache
+from ndd_search.core.recipe import Recipe
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.page_memory import Origin, indexes_written, origin_of
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
+from tests.searching import in_one_phase
 
 MATCH = {"match": {"body": "x"}}
 ALIASES = {"news": "news-1", "old": "news-1", "blogs": "blogs-1"}
@@ -134,9 +134,7 @@ def test_nobody_is_shown_what_was_before_a_write(taken: list[tuple[str, int, str
     While the cache is away, what one client writes is told to the other only when the first uses the cache again.
     """
     cache, cluster = Flaky(seconds=3600), Cluster()
-    hooks = [
-        Driver(settings_of(strategy="one_phase", frequency_table=False, cache=cache, mode="annotate")) for _ in range(2)
-    ]
+    hooks = [Driver(in_one_phase(settings_of(frequency_table=False, cache=cache, mode="annotate"))) for _ in range(2)]
     for driver in hooks:
         driver.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
     known: list[dict[str, int]] = [dict(cluster.written), dict(cluster.written)]  # what each has a right to read
@@ -166,7 +164,7 @@ def test_an_empty_page_found_through_an_alias_is_gone_after_an_own_write_through
         stored.append({"_index": "news-1", "_id": "1", "_score": 1.0, "fields": fields})
         return Answer({"_index": "news-1", "result": "created"})
 
-    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
+    driver = Driver(in_one_phase(settings_of(frequency_table=False)))
     found = []
     for path in ("/news/_search", "/old/_doc/1", "/news/_search"):
         body = driver.handle(Request("POST", path, {}, {}, {"query": MATCH}), answer).body
@@ -177,7 +175,7 @@ def test_an_empty_page_found_through_an_alias_is_gone_after_an_own_write_through
 def test_a_write_to_one_index_leaves_what_others_remember_of_another() -> None:
     cache, cluster = MemoryCache(), Cluster()
     reader, writer = (
-        Driver(settings_of(strategy="one_phase", frequency_table=False, cache=cache, mode="annotate")) for _ in range(2)
+        Driver(in_one_phase(settings_of(frequency_table=False, cache=cache, mode="annotate"))) for _ in range(2)
     )
     for driver in (reader, writer):
         driver.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
@@ -241,8 +239,8 @@ PROCESS = textwrap.dedent("""
             (self.folder / key.hex()).write_bytes(value)
 
     with Elasticsearch(sys.argv[1], basic_auth=("user", sys.argv[3])) as client:
-        client = ndd_search.wrap(client, cache=Files(), frequency_table=False, min_similarity=0.8, strategy="one_phase")
-        print(client.search(index="news", query={"match": {"body": "new"}})["ndd"]["cache"])
+        client = ndd_search.wrap(client, cache=Files(), frequency_table=False, min_similarity=0.8)
+        print(client.search(index="news", query={"match": {"body": "new"}}, timeout="1m")["ndd"]["cache"])
 """)
 
 

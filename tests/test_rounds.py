@@ -1,4 +1,4 @@
-"""Which searches use which strategy, and what their requests ask for. Live tests check that the page is the same."""
+"""Which searches are split, and what their requests ask for. Live tests check that the page is the same."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of, sketches_only, strategies_of, together
-from ndd_search.middleware.msearch import multi_conversation
-from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.windows import Fetch
-from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, Search, is_write, read_search
-from ndd_search.rest.wider_requests import sketch_reading
-from ndd_search.sketching.field import SketchField, StoredSketches
-from tests.searching import MATCH, hit_of, seen_after
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.windows import Fetch
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, StoredSketches
+from ndd_search.search.flow.known_targets import Reaches
+from ndd_search.search.flow.msearch import multi_conversation
+from ndd_search.search.flow.plan import is_worth_splitting, own_part, ranges_of, sketches_only
+from ndd_search.search.flow.round_trips import together
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request, Search, is_write, read_search
+from ndd_search.search.rest.wider_requests import sketch_reading
+from tests.searching import MATCH, hit_of
 
 SKETCH = sketch_reading(StoredSketches(SketchField(), Recipe()))
 NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
@@ -33,17 +35,11 @@ def search(body: dict[str, Any], **params: str) -> Search:
     return found
 
 
-NEW = Timings()
-
-
-def chosen(body: dict[str, Any], timings: Timings = NEW, params: dict[str, str] | None = None, **options: Any) -> str:
+def is_split(body: dict[str, Any], params: dict[str, str] | None = None, **options: Any) -> bool:
     made = CollapseOptions(**options)
     reading = SKETCH.and_of((), made.document_fields)
-    possible = strategies_of(search(body, **(params or {})), made, reading, timings.width(10))
-    return possible[0] if len(possible) == 1 else timings.strategy
+    return is_worth_splitting(search(body, **(params or {})), made, reading, Reaches().width(10))
 
-
-Searches = tuple[Strategy, int, float]  # a strategy, a number of searches, and the seconds that each took
 
 WHOLE: dict[str, dict[str, Any]] = {
     "rescore": {"query": MATCH, "rescore": {"window_size": 50, "query": {"rescore_query": MATCH}}},
@@ -65,17 +61,15 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["auto", "one_trip"])
 @pytest.mark.parametrize("name", WHOLE)
-def test_what_two_requests_may_answer_differently_is_asked_in_one(name: str, strategy: str) -> None:
-    assert chosen(WHOLE[name], strategy=strategy) == "one_phase"
+def test_what_two_requests_may_answer_differently_is_asked_in_one(name: str) -> None:
+    assert not is_split(WHOLE[name])
 
 
-@pytest.mark.parametrize("strategy", ["auto", "one_trip"])
-def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one(strategy: str) -> None:
-    assert chosen({"query": MATCH}, keep=[lambda hit: 0], strategy=strategy) == "one_phase"
-    assert chosen({}, params={"q": "market"}, strategy=strategy) == "one_phase"
-    assert chosen({"query": MATCH}, params={"_source_includes": "title"}, strategy=strategy) == "one_phase"
+def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one() -> None:
+    assert not is_split({"query": MATCH}, keep=[lambda hit: 0])
+    assert not is_split({}, params={"q": "market"})
+    assert not is_split({"query": MATCH}, params={"_source_includes": "title"})
 
 
 @pytest.mark.parametrize(
@@ -89,31 +83,14 @@ def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one(strategy:
     ],
 )
 def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
-    assert chosen(body) == "one_trip"
-    assert chosen(body, strategy="one_phase") == "one_phase"
-    assert chosen(body, params={"preference": "mine", "routing": "a", "filter_path": "hits", "size": "5"}) == "one_trip"
+    assert is_split(body)
+    assert is_split(body, params={"preference": "mine", "routing": "a", "filter_path": "hits", "size": "5"})
 
 
-def test_auto_goes_by_what_is_spared() -> None:
-    assert chosen({"size": 30}) == "one_trip"
-    assert chosen({"size": 50}) == "one_phase"  # most of the window is shown
-    assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
-
-
-def test_auto_takes_what_was_faster_and_tries_the_other_now_and_then() -> None:
-    first: Searches = ("one_trip", 8, 0.09)  # of a client and a server that have just started
-    assert chosen({}, seen_after(first)) == "one_trip"
-    for searches in range(1, 4):
-        one_each: list[Searches] = [("one_trip", 1, 0.02), ("one_phase", 1, 0.03)] * searches
-        assert chosen({}, seen_after(first, *one_each)) == "one_trip"
-        assert chosen({}, seen_after(first, *one_each, ("one_trip", 1, 0.02))) == "one_phase"  # to compare
-    for one_phase, faster, slower in ((0.01, "one_phase", "one_trip"), (0.03, "one_trip", "one_phase")):
-        timings = seen_after(first, ("one_trip", 4, 0.02), ("one_phase", 4, one_phase))
-        assert chosen({}, timings) == faster
-        assert chosen({}, seen_after(first, ("one_trip", 4, 0.02), ("one_phase", 8, one_phase))) == slower
-    timings = seen_after(first, ("one_trip", 9, 0.02), ("one_phase", 4, 0.03), ("one_trip", 2, 5.0))
-    assert chosen({}, timings) == "one_trip"  # a few slow searches say little
-    assert chosen({}, seen_after(("one_trip", 30, 0.01), ("one_phase", 9, 0.02), ("one_trip", 15, 0.05))) == "one_phase"
+def test_a_search_is_split_where_that_spares_documents() -> None:
+    assert is_split({"size": 30})
+    assert not is_split({"size": 50})  # most of the window is shown
+    assert not is_split({"size": 10}, keep=["newest:published"])  # every document is read anyway
 
 
 def test_sketches_are_asked_for_without_any_document() -> None:
@@ -162,10 +139,10 @@ def test_the_first_trip_is_as_wide_as_pays_off() -> None:
     """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
 
     def width(reaches: list[float], page: int = 10) -> float:
-        timings = Timings()
+        found = Reaches()
         for reach in reaches:
-            timings = timings.after("one_trip", 0.01, reach, 60.0)
-        return timings.width(page)
+            found = found.after(reach, 60.0)
+        return found.width(page)
 
     assert width([4.0] * 7) == 1.75  # too few to say
     assert width([4.0] * 8) == 4.0

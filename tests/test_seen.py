@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.paging.cache import Cache, MemoryCache
+from ndd_search.core.paging.entries import sealed
 from ndd_search.errors import InvalidSketch
-from ndd_search.plugins.seen_memory import Remembering
 from tests.redis_server import Link
 
 TEXTS = [" ".join(random.Random(number).choices([f"word{n}" for n in range(900)], k=40)) for number in range(5)]
@@ -78,22 +81,28 @@ def test_items_of_a_list_are_texts_hits_or_sketches() -> None:
 
 
 @pytest.fixture(params=["memory", "redis"])
-def memory(request: pytest.FixtureRequest) -> Remembering:
-    """Every kind of memory, of three items for ten seconds of a clock that the tests set."""
+def memory(request: pytest.FixtureRequest) -> ndd.plugins.SeenMemory:
+    """A memory in every kind of cache, of three items for ten seconds of a clock that the tests set."""
     CLOCK[0] = 1e9
-    settings: Any = {"seconds": 10.0, "most_items": 3, "now": lambda: CLOCK[0]}
+    return ndd.plugins.SeenMemory(cache_of(request), seconds=10.0, most_items=3, now=lambda: CLOCK[0])
+
+
+def cache_of(request: pytest.FixtureRequest) -> Cache:
     if request.param == "memory":
-        return ndd.SeenMemory(**settings, most_users=2)
-    url = request.getfixturevalue("redis_url")
-    made: Remembering = ndd.RedisSeenMemory(url, **settings, prefix=uuid.uuid4().hex, budget=20.0)
-    return made
+        return MemoryCache()
+    return shared_cache(request.getfixturevalue("redis_url"), uuid.uuid4().hex)
+
+
+def shared_cache(url: str, prefix: str) -> Cache:
+    cache: Cache = ndd.plugins.RedisCache(url, prefix=prefix, budget=20.0)
+    return cache
 
 
 def hit(id: str) -> dict[str, Any]:
     return {"_index": "news", "_id": id, "_score": 1.5, "_source": {"body": "secret"}}
 
 
-def test_a_memory_keeps_the_newest_items_of_each_user_for_a_while(memory: Remembering) -> None:
+def test_a_memory_keeps_the_newest_items_of_each_user_for_a_while(memory: ndd.plugins.SeenMemory) -> None:
     memory.add("ann", {"hits": {"hits": [hit("1"), hit("2")]}})
     memory.add("bob", [hit("9")])
     CLOCK[0] += 4
@@ -110,7 +119,7 @@ def test_a_memory_keeps_the_newest_items_of_each_user_for_a_while(memory: Rememb
     assert memory.of("ann") == memory.of("nobody") == []
 
 
-def test_a_memory_keeps_sketches_of_texts(memory: Remembering) -> None:
+def test_a_memory_keeps_sketches_of_texts(memory: ndd.plugins.SeenMemory) -> None:
     memory.add("ann", [TEXTS[0], ndd.sketch(TEXTS[1])])
     page = ndd.collapse(TEXTS, seen=memory.of("ann"))
     assert list(page) == TEXTS[2:]
@@ -125,29 +134,45 @@ def test_a_memory_keeps_sketches_of_texts(memory: Remembering) -> None:
             call(nobody)
 
 
-def test_what_another_program_wrote_into_a_memory_is_no_item(redis_url: str) -> None:
-    redis = pytest.importorskip("redis")
-    memory = ndd.RedisSeenMemory(redis_url, prefix=uuid.uuid4().hex, budget=20.0)
+def test_what_another_program_wrote_into_a_memory_is_no_item() -> None:
+    cache = MemoryCache()
+    memory = ndd.plugins.SeenMemory(cache)
     memory.add("ann", [hit("1"), TEXTS[0]])
-    before = memory.of("ann")
-    wrong = [b"\xff", b"text", b"5", b"null", b"[1.5]", b"[3,2]", b"[-1]", b"[2147483648]", b"[true]", b'{"_id":5}']
-    redis.Redis.from_url(redis_url).zadd(memory._key("ann"), dict.fromkeys(wrong, time.time()))
-    assert memory.of("ann") == before
+    before, (key,) = memory.of("ann"), cache._entries
     assert len(before) == 2
+    names = ["text", "5", "null", "[1.5]", "[3,2]", "[-1]", "[2147483648]", "[true]", '{"_id":5}']
+    wrong = [5, None, ["[1]"], ["[1]", "now"], [[1], 5.0], *([name, time.time()] for name in names)]
+    good = [[json.dumps(one), time.time()] for one in before]
+    for value, expected in (([*wrong, *good], before), ({"a": 1}, []), (5, [])):
+        entry = sealed(key, value)
+        assert entry is not None
+        cache.put(key, entry)
+        assert memory.of("ann") == expected
+    cache.put(key, b"damaged")
+    assert memory.of("ann") == []
 
 
-def test_the_memory_of_a_process_is_bounded_by_users() -> None:
-    memory = ndd.SeenMemory(most_users=2)
-    for user in ("ann", "bob", "cleo"):
+def test_the_memory_of_a_process_is_bounded_by_its_cache() -> None:
+    memory = ndd.plugins.SeenMemory(MemoryCache(max_bytes=1000))
+    for user in ("ann", "bob", "cleo", "dora", "emil"):
         memory.add(user, [np.array([1, 2, 3])])
-    assert [len(memory.of(user)) for user in ("ann", "bob", "cleo")] == [0, 1, 1]
-    for wrong in ({"seconds": 0}, {"most_items": 0}, {"most_items": 1001}, {"most_users": 0}):
+    assert [len(memory.of(user)) for user in ("ann", "emil")] == [0, 1]
+    for wrong in ({"seconds": 0}, {"most_items": 0}, {"most_items": 1001}):
         with pytest.raises(ValueError, match="must be"):
-            ndd.SeenMemory(**wrong)  # type: ignore[arg-type]
+            ndd.plugins.SeenMemory(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_is_added_at_the_same_time_is_all_remembered(redis_url: str) -> None:
+    """By threads of several processes: each has its own memory, and all share one cache."""
+    prefix = uuid.uuid4().hex
+    memories = [ndd.plugins.SeenMemory(shared_cache(redis_url, prefix)) for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda place: memories[place % 4].add("ann", [hit(str(place))]), range(80)))
+    assert {one["_id"] for one in memories[0].of("ann") if isinstance(one, dict)} == set(map(str, range(80)))
 
 
 def test_a_server_that_fails_hides_nothing_and_raises_nothing(link: Link, caplog: pytest.LogCaptureFixture) -> None:
-    memory = ndd.RedisSeenMemory(link.url, prefix=uuid.uuid4().hex, budget=5.0)
+    memory = ndd.plugins.SeenMemory(ndd.plugins.RedisCache(link.url, prefix=uuid.uuid4().hex, budget=5.0))
     memory.add("ann", [hit("1")])
     assert len(memory.of("ann")) == 1
     link.cut = True
@@ -155,4 +180,4 @@ def test_a_server_that_fails_hides_nothing_and_raises_nothing(link: Link, caplog
     with caplog.at_level(logging.WARNING, "ndd_search"):
         memory.add("ann", [hit("2")])
         assert memory.of("ann") == []
-    assert "may be shown again" in caplog.text
+    assert "the cache failed" in caplog.text

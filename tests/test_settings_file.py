@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.presets import Preset
 from ndd_search.errors import InvalidSettings
-from ndd_search.middleware.settings import settings_of
-from ndd_search.settings_file import StoredSettings, read_settings, write_settings
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.settings_file import preset, read_preset, write_preset
 from tests.command_line import run
 from tests.news_texts import CLIMATE, NEWS
 
@@ -34,38 +35,38 @@ def test_what_is_written_is_read_again(
     tmp_path_factory: pytest.TempPathFactory, options: ndd.CollapseOptions, recipe: ndd.Recipe | None, name: str
 ) -> None:
     path = tmp_path_factory.mktemp("settings") / f"settings.{name}"
-    settings = StoredSettings(options, recipe, {"on": 'a "folder" \\ with\tall', "interval": [0.5, 0.6], "answers": 3})
-    write_settings(path, settings)
-    assert read_settings(path) == settings
+    settings = Preset(options, recipe, {"on": 'a "folder" \\ with\tall', "interval": [0.5, 0.6], "answers": 3})
+    write_preset(path, settings)
+    assert read_preset(path) == settings
 
 
-def test_times_without_end_and_pairs_of_options_are_written_too(tmp_path: Path) -> None:
-    options = ndd.CollapseOptions(time_field="published", max_seconds_apart=float("inf"))
+def test_options_by_field_are_written_too(tmp_path: Path) -> None:
+    options = ndd.CollapseOptions(max_apart={"published": "1.5h", "sold": "2w"}, max_per={"source": 2})
     for name in ("a.toml", "a.json"):
-        write_settings(tmp_path / name, StoredSettings(options))
-        assert read_settings(tmp_path / name).options == options
+        write_preset(tmp_path / name, Preset(options))
+        assert read_preset(tmp_path / name).options == options
 
 
 def test_a_file_written_by_hand_needs_little(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text("version = 1\n[collapse]\nmust_match = ['price']\n")
-    assert read_settings(path) == StoredSettings(ndd.CollapseOptions(must_match=("price",)))
+    assert read_preset(path) == Preset(ndd.CollapseOptions(must_match=("price",)))
 
 
 def test_writing_settings_follows_a_link_and_changes_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml.new").write_text("my notes")
     (tmp_path / "link.toml").symlink_to("mine.toml")
-    write_settings(tmp_path / "link.toml", StoredSettings(ndd.CollapseOptions(window=7)))
+    write_preset(tmp_path / "link.toml", Preset(ndd.CollapseOptions(window=7)))
     assert (tmp_path / "link.toml").is_symlink()
-    assert read_settings(tmp_path / "mine.toml").options.window == 7
+    assert read_preset(tmp_path / "mine.toml").options.window == 7
     assert (tmp_path / "mine.toml.new").read_text() == "my notes"
-    write_settings(tmp_path / "mine.toml", StoredSettings())
+    write_preset(tmp_path / "mine.toml", Preset())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.toml", "mine.toml", "mine.toml.new"]
 
 
 def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keep holds a callable"):
-        write_settings(tmp_path / "settings.toml", StoredSettings(ndd.CollapseOptions(keep=(len,))))
+        write_preset(tmp_path / "settings.toml", Preset(ndd.CollapseOptions(keep=(len,))))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,7 +91,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: s
     path = tmp_path / "settings.toml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InvalidSettings, match=f"^{path}: [^/]*{told}"):
-        read_settings(path)
+        read_preset(path)
 
 
 @pytest.mark.parametrize(
@@ -106,75 +107,75 @@ def test_what_is_wrong_with_a_json_file_is_told(tmp_path: Path, text: str, told:
     path = tmp_path / "settings.json"
     path.write_text(text)
     with pytest.raises(InvalidSettings, match=told):
-        read_settings(path)
+        read_preset(path)
 
 
 def test_a_byte_order_mark_of_an_editor_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text("\ufeffversion = 1\n[collapse]\nwindow = 50\n", "utf-8")
-    assert read_settings(path).options.window == 50
+    assert read_preset(path).options.window == 50
 
 
 @pytest.fixture
 def strict(tmp_path: Path) -> Path:
     """Settings that keep all but identical texts apart, tuned for the default recipe."""
     path = tmp_path / "strict.toml"
-    write_settings(path, StoredSettings(ndd.CollapseOptions(min_similarity="identical", window=70), ndd.Recipe()))
+    write_preset(path, Preset(ndd.CollapseOptions(min_similarity="identical", window=70), ndd.Recipe()))
     return path
 
 
 def test_a_wrapped_client_reads_it_and_its_own_arguments_win(strict: Path) -> None:
-    settings = settings_of(settings=strict, window=80)
+    settings = settings_of(options=preset(strict), window=80)
     assert (settings.options.min_similarity, settings.options.window) == ("identical", 80)
     assert settings.recipe == ndd.Recipe()
-    assert settings_of(settings=strict, options=ndd.CollapseOptions()).options == ndd.CollapseOptions()
+    assert settings_of(options=preset(strict), min_similarity="auto").options.min_similarity == "auto"
     other = ndd.Recipe.words(k=128)
-    write_settings(strict, StoredSettings(recipe=other))
-    assert settings_of(settings=strict).recipe == other
+    write_preset(strict, Preset(recipe=other))
+    assert settings_of(options=preset(strict)).recipe == other
 
 
 def test_another_recipe_than_they_were_tuned_for_is_a_warning(strict: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "ndd_search"):
-        assert settings_of(settings=strict, recipe=ndd.Recipe()).recipe == ndd.Recipe()
+        assert settings_of(options=preset(strict), recipe=ndd.Recipe()).recipe == ndd.Recipe()
         assert caplog.messages == []
-        assert settings_of(settings=strict, recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
-    assert "strict.toml was tuned for sketches of recipe w3-k64-v1, these are of w5-k64-v1" in caplog.messages[0]
+        assert settings_of(options=preset(strict), recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
+    assert "strict.toml is meant for sketches of recipe w3-k64-v2, these are of w5-k64-v2" in caplog.messages[0]
 
 
 def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path: Path) -> None:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
     folder = tmp_path / "news.idx"
-    with ndd.Index.open(folder, text="body", settings=strict) as index:
+    with ndd.Index.open(folder, text="body", options=preset(strict)) as index:
         index.add([{"id": i, "body": body} for i, body in enumerate(NEWS)])
         assert len(index.search("ministers final")["hits"]["hits"]) == 3
         assert len(index.search("ministers final", min_similarity="auto")["hits"]["hits"]) == 2
     assert len(json.loads(run("search", folder, "ministers final", "--json").stdout)["hits"]["hits"]) == 2
-    words: list[Any] = ["--json", "--settings", strict]
+    words: list[Any] = ["--json", "--preset", strict]
     assert len(json.loads(run("search", folder, "ministers final", *words).stdout)["hits"]["hits"]) == 3
-    assert run("dedupe", "--settings", strict, stdin="\n".join(NEWS)).stdout.splitlines() == NEWS
+    assert run("dedupe", "--preset", strict, stdin="\n".join(NEWS)).stdout.splitlines() == NEWS
     (tmp_path / "a").write_text(CLIMATE)
     (tmp_path / "b").write_text(NEWS[2])
     run("compare", tmp_path / "a", tmp_path / "b")
-    run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, code=1)
-    run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, "--min-similarity", "auto")
-    other = ["--settings", strict, "--recipe", "w5-k64-v1"]
+    run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, code=1)
+    run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, "--min-similarity", "auto")
+    other = ["--preset", strict, "--recipe", "w5-k64-v2"]
     assert "tune again" in run("compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
     strict.write_text("version = 1\n[collapse]\nbar = 1\n")
-    assert "unknown option 'bar'" in run("search", folder, "ministers", "--settings", strict, code=2).stderr
+    assert "unknown option 'bar'" in run("search", folder, "ministers", "--preset", strict, code=2).stderr
 
 
 def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
     changed: dict[str, Any] = {
         "keep": ("newest:at",),
         "must_match": ("price",),
-        "time_field": "at",
-        "max_seconds_apart": 5.0,
+        "max_apart": {"at": "5s"},
+        "also": ("unranked", "templates"),
     }
-    changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2, "min_shingles": 1}
+    changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2}
     changed |= {"min_similarity": 0.5, "min_length_ratio": 0.5}
     options = replace(ndd.CollapseOptions(), **changed)
-    write_settings(tmp_path / "all.toml", StoredSettings(options))
-    assert read_settings(tmp_path / "all.toml").options == options
+    write_preset(tmp_path / "all.toml", Preset(options))
+    assert read_preset(tmp_path / "all.toml").options == options
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
     [
         ('must_match = ["price"]', [0, 1]),
         ('keep = ["newest:at"]', [2]),
-        ('time_field = "at"\nmax_seconds_apart = 8e6', [0, 2]),
+        ('max_apart = {at = "92d"}', [0, 2]),
         ("numbers_must_match = true", [0]),
     ],
 )
@@ -191,5 +192,5 @@ def test_what_a_file_says_of_fields_holds_for_lines_of_json(tmp_path: Path, opti
     path.write_text(f"version = 1\n[collapse]\n{options}\n")
     times = zip((1, 2, 1), ("2024-01-01", "2024-02-01", "2024-05-01"), strict=True)
     lines = [json.dumps({"body": NEWS[0], "price": price, "at": at}) for price, at in times]
-    found = run("dedupe", "--text", "body", "--settings", path, stdin="\n".join(["no JSON", *lines]), code=3)
+    found = run("dedupe", "--text", "body", "--preset", path, stdin="\n".join(["no JSON", *lines]), code=3)
     assert found.stdout.splitlines() == [lines[place] for place in shown]

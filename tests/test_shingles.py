@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch
+from ndd_search.core.text.shingles import shingle_hashes, shingle_texts
 from ndd_search.errors import MissingExtra
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch
-from ndd_search.text.shingles import shingle_hashes, shingle_texts
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
 
@@ -51,7 +51,7 @@ def test_texts_longer_than_what_is_worked_on_at_a_time_keep_to_the_formula(recip
 def test_hashes_of_words_do_not_depend_on_how_much_is_worked_on_at_a_time(batch: list[str], block: int) -> None:
     recipe = Recipe()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.text.shingles._BLOCK", block)
+        patch.setattr("ndd_search.core.text.shingles._BLOCK", block)
         hashes, _ = shingle_hashes(batch, recipe)
     assert hashes.tolist() == [one for text in batch for one in plain.hashes(text, recipe)]
 
@@ -76,6 +76,12 @@ def test_crc32_of_a_sentence_is_the_crc_of_its_stems() -> None:
     assert shingle_texts(text, recipe) == stems
     assert shingle_hashes([text], recipe)[0].tolist() == [zlib.crc32(one.encode()) << 32 for one in stems]
     assert sketch(text, recipe).tolist() == sorted(zlib.crc32(one.encode()) >> 1 for one in stems)
+
+
+def test_a_sentence_does_not_end_after_an_initial_a_title_or_an_abbreviation_in_capitals() -> None:
+    text = 'Yesterday J. B. Jones and Dr. Ann Brown bought U.S. steel. Prices rose. "They fell." Nobody knew why.'
+    whole = ["yesterday jones brown bought steel", "prices rose", "they fell", "nobody knew"]
+    assert shingle_texts(text, Recipe.sentences(None)) == whole
 
 
 def test_a_text_shorter_than_a_shingle_is_one_shingle_and_none_is_none() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.sketching.simhash import (
+from ndd_search.core.sketching.simhash import (
     Rarity,
     Tables,
     block_tokens,

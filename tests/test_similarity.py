@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.errors import InvalidSketch
-from ndd_search.matching.groups import leaders
-from ndd_search.sketching.estimates import (
+from ndd_search.core.matching.groups import leaders
+from ndd_search.core.sketching.estimates import (
     broder_resemblance,
     containment,
     estimate_resemblance,
@@ -14,6 +13,7 @@ from ndd_search.sketching.estimates import (
     resemblance,
     standard_error,
 )
+from ndd_search.errors import InvalidSketch
 
 values = st.sets(st.integers(0, 40), max_size=30)
 sketches = values.map(sorted)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketches, sketch, sketch_batch, sketch_many
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_batch, sketch_many
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
 
@@ -32,7 +32,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
 def batches_of(characters: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BATCH", "CORE_BATCH"):
-            patch.setattr(sys.modules["ndd_search.sketching.sketches"], name, characters)
+            patch.setattr(sys.modules["ndd_search.core.sketching.sketches"], name, characters)
         yield
 
 
@@ -70,7 +70,7 @@ def test_threads_read_a_generator_no_further_ahead_than_they_need() -> None:
         return sketch_batch(batch, recipe)
 
     with batches_of(20_000), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["ndd_search.sketching.sketches"], "sketch_batch", counted)
+        patch.setattr(sys.modules["ndd_search.core.sketching.sketches"], "sketch_batch", counted)
         assert len(sketch_many(read(), threads=3)) == 400
     assert ahead <= 8 * 2 * 3 + 8
 

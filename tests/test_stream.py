@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.matching.decision import Decision, Overlaps
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.paging.entries import sealed, stream_of, stream_parts, unsealed
-from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.stream import Stream
-from ndd_search.paging.windows import Fetch, Fetched, fetch_until_full, run
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.estimates import resemblance
-from ndd_search.sketching.sketches import Lack, Sketch
+from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Overlaps
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.entries import sealed, stream_of, stream_parts, unsealed
+from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.paging.windows import Fetch, Fetched, fetch_until_full, run
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import resemblance
+from ndd_search.core.sketching.sketches import Lack, Sketch
 
 RECIPE = Recipe.words(k=12)
 
@@ -50,6 +50,9 @@ class Engine:
     def numbers(self, hit: dict[str, Any]) -> int | None:
         return hit.get("numbers")
 
+    def text_of(self, hit: dict[str, Any]) -> None:
+        return None
+
     def page(self, start: int, size: int, options: CollapseOptions, stream: Stream | None = None) -> Page:
         grown = run(fetch_until_full(stream or Stream(), start, size, self, options), self.fetch)
         return slice_page(grown, start, size, self, options)
@@ -75,7 +78,6 @@ def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
         "min_similarity": draw(st.sampled_from([0.2, 0.5, 0.8, 1.0, "high", "auto"])),
         "window": window,
         "max_window": draw(st.integers(window, 80)),
-        "min_shingles": draw(st.integers(0, 6)),
         "min_length_ratio": draw(st.sampled_from([0.0, 0.5])),
         "must_match": draw(st.sampled_from([(), ("price",)])),
     }
@@ -93,7 +95,7 @@ def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions)
         or any(hit[name] != other[name] for name in options.must_match)
     ):
         return False
-    if min(len(a), len(b)) < min(options.min_shingles, RECIPE.k) and alike < 1:
+    if min(len(a), len(b)) < min(MIN_SHINGLES, RECIPE.k) and alike < 1:
         return False
     return min(sizes) / max(sizes) >= options.min_length_ratio
 
@@ -142,7 +144,7 @@ def test_hits_are_compared_piece_by_piece_with_the_same_result(
     engine: Engine, options: CollapseOptions, piece: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.paging.stream._BATCH", piece)
+        patch.setattr("ndd_search.core.paging.stream._BATCH", piece)
         pieces = engine.page(0, 1000, options)
     whole = engine.page(0, 1000, options)
     assert (pieces.groups, pieces.info.kept) == (whole.groups, whole.info.kept)
@@ -171,9 +173,9 @@ def test_hits_too_far_apart_in_time_stay_apart_and_so_does_one_without_a_time() 
     same = {"sketch": list(range(12))}
     times = ["2024-01-01", "2024-01-01T12:00:00Z", "2024-02-01", "not a time", 1704067200, 1704067200000]
     engine = Engine([{"id": i, "time": time, **same} for i, time in enumerate(times)])
-    page = engine.page(0, 10, CollapseOptions(time_field="time", max_seconds_apart=86400))
+    page = engine.page(0, 10, CollapseOptions(max_apart={"time": "1d"}))
     assert [hit["id"] for hit in page.hits] == [0, 2, 3]
-    assert "max_seconds_apart keeps them apart" in page.explain(2).rule
+    assert "max_apart time keeps them apart" in page.explain(2).rule
 
 
 def test_the_estimate_of_unique_hits_is_exact_at_the_end_and_bounded_before() -> None:

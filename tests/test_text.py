@@ -1,5 +1,6 @@
 """From a text to its tokens, in every script, from every kind of broken input."""
 
+import re
 import sys
 import time
 import unicodedata
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.tokens import are_one_word, clean, normalise, split, tokens, words_at
+from ndd_search.core.text.unicode_tables import UNSPACED, fold
 from ndd_search.errors import MissingExtra
-from ndd_search.recipe import Recipe
-from ndd_search.text.tokens import clean, normalise, split, tokens
 from tests import plain_sketching as plain
 from tests.strategies import texts
 
@@ -69,6 +71,37 @@ def test_a_token_is_a_run_of_letters_digits_and_their_marks_or_one_character_in_
     text: str, expected: list[str]
 ) -> None:
     assert tokens(text, WORDS) == expected
+
+
+def test_scripts_without_spaces_are_those_of_south_east_asia_han_and_kana_but_for_their_digits() -> None:
+    scripts = re.compile(
+        r"(THAI|LAO|MYANMAR|KHMER|TAI LE|NEW TAI LUE|TAI THAM|TAI VIET|AHOM|CJK UNIFIED|CJK COMPATIBILITY IDEOGRAPH"
+        r"|IDEOGRAPHIC\b(?! TALLY)|HANGZHOU|VERTICAL IDEOGRAPHIC|HIRAGANA|KATAKANA|HENTAIGANA)\b"
+    )
+    assigned = [char for char in map(chr, range(0x110000)) if unicodedata.category(char)[0] in "LMN"]
+    for char in (char for char in assigned if not unicodedata.decomposition(char).startswith("<")):
+        without_spaces = not char.isdecimal() and scripts.match(unicodedata.name(char, "")) is not None
+        if unicodedata.category(char)[0] != "M":  # a mark is never a token
+            assert without_spaces == any(first <= ord(char) <= last for first, last in UNSPACED), unicodedata.name(char)
+
+
+@given(texts.map(lambda text: unicodedata.normalize("NFKC", text)))
+def test_words_are_found_in_a_text_where_a_sketch_has_its_tokens(text: str) -> None:
+    text = "".join(char for char in text if len(fold(char)) == 1 or char.isspace())
+    places = words_at(text).tolist()
+    assert [fold(text[start:end]) for start, end in places] == tokens(text, WORDS)
+    inside = {at for start, end in places for at in range(start + 1, end)}
+    for at in range(1, len(text)):
+        if unicodedata.category(text[at - 1])[0] != "M":  # what a mark belongs to stands before it
+            assert are_one_word(text[at - 1], text[at]) == (at in inside)
+
+
+@given(texts)
+def test_words_are_found_in_any_text_in_order(text: str) -> None:
+    edges = words_at(text).ravel().tolist()
+    assert edges == sorted(edges)
+    assert all(0 <= edge <= len(text) for edge in edges)
+    assert bool(edges) == bool(tokens(text, WORDS))
 
 
 @given(texts)

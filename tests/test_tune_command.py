@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.settings_file import read_settings
+from ndd_search.search.settings_file import read_preset
 from tests.backfilling import fill
 from tests.collections import read
 from tests.command_line import run
@@ -77,10 +77,10 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
     assert f"Saved in {saved}" in shown
     for name in ("auto", "1.0 (identical)", "0.8 (high)", "0.5 (moderate)", "hits hidden", "░ shown apart", "query: "):
         assert name in shown
-    stored = read_settings(saved)
+    stored = read_preset(saved)
     assert (stored.options, stored.recipe, stored.tuned["queries"]) == (ndd.CollapseOptions(), ndd.Recipe(), 3)
     assert stored.indexes == {"logs-*": {"enabled": False}}  # what tune does not find out is kept
-    with ndd.Index.open(folder, settings=saved) as index:
+    with ndd.Index.open(folder, options=ndd.preset(saved)) as index:
         assert index.options == stored.options
     facts = json.loads(run("tune", folder, "--queries", queries, "--json").stdout)
     assert facts["effects"][0]["hidden"] == stored.tuned["hidden"]
@@ -163,7 +163,7 @@ def test_somebody_answers_in_a_terminal_until_it_is_sure_and_a_second_run_asks_n
     answers = (tmp_path / "settings.answers.jsonl").read_text().splitlines()
     assert 10 <= len(answers) < 40
     assert f"pair {len(answers)} of at most 40" in shown
-    stored = read_settings(saved)
+    stored = read_preset(saved)
     assert stored.tuned["sure"] is True
     assert stored.tuned["answers"] == len(answers)
     again, asked_again = terminal(words, lambda shown, asked: pytest.fail("it asks again"))
@@ -258,14 +258,14 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     start, saved = tmp_path / "start.toml", tmp_path / "tuned.toml"
     rule = '[indexes."a*"]\nwindow = 20\n'
     start.write_text(f'version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nmust_match = ["id"]\n{rule}')
-    run("tune", folder, "--queries", queries, "--settings", start, "--save", saved, code=1)
-    options = read_settings(saved).options
+    run("tune", folder, "--queries", queries, "--preset", start, "--save", saved, code=1)
+    options = read_preset(saved).options
     assert options == ndd.CollapseOptions(window=30, must_match=("id",), min_similarity="auto")
-    assert read_settings(saved).indexes == {"a*": {"window": 20}}
+    assert read_preset(saved).indexes == {"a*": {"window": 20}}
     run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
-    assert read_settings(saved).options == ndd.preset("products").options
-    told = run("tune", folder, "--queries", queries, "--preset", "messages").stderr
-    assert "the index was made with recipe w3-k64-v1, preset messages is meant for c5-k64-v1-nourls" in told
+    assert read_preset(saved).options == ndd.preset("products").options
+    told = run("tune", folder, "--queries", queries, "--preset", "messages", process=True).stderr
+    assert "preset messages is meant for sketches of recipe c5-k64-v2-nourls, these are of w3-k64-v2" in told
 
 
 @pytest.mark.newest_servers
@@ -289,10 +289,10 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
         facts = json.loads(run("tune", engine.url.replace("//", "//me:secret@"), *words, "--json", code=3).stdout)
         assert facts["failed"] == 1
         assert 0 < facts["effects"][0]["hidden"] < facts["hits"]
-        assert read_settings(saved).tuned["on"] == f"{engine.url} {index}"
+        assert read_preset(saved).tuned["on"] == f"{engine.url} {index}"
         assert "secret" not in page.read_text()
         saved.write_text(saved.read_text().replace('"auto"', '"identical"'))
-        wrapped = ndd.wrap(client, settings=saved)
+        wrapped = ndd.wrap(client, options=ndd.preset(saved))
         answer = wrapped.search(index=index, body={"query": {"match_all": {}}, "ndd": True})
         assert answer["ndd"]["min_similarity"] == "identical"
 
@@ -304,7 +304,7 @@ def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: 
     with engine.client() as client:
         fill(client, index, documents()[:10])
         done = run("tune", engine.url, index, "--queries", queries, code=2)
-        assert "none of 10 hits has a sketch of recipe w3-k64-v1; run ndd-search backfill" in done.stderr
+        assert "none of 10 hits has a sketch of recipe w3-k64-v2; run ndd-search backfill" in done.stderr
         filled(client, f"{index}-x", documents()[10:])
         try:
             done = run("tune", engine.url, f"{index}*", "--queries", queries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -15,16 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.matching.decision import PLAIN
-from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.cli.tuning.answers import AnswerFile, read_answers
+from ndd_search.cli.tuning.belief import CREDIBLE, ENOUGH, Tuning
+from ndd_search.cli.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.sources import FolderSource, read_queries
+from ndd_search.cli.tuning.summary import effects, facts, settings_of, verdict
+from ndd_search.core.matching.decision import PLAIN
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.text.printable import safe
 from ndd_search.reports.side_by_side import side_by_side
-from ndd_search.text.printable import safe
-from ndd_search.tuning.answers import AnswerFile, read_answers
-from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
-from ndd_search.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
-from ndd_search.tuning.sources import FolderSource, read_queries
-from ndd_search.tuning.summary import effects, facts, settings_of, verdict
 from tests.collections import read
+from tests.examples import ROOT
 
 QUERIES = ["coral reefs and overfishing", "languages spoken by minorities", "earthquakes and volcanoes", "volcano"]
 NOBODY = FoundHit("nobody", np.empty(0, np.int32), "", {})
@@ -110,6 +112,15 @@ def test_without_answers_the_default_is_recommended() -> None:
     found = Tuning(simulated(0)).recommendation()
     assert (found.setting, found.interval, found.sure) == ("auto", None, False)
     assert "no pair has an answer yet" in verdict(Tuning(simulated(0)))[0]
+
+
+def test_the_guide_shows_the_sentences_of_a_verdict() -> None:
+    """With other numbers: the indented lines below "At the end it recommends a setting"."""
+    page = (ROOT / "docs" / "tuning.md").read_text().partition("At the end it recommends")[2]
+    sample = re.findall(r"^    (.+)$", page, re.MULTILINE)
+    given = verdict(interviewed(simulated(1), means(0.6, 0.01, 0.0), 1))
+    plain = [[re.sub(r"[\d.]+(?=\D)", "#", line) for line in lines] for lines in (sample[: len(given)], given)]
+    assert plain[0] == plain[1]
 
 
 def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_know_leads_to_another() -> None:

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import ndd_search
-from ndd_search.collapse_options import CollapseChanges, CollapseOptions
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.options import CollapseChanges, CollapseOptions
+from ndd_search.core.paging.stream import Stream
 from ndd_search.errors import MissingExtra
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.pairs import Pairs
-from ndd_search.middleware.scope import SearchChanges
-from ndd_search.middleware.settings import WrapSettings, settings_of
-from ndd_search.paging.stream import Stream
+from ndd_search.search.flow.block_options import SearchChanges
+from ndd_search.search.flow.settings import WrapSettings, settings_of
 
 ROOT = Path(ndd_search.__file__).parents[1]
 
@@ -31,11 +31,11 @@ import ndd_search as ndd
 from elasticsearch import AsyncElasticsearch, Elasticsearch
 
 hits: list[dict[str, Any]] = []
-client = ndd.wrap(Elasticsearch("http://localhost"), window=50, cache=False, recipe="w3-k64-v1", mode="drop")
+client = ndd.wrap(Elasticsearch("http://localhost"), window=50, cache=False, recipe="w3-k64-v2", mode="drop")
 found = client.search(index="news", query={"match_all": {}})
 later: AsyncElasticsearch = ndd.wrap(AsyncElasticsearch("http://localhost"), must_match=["price"], time_budget=0.2)
 page = ndd.collapse(hits, text="body", size=5, mode="drop", keep=["newest:date", len], min_similarity=0.8)
-page = ndd.collapse(["a", "b"], options=ndd.CollapseOptions(window=50), strategy="one_phase")
+page = ndd.collapse(["a", "b"], options=ndd.CollapseOptions(window=50), mode="drop")
 merged = ndd.merge([found.body], by="reciprocal_rank", numbers_must_match=True)
 merged = ndd.merge({"eu": [found.body], "us": found.body}, keep=("preferred:ndd.origin=eu",))
 given: dict[str, Any] = {"window": 3}
@@ -84,7 +84,7 @@ def test_what_a_type_checker_knows_of_options_is_what_there_is() -> None:
     assert list(get_type_hints(CollapseChanges)) == list(options)
     named = {name for name, one in inspect.signature(settings_of).parameters.items() if one.kind is one.KEYWORD_ONLY}
     assert set(get_type_hints(WrapSettings)) == named | set(options)
-    assert set(get_type_hints(SearchChanges)) == {"cache", "explain", "seen", "experiment"} | set(options)
+    assert set(get_type_hints(SearchChanges)) == {"cache", "explain", "seen"} | set(options)
 
 
 def test_values_that_hold_arrays_can_be_compared() -> None:
@@ -108,6 +108,6 @@ def test_values_that_hold_arrays_can_be_compared() -> None:
     rows, shares = np.arange(3), np.ones(3)
     assert Stream() != Stream()
     assert Pairs(rows, rows, shares) != Pairs(rows, rows, shares)
-    tables = [FrequencyTable(9, np.array([1, 5], np.int32), np.array([4.0, n]), "w3-k64-v1") for n in (5, 5, 6)]
+    tables = [FrequencyTable(9, np.array([1, 5], np.int32), np.array([4.0, n]), "w3-k64-v2") for n in (5, 5, 6)]
     assert tables[0] == tables[1] != tables[2]
     assert len(set(tables)) == 2

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.stored_table import read_document
-from ndd_search.paging import entries
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Lack
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging import entries
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Lack
+from ndd_search.search.flow.frequency_tables import read_document
 from tests.written import CURSOR_KEY, FOLDER, KEY, driver, engine, page, stream, table, texts
 
 FILES = sorted(FOLDER.glob("*.json"))
@@ -38,16 +39,16 @@ def test_a_recipe_still_names_the_same_sketches(written: Any) -> None:
         except ValueError:
             assert set(SketchField().decode(held, ndd.Recipe())) <= {Lack.FOREIGN, Lack.EMPTY}
             continue
-        assert [one.tolist() for one in ndd.sketch_many(texts(), recipe)] == [one["sketch"] for one in stored]
+        assert [one.tolist() for one in sketch_many(texts(), recipe)] == [one["sketch"] for one in stored]
         read = SketchField().decode(held, recipe)
         assert [[] if isinstance(one, Lack) else one.tolist() for one in read] == [one["sketch"] for one in stored]
 
 
 def test_a_frequency_table_is_read(written: Any) -> None:
     assert FrequencyTable.from_dict(written["table"]) == table()
-    stored = read_document({"_source": written["stored table"]}, "w3-k64-v1")
+    stored = read_document({"_source": written["stored table"]}, "w3-k64-v2")
     assert stored is not None
-    assert (stored.frequency_table, stored.view.total, stored.counted) == (table(), 12, 1.7e9)
+    assert (stored.frequency_table, stored.view.total) == (table(), 12)
 
 
 def test_a_cursor_is_continued(written: Any) -> None:

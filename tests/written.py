@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.learned import View
-from ndd_search.middleware.settings import settings_of
-from ndd_search.middleware.stored_table import StoredTable, document
-from ndd_search.paging.entries import sealed, stream_parts
-from ndd_search.paging.stream import Stream
-from ndd_search.rest.request import Request
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.entries import sealed, stream_parts
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.frequency_tables import StoredTable, document
+from ndd_search.search.flow.known_targets import View
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.request import Request
 from tests.prove.engine import INDEX, Engine
 
 FOLDER = Path(__file__).parent / "data" / "written"
@@ -35,18 +36,18 @@ UDHR = Path(__file__).parent / "data" / "udhr.jsonl.gz"
 SEARCH: dict[str, Any] = {"query": {"match": {"body": "market"}}, "size": 3}
 KEY, CURSOR_KEY = b"0123456789abcdef", "secret"
 RECIPES = [
-    "w3-k64-v1",
-    "w1-k5-v1-seed18446744073709551615",
-    "w7-k16-v1-broder-nourls",
-    "c5-k64-v1",
-    "c64-k2-v1-overlap",
-    "l1-k64-v1-crc32",
-    "s1-k8-v1",
-    "w3-k16-v1-minhash",
-    "w3-k6-v1-super",
-    "c5-k16-v1-frequent",
-    "w1-k4-v1-simhash",
-    "w1-k2-v1-profile",
+    "w3-k64-v2",
+    "w1-k5-v2-seed18446744073709551615",
+    "w7-k16-v2-broder-nourls",
+    "c5-k64-v2",
+    "c64-k2-v2-overlap",
+    "l1-k64-v2-crc32",
+    "s1-k8-v2",
+    "w3-k16-v2-minhash",
+    "w3-k6-v2-super",
+    "c5-k16-v2-frequent",
+    "w1-k4-v2-simhash",
+    "w1-k2-v2-profile",
 ]
 
 
@@ -65,7 +66,7 @@ def texts() -> list[str]:
 
 def engine() -> Engine:
     """An engine with twelve texts, every third one a copy of the one before."""
-    made = Engine("w3-k64-v1")
+    made = Engine("w3-k64-v2")
     for number in range(12):
         values = [1000 * (number - number % 3 // 2) + place for place in range(20)]
         made.write(
@@ -88,7 +89,7 @@ def page(engine: Engine, driver: Driver, cursor: Any) -> Any:
 
 def table() -> FrequencyTable:
     """A frequency table."""
-    return FrequencyTable(100.5, np.array([7, 2**31 - 1], np.int32), np.array([4.0, 100.5]), "w3-k64-v1")
+    return FrequencyTable(100.5, np.array([7, 2**31 - 1], np.int32), np.array([4.0, 100.5]), "w3-k64-v2")
 
 
 def stream() -> Stream:
@@ -111,9 +112,9 @@ def written() -> dict[str, Any]:
     sketches = {}
     for id in RECIPES:
         recipe = ndd.Recipe.of(id)
-        sketches[id] = [SketchField().encode(one, recipe) for one in ndd.sketch_many(texts(), recipe)]
+        sketches[id] = [SketchField().encode(one, recipe) for one in sketch_many(texts(), recipe)]
     pages = {key or "": page(engine(), driver(key), True)["ndd"]["cursor"] for key in (None, CURSOR_KEY)}
-    stored = StoredTable(table(), View(frozenset(["x", "y"]), 12), 1.7e9)
+    stored = StoredTable(table(), View(frozenset(["x", "y"]), 12))
     entry = sealed(KEY, *stream_parts(stream()))
     assert entry is not None
     return {

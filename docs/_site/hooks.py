@@ -13,6 +13,7 @@ from ndd_search.cli import whole_parser
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = re.compile(r"\]\((?:\.\./)+(?P<path>[^)#]+)")  # a link to a file of the repository
+BESIDE = re.compile(r"\]\((\w+\.(?:md|svg))")  # a link to a file in the folder of its page
 MARKED = re.compile(r"^```(python|console) \w+$", re.MULTILINE)  # the tests read which program an example needs
 
 
@@ -20,13 +21,22 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add the files of the repository that pages link to, so that these links work and are checked."""
     for page in list(files.documentation_pages()):
         for path in _outside(page.src_uri, page.content_string):
-            if (ROOT / path).is_file() and not files.get_file_from_path(f"repository/{path}"):
-                content = (ROOT / path).read_text("utf-8")
-                files.append(File.generated(config, f"repository/{path}", content=content))
+            _add(path, files, config)
+
+
+def _add(path: str, files: Files, config: MkDocsConfig) -> None:
+    """Add a file of the repository, and the files beside it that it links to."""
+    if (ROOT / path).is_file() and not files.get_file_from_path(f"repository/{path}"):
+        content = (ROOT / path).read_text("utf-8")
+        files.append(File.generated(config, f"repository/{path}", content=content))
+        for name in BESIDE.findall(content):
+            _add(posixpath.join(posixpath.dirname(path), name), files, config)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Point links at the added files, remove the marks of examples, and list the commands."""
+    if page.file.src_uri.startswith("repository/"):  # its docs/ is the root of the site, one folder up
+        return re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1../", markdown)
     depth = page.file.src_uri.count("/")
     for path in _outside(page.file.src_uri, markdown):
         markdown = markdown.replace(f"]({'../' * (depth + 1)}{path}", f"]({'../' * depth}repository/{path}")

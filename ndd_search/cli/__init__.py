@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import get_data
@@ -26,35 +27,26 @@ DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
     "demo": "run the same searches on a small collection, without and with ndd_search",
-    "index": "add documents to an index folder",
+    "index": "fill and look after an index folder",
     "search": "search an index folder",
-    "info": "show what an index folder holds",
-    "delete": "delete documents from an index folder",
-    "verify": "check the files of an index folder for damage",
-    "sketch": "print the sketches of texts",
     "compare": "show how similar two texts are",
     "dedupe": "read a ranked list and print a page of it without near-duplicates",
-    "evaluate": "compare all methods on labelled pairs",
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "add sketches to the documents of a live index",
-    "count": "count the common values of an index once, for all clients",
-    "duplicates": "find near-duplicates in a whole index",
+    "duplicates": "find the near-duplicates of one document, text or record in an index",
     "explain": "say where documents are in the pages of a search, and why",
     "corpus": "find every near-duplicate group of a collection",
     "serve": "serve a proxy in front of an engine, for programs in any language",
     "ui": "serve a search page for the browser, of an index folder or an engine",
     "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
-    "effect": "show the measured effect of collapsing, from logs",
     "doctor": "find problems of an index, with remedies",
-    "settings": "check a settings file, or print the JSON Schema of such files",
-    "completion": "print a script that completes commands and options in a shell",
 }
 
 _EXAMPLES = """\
 examples:
   ndd-search demo
-  ndd-search index articles.jsonl.gz news.idx --text title,body
+  ndd-search index add articles.jsonl.gz news.idx --text title,body
   ndd-search search news.idx "climate summit"
   ndd-search compare old.txt new.txt
   ndd-search backfill http://localhost:9200 news --fields title,body
@@ -68,8 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (sys.argv by default). Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if os.environ.get("NDD_KEEP_FREED"):
-        from ndd_search.allocator import keep_freed
-
         keep_freed()
     if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that its encoding lacks, instead of failing
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -122,7 +112,7 @@ def whole_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=version("ndd-search"), help="print the version")
+    _add_program_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, summary in COMMANDS.items():
         try:
@@ -149,6 +139,41 @@ def _overview() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"ndd-search {version('ndd-search')}, with {in_use()}")
+    _add_program_options(parser)
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
     return parser
+
+
+def _add_program_options(parser: argparse.ArgumentParser) -> None:
+    made = f"ndd-search {version('ndd-search')}, with {in_use()}"
+    parser.add_argument("--version", action="version", version=made, help="print the version")
+    parser.add_argument(
+        "--completion",
+        action=_Completion,
+        choices=("bash", "zsh", "fish", "tcsh"),
+        help="print a script that completes commands and options in this shell; print it again after an update",
+    )
+
+
+class _Completion(argparse.Action):
+    """Prints the script of a shell and ends the program, as --version does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, option: str | None = None) -> None:
+        from ndd_search.cli.completion import script
+
+        print(script(whole_parser(), str(shell)))
+        parser.exit()
+
+
+@cache
+def keep_freed() -> None:
+    """Make glibc's allocator reuse freed memory instead of returning it to the system, for the rest of the process.
+
+    By default glibc returns large blocks and maps new pages for each batch, which makes long batches up to twice as
+    slow. With this call the process keeps up to twice the size of the largest block that was ever freed (see
+    M_MMAP_THRESHOLD in mallopt(3)). It affects the whole process, so the program decides, not the library. `ndd-search`
+    calls it if NDD_KEEP_FREED is set. Other allocators are not affected.
+    """
+    import numpy as np
+
+    np.empty(2**24, np.uint8)  # never written to, so no memory is committed

@@ -3,12 +3,14 @@
 examples:
   ndd-search backfill http://localhost:9200 news --fields title,body
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
-  ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v1
+  ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v2
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
 
 The index can be searched and written to during the run. A concurrent change of a document is never overwritten. After
-an interruption, run the same command again: it continues with the documents that are left. --remove asks before it
-starts. The exit code is 3 if some documents were not changed.
+an interruption, run the same command again: it continues with the documents that are left. At the end it counts the
+common values of the index and stores them for all clients, so run it again when the index has grown by a quarter: name
+the index as searches name it, because an alias and its index have a table each. --remove asks before it starts. The
+exit code is 3 if some documents were not changed.
 """
 
 from __future__ import annotations
@@ -21,34 +23,32 @@ from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.count import sentence
 from ndd_search.cli.output import (
     add_json,
     add_preset,
     add_recipe,
-    comma_list,
+    add_shared,
     console,
     many,
     number,
+    preset_of,
     print_json,
     progress,
     table,
     warn,
 )
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import STORAGES
+from ndd_search.core.text.printable import safe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
-from ndd_search.indexing.tables import TableCount
-from ndd_search.middleware.stored_table import TABLES
-from ndd_search.presets import preset
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import STORAGES
-from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
-    parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch, in order")
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_shared(parser, "--fields")
+    add_shared(parser, "--field")
     either = parser.add_mutually_exclusive_group()
     add_recipe(either)
     add_preset(either)
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--query", type=_query, help="process only documents that match this query: JSON, as in a search request"
     )
-    parser.add_argument("--rate", type=number(float, 0.001), help="documents per second (no limit)")
+    add_shared(parser, "--rate")
     parser.add_argument("--slices", type=number(int, 1, 64), default=2, help="number of threads (2)")
     parser.add_argument(
         "--recheck",
@@ -75,18 +75,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
     )
-    parser.add_argument("--count", action="store_true", help="then count the common values, and store them for clients")
-    parser.add_argument("--tables", default=TABLES, help=f"the index that holds these tables ({TABLES})")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen = preset(arguments.preset) if arguments.preset else None
+    chosen = preset_of(arguments)
     settings = Backfill(
         index=arguments.index,
         fields=tuple(arguments.fields),
-        recipe=chosen.recipe if chosen else arguments.recipe or Recipe(),
+        recipe=(chosen.recipe if chosen else arguments.recipe) or Recipe(),
         field=arguments.remove or arguments.field,
         keys=arguments.keys,
         numbers=arguments.numbers or bool(chosen and chosen.numbers),
@@ -115,15 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
                 reported = done
 
             report = settings.run(client, on_progress)
-        code = _report(report, arguments.json)
-        if arguments.count and not settings.remove:
-            count = TableCount(
-                index=settings.index, recipe=settings.recipe, field=settings.field, tables=arguments.tables
-            )
-            counted = sentence(count.run(client))
-            if not arguments.json:
-                print(counted)
-    return code
+    return _report(report, arguments.json)
 
 
 def _plan(work: list[Work], as_json: bool) -> int:
@@ -160,15 +150,29 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")
     if as_json:
         facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
-        print_json({"work": [_work(item) for item in report.work], **facts, "remaining": report.remaining})
+        stored = None if report.table is None else _facts_of(report.table)
+        work = [_work(item) for item in report.work]
+        print_json({"work": work, **facts, "remaining": report.remaining, "table": stored})
     else:
         print(
             f"{tally.written - tally.noops:,} documents written, {report.corrected:,} of them corrected; "
             f"{tally.conflicts:,} retried after a concurrent change, {tally.gone:,} deleted during the run; "
             f"{report.remaining:,} left"
         )
+        if report.table is not None:
+            named, values = report.table.digest[:8], len(report.table.values)
+            print(f"table {named} stored: {values:,} common values in {report.table.documents:,.0f} documents")
     undone = report.remaining or tally.left or tally.refused or any(item.problem for item in report.work)
     return PARTLY if undone else DONE
+
+
+def _facts_of(table: FrequencyTable) -> dict[str, Any]:
+    return {
+        "digest": table.digest,
+        "recipe": table.recipe,
+        "documents": table.documents,
+        "values": len(table.values),
+    }
 
 
 def _work(item: Work) -> dict[str, Any]:

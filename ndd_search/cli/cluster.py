@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.retry import server_reason
 from ndd_search.indexing.templates import ENGINES
@@ -139,8 +140,8 @@ def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> 
     if positional:
         parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("--engine", choices=ENGINES, help="the search engine (detected)")
-    parser.add_argument("--ca-certs", default="", metavar="FILE", help="file of certificates to trust (the system's)")
-    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    add_shared(parser, "--ca-certs")
+    add_shared(parser, "--insecure")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 examples:
   ndd-search compare old.txt new.txt
-  ndd-search compare - other.txt --recipe c5-k128-v1 < one.txt
+  ndd-search compare - other.txt --recipe c5-k128-v2 < one.txt
   ndd-search compare 4711 4712 --in news.idx
 
 With --in, A and B are ids of documents of an index folder. They are then compared as in a search there, with the
@@ -22,8 +22,8 @@ from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import (
     add_json,
     add_min_similarity,
+    add_preset,
     add_recipe,
-    add_settings,
     console,
     number,
     print_json,
@@ -33,16 +33,16 @@ from ndd_search.cli.output import (
     table,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.documents import text_of
+from ndd_search.core.documents import text_of
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.measures import estimate
+from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import estimate_containment
+from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.core.text.shingles import shingle_texts
 from ndd_search.errors import InvalidDocument
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.measures import estimate
-from ndd_search.paging.collapse import collapse
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.estimates import estimate_containment
-from ndd_search.sketching.sketches import sketch_many
 from ndd_search.sources.text_files import read_text
-from ndd_search.text.shingles import shingle_texts
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="the other text")
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)
-    add_settings(parser)
+    add_preset(parser)
     parser.add_argument("--shared", type=number(int, 0), default=10, help="number of shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)

@@ -19,7 +19,7 @@ The exit code is 3 when lines, documents or files were left out: standard error 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import repeat
@@ -33,6 +33,7 @@ from ndd_search.cli.output import (
     add_json,
     add_min_similarity,
     add_recipe,
+    add_shared,
     comma_list,
     many,
     number,
@@ -41,12 +42,13 @@ from ndd_search.cli.output import (
     progress,
     warn,
 )
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.core.options import CollapseOptions
 from ndd_search.corpus.collection import Corpus
 from ndd_search.corpus.marks import mark
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.outputs import check_kind, line_of, write
-from ndd_search.corpus.search import BUDGET, Effort
+from ndd_search.corpus.pairs import BUDGET, Effort
+from ndd_search.corpus.report import write_report
 from ndd_search.corpus.sources import IndexSource, Pieces
 from ndd_search.errors import InvalidDocument
 
@@ -59,7 +61,7 @@ _SUMMARIES = {
 }
 
 _ADDRESSES = ("http://", "https://")
-_SETTINGS = ("must_match", "numbers_must_match", "time_field", "max_seconds_apart", "budget")
+_SETTINGS = ("must_match", "numbers_must_match", "max_apart", "budget")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,10 +70,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, help=summary, description=f"Find {summary}.")
         action.add_argument("sources", nargs="+", metavar="SOURCE", help="files, patterns, folders, URL/INDEX")
         action.add_argument("--text", type=comma_list, required=True, help="the fields that hold the text, with commas")
-        action.add_argument("--id", help='the field that holds the id ("_id" or "id", else the place)')
+        add_shared(action, "--id")
         action.add_argument("--store", metavar="FOLDER", help="keep sketches here, and go on here when run again")
         action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
-        action.add_argument("--out", metavar="FILE", help="write to this file, as .parquet, .jsonl or .csv")
+        action.add_argument(
+            "--out", metavar="FILE", help="write to this file, .parquet, .jsonl or .csv; with --spark a folder"
+        )
         action.add_argument(
             "--budget", type=number(int, 1), default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )
@@ -79,12 +83,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--must-match", type=comma_list, default=[], help="fields in which near-duplicates are equal"
         )
         action.add_argument("--numbers-must-match", action="store_true", help="near-duplicates hold the same numbers")
-        action.add_argument("--time-field", help="a field with a time, for --max-seconds-apart")
         action.add_argument(
-            "--max-seconds-apart", type=number(float, 0), help="near-duplicates are at most this far apart"
+            "--max-apart",
+            type=_apart,
+            default={},
+            metavar="FIELD=TIME",
+            help="how far apart near-duplicates are at most, as in published=1d (ms, s, m, h, d, w)",
         )
         if name in ("groups", "unique"):
-            action.add_argument("--method", choices=("leaders", "connected", "communities"), default="leaders")
+            action.add_argument(
+                "--method",
+                choices=("leaders", "connected", "communities"),
+                default="leaders",
+                help="how pairs become groups",
+            )
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
@@ -104,8 +116,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     marking = actions.add_parser("mark", help="write groups into an index", description="Write groups into an index.")
     marking.add_argument("groups", metavar="GROUPS", help="what the action groups wrote as .parquet or .jsonl")
     marking.add_argument("index", metavar="URL/INDEX", help="http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
-    marking.add_argument("--field", default="ndd", help="the object that takes group, group_size and leads (ndd)")
-    marking.add_argument("--rate", type=number(float, 0.001), help="documents a second (as many as the server takes)")
+    add_shared(marking, "--field")
+    add_shared(marking, "--rate")
     add_cluster(marking, positional=False)
     add_json(marking)
 
@@ -163,7 +175,7 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
     keep = getattr(arguments, "keep", ("score",))
     fields = [*CollapseOptions(keep=keep).document_fields, *getattr(arguments, "fields", []), *arguments.must_match]
     fields += [arguments.url] if arguments.action == "hosts" else []
-    fields += [arguments.time_field] if arguments.time_field else []
+    fields += arguments.max_apart
     return list(dict.fromkeys(fields))
 
 
@@ -179,7 +191,7 @@ def _mark(arguments: argparse.Namespace) -> int:
     rows = [row for _, batch in pieces.read(left_out.append) for row in batch]
     for sentence in left_out:
         warn(sentence)
-    if not rows or not {"document", "group", "size"} <= set(rows[0]):
+    if not rows or not {"document", "group", "size", "fingerprint"} <= set(rows[0]):
         raise InvalidDocument(arguments.groups, "it holds no groups", "write it with: ndd-search corpus groups --out")
     with ExitStack() as stack:
         target = _source(arguments, arguments.index, stack)
@@ -210,7 +222,7 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     elif arguments.out:
         groups.write(arguments.out)
     if arguments.report:
-        groups.report(arguments.report)
+        write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":
         tell(arguments, facts, sentence_of(facts))
 
@@ -342,11 +354,20 @@ def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> objec
     return IndexSource(stack.enter_context(connected(arguments, url)), index)
 
 
+def _apart(text: str) -> Mapping[str, str]:
+    """FIELD=TIME as `max_apart`."""
+    field, _, duration = text.partition("=")
+    try:
+        return CollapseOptions(max_apart={field: duration}).max_apart
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _wishes(text: str) -> tuple[str, ...]:
     """newest:published,longest as a list; the commas of preferred:FIELD=a,b belong to it."""
     wishes: list[str] = []
     for part in text.split(","):
-        starts = part.partition(":")[0] in ("score", "newest", "oldest", "longest", "preferred")
+        starts = part.partition(":")[0] in ("score", "newest", "oldest", "highest", "lowest", "longest", "preferred")
         if starts or not wishes:
             wishes.append(part)
         else:

@@ -15,18 +15,20 @@ from ndd_search.cli import DONE, PARTLY
 from ndd_search.cli.cluster import API_KEY, Address
 from ndd_search.cli.corpus import fields_of_command, sentence_of, settings_of, tell, tell_cut, tell_hosts, tell_new
 from ndd_search.cli.output import many, warn
+from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.sources import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
 from ndd_search.corpus.spark_reading import write_documents
 from ndd_search.errors import IndexUnusable
-from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 _KINDS = {"unique": (".jsonl", ".jsonl.gz"), "new": (".jsonl", ".jsonl.gz")}  # of what --out names
+_PARTS = "spark.sql.shuffle.partitions"
+_IN_A_PART = 50_000  # documents
 _WHOLE = "_source"  # the column of an index that holds documents with all their fields
 
 
@@ -47,9 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         warn(sentence)
 
     with _session(arguments.spark) as spark:
+        _spread(spark)
         source = _source(spark, arguments)
         against = _load(spark, arguments) if arguments.action == "new" else None
         corpus = _read(spark, arguments, source, against.recipe if against else None, report)
+        _spread(spark, corpus.count + (against.count if against else 0))
         if against:
             _new(arguments, corpus, against, source)
         else:
@@ -179,6 +183,15 @@ def _session(master: str) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
+
+
+def _spread(spark: SparkSession, documents: int = 0) -> None:
+    """Set the number of parts of a shuffle by the number of documents, unless the user's configuration does.
+
+    Each part of each stage is a task that takes a tenth of a second whatever it holds, and Spark makes 200 of them.
+    """
+    if not spark.sparkContext.getConf().contains(_PARTS):
+        spark.conf.set(_PARTS, spark.sparkContext.defaultParallelism + documents // _IN_A_PART)
 
 
 def _index(spark: SparkSession, arguments: argparse.Namespace, name: str, fields: list[str]) -> DataFrame:

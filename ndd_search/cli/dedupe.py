@@ -29,13 +29,13 @@ from ndd_search.cli.output import (
     stored_options,
     warn,
 )
-from ndd_search.documents import text_of
+from ndd_search.core.documents import text_of
+from ndd_search.core.matching.document_frequency import count_in_list
+from ndd_search.core.matching.frequency_table import SAMPLE
+from ndd_search.core.paging.collapse import collapse, evenly
+from ndd_search.core.paging.page import Info
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.errors import InvalidDocument
-from ndd_search.matching.document_frequency import count_in_list
-from ndd_search.matching.frequency_table import SAMPLE
-from ndd_search.paging.collapse import collapse, evenly
-from ndd_search.paging.page import Info
-from ndd_search.sketching.sketches import sketch_many
 from ndd_search.sources.csv_and_json import input_lines, json_lines
 
 
@@ -50,6 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.file.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+        what = "it is a table with a header, and this command reads a list of lines"
+        remedy = f"use ndd-search corpus unique {arguments.file} --text FIELD"
+        raise InvalidDocument(arguments.file, what, f"{remedy}, or give a list on standard input")
     left_out: list[str] = []
     lines, fields = input_lines(Path(arguments.file)), arguments.text
     hits: dict[int, Any] = dict(json_lines(lines, left_out.append) if fields else enumerate(lines, 1))

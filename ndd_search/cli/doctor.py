@@ -5,8 +5,7 @@ examples:
   ndd-search doctor http://localhost:9200 news --fields title,body --queries queries.txt
   ndd-search doctor https://HOST news-* --json
 
-It changes nothing, except that --count stores a table of common values (see ndd-search count). The exit code is 1 if
-there are warnings or errors.
+It changes nothing. The exit code is 1 if there are warnings or errors.
 """
 
 from __future__ import annotations
@@ -15,19 +14,13 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.count import sentence
-from ndd_search.cli.output import add_json, add_recipe, comma_list, console, print_json, styled, table
-from ndd_search.errors import IndexUnusable
+from ndd_search.cli.output import add_json, add_recipe, add_shared, console, print_json, styled, table
+from ndd_search.core.recipe import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
-from ndd_search.indexing.mapping import Finding
-from ndd_search.indexing.tables import TableCount
-from ndd_search.middleware.stored_table import TABLES
 from ndd_search.native import in_use
-from ndd_search.recipe import Recipe
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
@@ -35,11 +28,9 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
-    parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch")
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_shared(parser, "--fields")
+    add_shared(parser, "--field")
     parser.add_argument("--queries", type=Path, metavar="FILE", help="sample queries, one per line")
-    parser.add_argument("--count", action="store_true", help="also count the common values, and store them for clients")
-    parser.add_argument("--tables", default=TABLES, help=f"the index that holds these tables ({TABLES})")
     add_recipe(parser)
     add_json(parser)
 
@@ -55,23 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with connected(arguments, arguments.url) as client:
         diagnosis = doctor.examine(client)
-        if arguments.count:
-            count = TableCount(index=doctor.index, recipe=doctor.recipe, field=doctor.field, tables=arguments.tables)
-            diagnosis = dataclasses.replace(diagnosis, findings=(*diagnosis.findings, _counted(count, client)))
     if arguments.json:
         print_json(dataclasses.asdict(diagnosis))
     else:
         _show(diagnosis)
     return NO if any(finding.level in ("error", "warning") for finding in diagnosis.findings) else DONE
-
-
-def _counted(count: TableCount, client: Any) -> Finding:
-    """Count and store a table, and return a finding about it."""
-    try:
-        return Finding("ok", "table", f"{sentence(count.run(client))}, stored in {count.tables}")
-    except IndexUnusable as error:
-        _, problem, remedy = error.args
-        return Finding("warning", "table", problem, remedy)
 
 
 def _show(diagnosis: Diagnosis) -> None:

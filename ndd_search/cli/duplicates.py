@@ -1,14 +1,12 @@
-"""Find near-duplicates in a whole index: of one document, of a text, of a record, or all pairs.
+"""Find the near-duplicates of one document, text or record in an index; ndd-search corpus finds those of all documents.
 
 examples:
   ndd-search duplicates http://localhost:9200 news --of 4711
   ndd-search duplicates http://localhost:9200 news --text article.txt --min-similarity 0.7
-  ndd-search duplicates http://localhost:9200 news --json > pairs.jsonl
   ndd-search duplicates http://localhost:9200 places --items places.toml --of 4711
   ndd-search duplicates http://localhost:9200 places --items places.toml --record '{"name": "St. Finbarr"}'
 
-To find all pairs, the stored sketches are read once and compared on this machine, with about 500 bytes of memory per
-document. --of and --text need stored keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
+--of and --text need stored keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
 
 With --items, a schema that ndd-search items learn has written, documents are found that are one thing with a record:
 by the fields of the documents, without sketches or keys. --min-similarity is then a probability, by default that of the
@@ -27,17 +25,15 @@ from typing import Any
 import ndd_search
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, console, many, number, print_json, table, warn
+from ndd_search.cli.output import add_json, add_recipe, add_shared, console, number, print_json, table, warn
+from ndd_search.core.paging.candidates import MOST_EXAMINED, Candidate
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Sketch, sketch
+from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.all_pairs import read_collection
-from ndd_search.indexing.candidates import NOT_ALL_COMPARED, CandidateSearch, resembling
+from ndd_search.indexing.candidates import NOT_ALL_COMPARED, CandidateSearch, resembling, stored_recipe
 from ndd_search.indexing.indexes import look_up
-from ndd_search.paging.candidates import MOST_EXAMINED, Candidate
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.sources.text_files import read_record, read_text
-from ndd_search.text.printable import safe
 
 _COMPARED = 100  # documents compared with a record
 Pairs = Iterator[tuple[str, Candidate]]
@@ -46,7 +42,7 @@ Pairs = Iterator[tuple[str, Candidate]]
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
-    what = parser.add_mutually_exclusive_group()
+    what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--of", metavar="ID", help="find the duplicates of the document with this _id")
     what.add_argument(
         "--text",
@@ -62,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=8,
         help="number of keys in the query, at most as many as are stored (8)",
     )
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_shared(parser, "--field")
     parser.add_argument(
         "--size", type=number(int, 1), default=20, help="number of results to show (20); --json prints all"
     )
@@ -75,36 +71,23 @@ def run(arguments: argparse.Namespace) -> int:
         with connected(arguments, arguments.url) as client:
             found = _of_record(client, arguments)
         return _json(found) if arguments.json else _table(found, arguments.size)
-    search = CandidateSearch(
-        recipe=arguments.recipe or Recipe(),
-        field=arguments.field,
-        keys=arguments.keys,
-        min_similarity=0.5 if arguments.min_similarity is None else arguments.min_similarity,
-    )
     with connected(arguments, arguments.url) as client:
-        of_one = arguments.text is not None or arguments.of is not None
-        pairs, missing = (_of_one if of_one else _of_all)(client, arguments, search)
+        look_up(client, arguments.index)  # raises if there is no such index
+        search = CandidateSearch(
+            recipe=stored_recipe(client, arguments.index, arguments.field, arguments.recipe),
+            field=arguments.field,
+            keys=arguments.keys,
+            min_similarity=0.5 if arguments.min_similarity is None else arguments.min_similarity,
+        )
+        pairs, missing = _of_one(client, arguments, search)
     code = _json(pairs) if arguments.json else _table(pairs, arguments.size)
     if missing:
         warn(missing)
     return PARTLY if missing else code
 
 
-def _of_all(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
-    """Find all pairs; also return a warning about documents that were not compared, "" if there are none."""
-    indexes = look_up(client, arguments.index)
-    collection = read_collection(client, arguments.index, search)
-    without = f"no sketch of recipe {search.recipe.id} in {search.field}"
-    if not collection.copies and any(facts.documents for facts in indexes):
-        remedy = "run ndd-search backfill, or name the stored sketches: --recipe ID, --field NAME"
-        raise IndexUnusable(arguments.index, f"its documents have {without}", remedy)
-    warning = f"{many(collection.uncompared, 'document')} not compared, with {without}: run ndd-search backfill"
-    return collection.pairs(search), warning if collection.uncompared else ""
-
-
 def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
     """Find the duplicates of one document or text; also return a warning if not all candidates were compared."""
-    look_up(client, arguments.index)  # raises if there is no such index
     if arguments.text is not None:
         wanted, where = sketch(read_text(arguments.text, sys.stdin), search.recipe), ""
     else:
@@ -119,8 +102,8 @@ def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch)
 
 def _of_record(client: Any, arguments: argparse.Namespace) -> Pairs:
     """Find the documents that are one thing with a record or a document."""
-    if not arguments.items or not (arguments.of or arguments.record):
-        raise ValueError("--items goes with --of or --record; for all pairs, use ndd-search items groups")
+    if not arguments.items or arguments.text is not None:
+        raise ValueError("--items goes with --of or --record, and --record with --items")
     items, identity, where = ndd_search.Items.read(arguments.items), arguments.of, ""
     if arguments.record:
         record = read_record(arguments.record)

@@ -21,9 +21,18 @@ from typing import Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, say, stored_options
-from ndd_search.clients.explain import explain
-from ndd_search.clients.wrap import wrap
+from ndd_search.cli.output import (
+    add_json,
+    add_page,
+    add_recipe,
+    add_shared,
+    page_settings,
+    print_json,
+    say,
+    stored_options,
+)
+from ndd_search.search.clients.explain import explain
+from ndd_search.search.clients.wrap import wrap
 from ndd_search.sources.text_files import read_text
 
 
@@ -34,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--query", metavar="WORDS", help="words to search for, in all fields")
     what.add_argument("--body", metavar="FILE", help='a file with the body of a search as JSON; "-" for standard input')
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_shared(parser, "--field")
     add_page(parser)
     parser.set_defaults(size=None, from_=None)  # those of --body
     add_recipe(parser)

@@ -1,43 +1,45 @@
-"""Add documents to an index folder, which is created if it does not exist; a document replaces one with the same id.
+"""Fill and look after an index folder, which is created if it does not exist.
 
 examples:
-  ndd-search index articles.jsonl.gz news.idx --text title,body
-  ndd-search index products.csv shop.idx --id sku
-  ndd-search index lines.csv lines.idx --number-lines
-  ndd-search index notes/ notes.idx --language german
-  ndd-search index pages/ pages.idx --main-text
-  curl -s https://example.org/posts.json | ndd-search index - posts.idx --preset messages
-  ndd-search index articles.jsonl.gz news.idx --replace
-
-Lines that cannot be read are named on standard error, the rest is indexed, and the exit code is 3.
+  ndd-search index add articles.jsonl.gz news.idx --text title,body
+  ndd-search index add products.csv shop.idx --id sku
+  ndd-search index add notes/ notes.idx --language german
+  ndd-search index info news.idx
+  ndd-search index delete news.idx 4711 4712
+  ndd-search index verify news.idx
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import (
+    add_folder,
     add_json,
     add_preset,
     add_recipe,
+    add_shared,
     comma_list,
     counted,
     many,
+    preset_of,
     print_json,
     progress,
     say,
     warn,
 )
-from ndd_search.documents import text_of
-from ndd_search.embedded.folder import read_meta
+from ndd_search.cli.search import existing, open_index
+from ndd_search.core.documents import text_of
+from ndd_search.core.text.printable import safe
+from ndd_search.embedded.folder import damages, read_meta
 from ndd_search.embedded.stored import id_of
 from ndd_search.errors import IndexUnusable
-from ndd_search.presets import preset
 from ndd_search.sources.csv_and_json import STDIN, Document
 from ndd_search.sources.documents import PEEK, SourceOptions, read_documents, text_fields, with_text
 
@@ -45,15 +47,54 @@ if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
 
 _NAMED = 20  # skipped lines that are named one by one
+_SAMPLE = 1000  # documents whose fields `info` lists
+
+_ADD = """\
+examples:
+  ndd-search index add lines.csv lines.idx --number-lines
+  ndd-search index add pages/ pages.idx --main-text
+  curl -s https://example.org/posts.json | ndd-search index add - posts.idx --preset messages
+  ndd-search index add articles.jsonl.gz news.idx --replace
+
+A document replaces one with the same id. Lines that cannot be read are named on standard error, the rest is indexed,
+and the exit code is 3."""
+_DELETE = "The exit code is 3 if some of the ids are not in the index, and 1 if none is."
+_VERIFY = """\
+Reads every file and compares it with the checksum that was stored when it was written. The exit code is 1 if a file is
+damaged."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, summary: str, epilog: str, work: Callable[[argparse.Namespace], int]) -> Any:
+        made = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary.capitalize()}.",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(work=work)
+        return made
+
+    _configure_add(action("add", "add documents", _ADD, _add))
+    info = action("info", "show the number of documents, the fields and the settings", "", _info)
+    delete = action("delete", "delete documents by their ids", _DELETE, _delete)
+    verify = action("verify", "check the files for damage", _VERIFY, _verify)
+    for each in (info, delete, verify):
+        add_folder(each)
+        add_json(each)
+    delete.add_argument("ids", nargs="+", metavar="ID", help="ids, as a search shows them")
+
+
+def _configure_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
         help="a .jsonl, .ndjson, .json, .csv, .tsv (also .gz), - for standard input, or a folder of .txt, .md, .html",
     )
-    parser.add_argument("folder", type=Path, help="the index")
+    add_folder(parser)
     parser.add_argument(
         "--text",
         type=comma_list,
@@ -61,7 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--language", help="the language of the stemmer, or none (english)")
     ids = parser.add_mutually_exclusive_group()
-    ids.add_argument("--id", metavar="FIELD", help="the field that holds the id of a document (_id, id)")
+    add_shared(ids, "--id")
     ids.add_argument(
         "--number-lines",
         action="store_true",
@@ -103,6 +144,11 @@ class _Counts:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    code: int = arguments.work(arguments)
+    return code
+
+
+def _add(arguments: argparse.Namespace) -> int:
     from ndd_search.embedded.index import Index
 
     if arguments.source != STDIN and not arguments.source.exists():
@@ -111,7 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
     options = SourceOptions(id=arguments.id, number=arguments.number_lines, main_text=arguments.main_text)
     documents = read_documents(arguments.source, options, report=counts.report, note=warn)
     fields, documents = _fields(arguments, documents)
-    recipe = preset(arguments.preset).recipe if arguments.preset else arguments.recipe
+    kind = preset_of(arguments)
+    recipe = kind.recipe if kind else arguments.recipe
     with (
         Index.open(arguments.folder, fields, language=arguments.language, recipe=recipe) as index,
         progress("indexing", None, arguments.json) as advance,
@@ -175,3 +222,59 @@ def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str,
         f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "
         f"which now holds {facts['documents']:,}; text: {', '.join(text)}"
     )
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    with open_index(arguments.folder) as index:
+        facts = _facts(index)
+    if arguments.json:
+        print_json(facts)
+        return DONE
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        shown = f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, list) else value
+        say(f"{name.replace('_', ' '):{width}}  {safe(shown)}")
+    return DONE
+
+
+def _facts(index: Index) -> dict[str, Any]:
+    written = (index.path / "meta.json").stat().st_mtime
+    names = dict.fromkeys(str(name) for document in index.sample(_SAMPLE) for name in document)
+    return {
+        "documents": len(index),
+        "text": list(index.meta.text),
+        "fields": list(names),
+        "language": index.meta.language,
+        "recipe": index.recipe.id,
+        "bytes": sum(path.stat().st_size for path in index.path.iterdir() if path.is_file()),
+        "written": datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    with open_index(arguments.folder) as index:
+        present = [id for id in dict.fromkeys(arguments.ids) if index.get(id) is not None]
+        absent = [id for id in dict.fromkeys(arguments.ids) if id not in present]
+        index.delete(present)
+        left = len(index)
+    if absent:
+        warn(f"{arguments.folder} holds no document {', '.join(map(safe, absent))}: give ids as a search shows them")
+    if arguments.json:
+        print_json({"deleted": present, "absent": absent, "documents": left})
+    else:
+        say(f"{many(len(present), 'document')} deleted from {arguments.folder}, which now holds {left:,}")
+    return DONE if not absent else PARTLY if present else NO
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    existing(arguments.folder)
+    problems = damages(arguments.folder)
+    if arguments.json:
+        print_json({"damaged": problems})
+    elif problems:
+        for name, problem in problems.items():
+            say(f"{safe(name)}: {problem}")
+        say(f"{many(len(problems), 'damaged file')} in {arguments.folder}: index the documents into another folder")
+    else:
+        say(f"{arguments.folder} is not damaged")
+    return NO if problems else DONE

@@ -27,14 +27,15 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.output import add_json, many, print_json, say, warn
+from ndd_search.cli.output import add_json, add_shared, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.corpus.sources import Pieces
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_records
+from ndd_search.items.items import Items
 from ndd_search.items.merging import check_rule
 from ndd_search.items.questions import Question
-from ndd_search.items.schema import Items
+from ndd_search.items.report import write_report
 from ndd_search.sources.csv_and_json import read_rows
 from ndd_search.sources.text_files import read_record
 
@@ -54,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("records", nargs=2, metavar="RECORD", help="a JSON object, or a .json file with one")
         else:
             action.add_argument("sources", nargs="+", metavar="SOURCE", help="files or patterns of files")
-            action.add_argument("--id", help='the field that holds the id ("_id" or "id", else the place)')
+            add_shared(action, "--id")
             action.add_argument("--out", metavar="FILE", required=name != "groups", help="the file to write")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         for row in groups.rows():
             print_json(row)
     if arguments.report:
-        groups.report(arguments.report)
+        write_report(groups, arguments.report)
     if arguments.out:
         _tell(arguments, groups)
     return left_out.code
@@ -121,7 +122,7 @@ def _learn(arguments: argparse.Namespace) -> int:
         warn(doubt)
     schema.write(arguments.out)
     if arguments.report:
-        schema.groups(records, id=arguments.id).report(arguments.report)
+        write_report(schema.groups(records, id=arguments.id), arguments.report)
     kinds = {name: field.kind for name, field in schema.fields.items()}
     if arguments.json:
         print_json({"records": len(records), "schema": schema.id, "fields": kinds})
@@ -148,7 +149,7 @@ def _answers(questions: Sequence[Question]) -> Iterator[tuple[Any, Any, bool]]:
 
 
 def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]]:
-    """Read labelled pairs; pairs with another label than 0 and 1 are left out, as in evaluation data.
+    """Read labelled pairs; pairs with another label than 0 and 1 are left out, as in labelled collections.
 
     Raises InvalidDocument for a pair of unknown records, or a file without pairs.
     """

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.core.options import CollapseOptions, Mode
+from ndd_search.core.presets import PRESETS, Preset, chosen
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
-from ndd_search.presets import PRESETS, preset
-from ndd_search.recipe import Recipe
-from ndd_search.settings_file import StoredSettings, read_settings
-from ndd_search.text.printable import UNSAFE, printable, safe
+from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.settings_file import preset
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
@@ -27,14 +30,38 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+# Options that several commands have, with one meaning and one help text.
+SHARED: dict[str, dict[str, Any]] = {
+    "--ca-certs": {"default": "", "metavar": "FILE", "help": "certificates to trust of the engine (the system's)"},
+    "--field": {"default": "ndd", "metavar": "NAME", "help": "the object that holds sketches and marks (ndd)"},
+    "--fields": {"default": [], "metavar": "NAMES", "help": "the text fields that make the sketch, in order"},
+    "--id": {"metavar": "FIELD", "help": "the field that holds the id (_id, else id)"},
+    "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
+    "--rate": {"metavar": "N", "help": "documents a second (as many as the server takes)"},
+    "--recipe": {"metavar": "ID", "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key"},
+}
+
+
+def add_shared(parser: argparse._ActionsContainer, name: str, **changes: Any) -> None:
+    """Add an option of SHARED."""
+    kinds: dict[str, Any] = {"--fields": comma_list, "--rate": number(float, 0.001)}
+    settings = {**SHARED[name], **({"type": kinds[name]} if name in kinds else {}), **changes}
+    parser.add_argument(name, **settings)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add --json."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add the name of an index folder."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="an index made by ndd-search index add")
+
+
 def add_recipe(parser: argparse._ActionsContainer) -> None:
     """Add --recipe."""
-    parser.add_argument("--recipe", type=_recipe, default=None, metavar="ID", help=f"a recipe id ({Recipe().id})")
+    add_shared(parser, "--recipe", type=_recipe)
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
@@ -42,14 +69,12 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=number(int, 0), default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
     add_min_similarity(parser)
-    parser.add_argument(
-        "--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to near-duplicates (group)"
-    )
+    add_mode(parser)
     parser.add_argument(
         "--numbers-must-match", action="store_true", default=None, help="near-duplicates hold the same numbers"
     )
     parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
-    add_settings(parser)
+    add_preset(parser)
 
 
 def add_min_similarity(parser: argparse.ArgumentParser) -> None:
@@ -59,16 +84,16 @@ def add_min_similarity(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add --settings and --preset."""
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument("--settings", type=Path, metavar="FILE", help="read options from a file, as tune writes it")
-    add_preset(either)
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    """Add --mode."""
+    parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")
 
 
 def add_preset(parser: argparse._ActionsContainer) -> None:
     """Add --preset."""
-    parser.add_argument("--preset", choices=PRESETS, help="settings for one kind of text, see docs/quality.md")
+    known = ", ".join(PRESETS)
+    what = f"settings for one kind of text ({known}; see docs/quality.md), or a file of settings, as tune writes it"
+    parser.add_argument("--preset", type=Path, metavar="NAME", help=what)
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -77,20 +102,25 @@ def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
+def preset_of(arguments: argparse.Namespace) -> Preset | None:
+    """Return the preset that --preset names. Raises ValueError for an unknown one, OSError, InvalidSettings."""
+    return preset(arguments.preset) if arguments.preset else None
+
+
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
-    """Return the options of --settings or --preset, else the defaults; and the recipe of --recipe, else theirs."""
-    if arguments.preset:
-        chosen = preset(arguments.preset)
-        return chosen.options, arguments.recipe or chosen.recipe
-    stored = read_settings(arguments.settings, arguments.recipe) if arguments.settings else StoredSettings()
-    return stored.options, arguments.recipe or stored.recipe or Recipe()
+    """Return the options of --preset, else the defaults; and the recipe of --recipe, else that of the preset."""
+    return chosen(preset_of(arguments), arguments.recipe, {})
 
 
 def comma_list(text: str) -> list[str]:
-    """Split NAME,NAME,...; for `type` of an argument."""
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"expected NAME or NAME,NAME, got {text!r}")
+    """Split NAME,NAME,..., as a line of CSV: a name with a comma stands in quotes. For `type` of an argument."""
+    try:
+        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
+    except csv.Error:
+        names = []
+    if not names or not all(names):
+        what = 'expected NAME or NAME,NAME (a name with a comma in quotes: "born, year",NAME)'
+        raise argparse.ArgumentTypeError(f"{what}, got {text!r}")
     return names
 
 
@@ -175,7 +205,7 @@ def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
 
     total: None if unknown; each call may set it.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty() or not find_spec("rich"):  # the work is done without a bar, too
         yield lambda advance, total=None: None
         return
     bars = _rich("progress")
@@ -220,7 +250,7 @@ def counted(items: Iterable[Any], advance: Any, step: int = 100) -> Iterator[Any
 
 def _recipe(name: str) -> Recipe:
     try:
-        return Recipe.parse(name)
+        return recipe_named(name)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import (
+    add_folder,
     add_json,
     add_page,
     console,
     many,
     page_settings,
+    preset_of,
     print_json,
     shorten,
     styled,
     table,
     warn,
 )
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.documents import text_of
+from ndd_search.core.documents import text_of
+from ndd_search.core.text.printable import safe
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
-from ndd_search.presets import preset
-from ndd_search.text.printable import safe
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -50,7 +50,7 @@ _MARKS = ("\ue000", "\ue001")  # of the private use area; in a text that contain
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="an index made by ndd-search index")
+    add_folder(parser)
     parser.add_argument("query", help="words to search for, with the operators explained below")
     parser.add_argument(
         "--sort", metavar="FIELD", help="order by a field instead of by score; FIELD:desc for descending order"
@@ -60,11 +60,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with open_index(arguments.folder, settings=arguments.settings) as index:
-        options = options_for(index, arguments.preset)
+    with open_index(arguments.folder, options=preset_of(arguments)) as index:
         marks = _JSON_MARKS if arguments.json else _MARKS
         settings = page_settings(arguments)
-        response = index.search(arguments.query, sort=arguments.sort, highlight=marks, options=options, **settings)
+        response = index.search(arguments.query, sort=arguments.sort, highlight=marks, **settings)
         for note in response["ndd"].get("notes", ()):
             warn(note)
         if arguments.json:
@@ -85,18 +84,8 @@ def open_index(folder: Path, **settings: Any) -> Index:
 def existing(folder: Path) -> Meta:
     """Read the metadata of an existing index. Raises IndexUnusable if there is none."""
     if (meta := read_meta(folder)) is None:
-        raise IndexUnusable(folder, "there is no index here", f"create it: ndd-search index FILE {folder}")
+        raise IndexUnusable(folder, "there is no index here", f"create it: ndd-search index add FILE {folder}")
     return meta
-
-
-def options_for(index: Index, name: str | None) -> CollapseOptions:
-    """Return the options of a preset; without one, those of the index."""
-    if name is None:
-        return index.options
-    chosen = preset(name)
-    if chosen.recipe != index.recipe:
-        warn(f"the index was made with recipe {index.recipe.id}, preset {name} is meant for {chosen.recipe.id}")
-    return chosen.options
 
 
 def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> None:

@@ -3,13 +3,14 @@
 examples:
   ndd-search serve --upstream http://localhost:9200
   ndd-search serve --upstream https://es1:9200,https://es2:9200 --ca-certs ca.pem --listen 0.0.0.0:9201 --workers 2
-  ndd-search serve --upstream http://localhost:9200 --sketch "news*:title,body" --sketch "shop*:name"
+  ndd-search serve --upstream http://localhost:9200 --text "news*:title,body" --text "shop*:name"
   ndd-search serve --upstream http://localhost:9200 --search-page "news*"
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
 Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
-line; the later one counts. The credentials of each caller are sent to the engine; the proxy has none. --check tests the
-settings and whether each node answers, and serves nothing.
+line; the later one counts. The credentials of each caller are sent to the engine; the proxy has none. --check serves
+nothing: it tests the settings, whether each node answers, and whether the indexes have the fields that --text names
+and the mapping of the sketches, which it reads with NDD_SEARCH_API_KEY if that is set.
 """
 
 from __future__ import annotations
@@ -17,33 +18,45 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ndd_search.cli import DONE, FAILED
-from ndd_search.cli.output import add_min_similarity, number, say, warn
-from ndd_search.proxy.application import app
-from ndd_search.proxy.configuration import read_configuration, sketch_rules
-from ndd_search.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
+from ndd_search.cli.cluster import API_KEY
+from ndd_search.cli.output import SHARED, add_min_similarity, add_mode, add_preset, number, say, warn
+from ndd_search.core.documents import splits
+from ndd_search.indexing.mapping import Finding, Level, check_mapping
+from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.answers import reason_of
+from ndd_search.search.writing.add_sketches import Sketcher
+from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.serving.proxy.application import Proxy, app
+from ndd_search.serving.proxy.http_exchange import Header
+from ndd_search.serving.proxy.read_settings import read_configuration, text_rules
+from ndd_search.serving.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
+from ndd_search.serving.proxy.upstream import Upstream, read_all
+from ndd_search.serving.proxy.wire_format import read_answer
 
+_CHECK_SECONDS = 30.0  # for one request of --check
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
     "listen": ("HOST:PORT", "where callers come in (127.0.0.1:9201)"),
     "manage": ("HOST:PORT", "where /_ndd/health and /_ndd/ready are answered (nowhere)"),
     "certificate": ("FILE", "certificate for https from callers"),
     "key": ("FILE", "its private key"),
-    "ca_certs": ("FILE", "certificates to trust of the engine (the system's)"),
+    "ca_certs": ("FILE", SHARED["--ca-certs"]["help"]),
     "client_cert": ("FILE", "certificate that the proxy shows to the engine"),
     "client_key": ("FILE", "its private key"),
-    "recipe": ("ID", "recipe of the sketches"),
-    "field": ("NAME", "the object that holds the sketch (ndd)"),
+    "recipe": ("ID", SHARED["--recipe"]["help"]),
+    "field": ("NAME", SHARED["--field"]["help"]),
     "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
     "cache": ("redis://HOST:PORT/0", "remember pages in Redis, for all workers and machines (each worker by itself)"),
-    "settings": ("FILE", "options of searches, as tune writes them"),
     "items": ("FILE", "compare hits as records, by a schema that items learn has written"),
 }
 _SWITCHES = {
-    "insecure": "do not verify the engine's certificate",
+    "insecure": SHARED["--insecure"]["help"],
     "access_log": "print one JSON object for each request",
 }
 
@@ -54,13 +67,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=form, help=what)
     parser.add_argument("--workers", type=number(int, 1, 1024), metavar="N", help="processes (1)")
     parser.add_argument(
-        "--sketch",
+        "--text",
         action="append",
         metavar="PATTERN:FIELDS",
         help='text fields of indexes whose documents get a sketch when they are written, "news*:title,body"',
     )
+    add_preset(parser)
     add_min_similarity(parser)
-    parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to duplicates")
+    add_mode(parser)
     parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
     for name, what in _SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=what)
@@ -89,8 +103,10 @@ def _settings(arguments: argparse.Namespace) -> ServeSettings:
     given: dict[str, Any] = {
         name: value for name in (*_TEXTS, *_SWITCHES, "workers") if (value := getattr(arguments, name)) is not None
     }
-    if arguments.sketch:
-        given["sketch"] = sketch_rules(arguments.sketch)
+    if arguments.text:
+        given["indexes"] = text_rules(arguments.text)
+    if arguments.preset:
+        given["preset"] = str(arguments.preset)
     collapse = {name: getattr(arguments, name) for name in ("min_similarity", "mode", "window")}
     if chosen := {name: value for name, value in collapse.items() if value is not None}:
         given["collapse"] = chosen
@@ -98,15 +114,100 @@ def _settings(arguments: argparse.Namespace) -> ServeSettings:
 
 
 async def _check(settings: ServeSettings) -> int:
-    """Ask every node, one by one. Returns the exit code."""
+    """Ask every node, one by one, and compare the rules for documents with the indexes. Returns the exit code."""
     code = DONE
     for url in settings.upstream:
         proxy = app(url, **settings.proxy)
         problem = await proxy.upstream.answers()
-        await proxy.upstream.close()
         if problem:
             warn(problem)
             code = FAILED
         else:
             say(f"{url} answers")
-    return code
+        await proxy.upstream.close()
+    return code if code == FAILED else await _check_rules(settings.application())
+
+
+async def _check_rules(proxy: Proxy) -> int:
+    headers = [(b"authorization", f"ApiKey {key}".encode())] if (key := os.environ.get(API_KEY)) else []
+    findings = await _compared_rules(proxy.driver.settings.writes, proxy.upstream, headers)
+    await proxy.upstream.close()
+    for found in findings:
+        if found.level in ("error", "warning"):
+            warn(f"{found.about}: {found}")
+    return FAILED if any(found.level == "error" for found in findings) else DONE
+
+
+async def _compared_rules(writes: SketchedWrites, upstream: Upstream, headers: Sequence[Header]) -> list[Finding]:
+    """Return what is wrong with the fields of the rules and the mappings of their indexes.
+
+    headers: credentials that may read mappings. Raises Unreachable if the engine does not answer.
+    """
+    given = [*headers, (b"accept", b"application/json")]
+    return [found for rule in writes.rules for found in await _check_rule(*rule, writes.indexes, upstream, given)]
+
+
+async def _check_rule(
+    pattern: str, sketcher: Sketcher, rules: IndexRules, upstream: Upstream, headers: list[Header]
+) -> list[Finding]:
+    target = f"/{quote(pattern, safe='*')}?expand_wildcards=open,hidden&ignore_unavailable=true"
+    status, body = await _asked(upstream, "GET", target, headers)
+    if status != 200:
+        remedy = "set NDD_SEARCH_API_KEY to a key that may read mappings" if status in (401, 403) else ""
+        return [Finding("error", pattern, f"its indexes cannot be compared ({status}: {reason_of(body)})", remedy)]
+    if not body:
+        return await _check_template(pattern, sketcher, upstream, headers)
+    return [
+        finding
+        for index, facts in body.items()
+        if rules.pattern_of(index) in (pattern, None)  # None: an alias has another name than its index
+        for finding in _compared(index, facts.get("mappings", {}), facts.get("settings", {}).get("index", {}), sketcher)
+    ]
+
+
+async def _check_template(pattern: str, sketcher: Sketcher, upstream: Upstream, headers: list[Header]) -> list[Finding]:
+    """Compare with the mapping that the first index of a pattern will get from a template."""
+    name = quote(pattern.replace("*", "x"), safe="")
+    status, body = await _asked(upstream, "POST", f"/_index_template/_simulate_index/{name}", headers)
+    made = body.get("template", {}) if status == 200 and isinstance(body, Mapping) else {}
+    about = f"{pattern} (there is no index yet)"
+    return list(_compared(about, made.get("mappings", {}), made.get("settings", {}).get("index", {}), sketcher))
+
+
+def _compared(
+    index: str, mapping: Mapping[str, Any], settings: Mapping[str, Any], sketcher: Sketcher
+) -> Iterator[Finding]:
+    own = {name for field in sketcher.fields for name in (field, f"{field}_keys")}
+    others = {name: kind for name, kind in mapping.get("properties", {}).items() if name not in own}
+    for field, sources in sketcher.fields.items():
+        for found in check_mapping(mapping, field, settings):
+            yield Finding(found.level, index, found.what, found.remedy)
+        lacking = [source for source in sources if not _may_hold(mapping, source)]
+        if (
+            others and lacking
+        ):  # without any field of its own, an index may get those of the rule with its first document
+            level: Level = "error" if len(lacking) == len(sources) else "warning"
+            what = f"it has no field {' or '.join(lacking)}, which its rule names; it has {', '.join(others)}"
+            yield Finding(level, index, what, "correct the fields of the rule")
+
+
+def _may_hold(mapping: Mapping[str, Any], path: str, dynamic: Any = True) -> bool:
+    """Return whether documents may have a field: it is mapped, or stands where nothing is mapped by itself.
+
+    dynamic: that of the object around this one.
+    """
+    if str(mapping.get("enabled", True)).lower() == "false" or mapping.get("type") in ("flattened", "flat_object"):
+        return True
+    properties, dynamic = mapping.get("properties", {}), mapping.get("dynamic", dynamic)
+    inner = [(properties[head], rest) for head, rest in splits(path) if head in properties]
+    if path in properties or path in mapping.get("runtime", {}):
+        return True
+    if inner:
+        return any(_may_hold(one, rest, dynamic) for one, rest in inner)
+    return str(dynamic).lower() == "false"
+
+
+async def _asked(upstream: Upstream, method: str, target: str, headers: list[Header]) -> tuple[int, Any]:
+    response = await upstream.request(method, target, headers, None, repeatable=True, seconds=_CHECK_SECONDS)
+    answer = read_answer(response.status, list(response.raw_headers), await read_all(response))
+    return answer.status, answer.body

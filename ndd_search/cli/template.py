@@ -19,6 +19,7 @@ from typing import Any
 
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import look_up
 from ndd_search.indexing.mapping import check_mapping, mapping_properties
@@ -28,7 +29,7 @@ from ndd_search.indexing.templates import ENGINES, component_template, composed
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", choices=ENGINES, help="the search engine")
     parser.add_argument("--name", default="ndd", help="name of the component template (ndd)")
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_shared(parser, "--field")
     parser.add_argument(
         "--with-keys", action="store_true", help="also map the keys, by which `duplicates` finds candidates"
     )

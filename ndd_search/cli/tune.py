@@ -26,32 +26,34 @@ from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import Address, add_cluster, connected
 from ndd_search.cli.output import (
     add_json,
+    add_preset,
     add_recipe,
-    add_settings,
+    add_shared,
     comma_list,
     console,
     number,
+    preset_of,
     print_json,
     progress,
     stored_options,
     table,
     warn,
 )
-from ndd_search.cli.search import open_index, options_for
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.cli.search import open_index
+from ndd_search.cli.tuning.answers import AnswerFile, read_answers
+from ndd_search.cli.tuning.belief import Tuning
+from ndd_search.cli.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.report import HEADS, cells, described, page
+from ndd_search.cli.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown
+from ndd_search.cli.tuning.summary import effects, facts, overview, settings_of, verdict
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.retry import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.settings_file import check_replaceable, read_settings, write_settings
-from ndd_search.sketching.field import SketchField
+from ndd_search.search.settings_file import check_replaceable, preset, write_preset
 from ndd_search.sources.csv_and_json import open_text
-from ndd_search.text.printable import safe
-from ndd_search.tuning.answers import AnswerFile, read_answers
-from ndd_search.tuning.belief import Tuning
-from ndd_search.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
-from ndd_search.tuning.report import HEADS, cells, described, page
-from ndd_search.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown
-from ndd_search.tuning.summary import effects, facts, overview, settings_of, verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +67,7 @@ _WIDEST = 40  # characters of the longest bar of the histogram
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="URL|FOLDER", help="a cluster, or an index made by ndd-search index")
+    parser.add_argument("source", metavar="URL|FOLDER", help="a cluster, or an index made by ndd-search index add")
     parser.add_argument("index", metavar="INDEX", nargs="?", help="on the cluster: an index, alias or pattern")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="sample queries, one per line")
     parser.add_argument(
@@ -88,10 +90,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings to this file, .toml or .json")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write figures and pairs to this HTML file")
     parser.add_argument("--fields", type=comma_list, default=[], help="fields to search and show, on a cluster (all)")
-    parser.add_argument("--field", default="ndd", help="the object that holds the sketch, on a cluster (ndd)")
+    add_shared(parser, "--field")
     add_cluster(parser, positional=False)
     add_recipe(parser)
-    add_settings(parser)
+    add_preset(parser)
     add_json(parser)
 
 
@@ -116,8 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _interview(tuning, arguments.ask, answers, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
-        rules = {**_rules_in(arguments.settings), **_rules_in(arguments.save)}
-        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=rules))
+        rules = {**_rules_in(arguments.preset), **_rules_in(arguments.save)}
+        write_preset(arguments.save, replace(settings_of(tuning, about), indexes=rules))
     if arguments.html:
         arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
@@ -128,9 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _rules_in(file: Path | None) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rules for indexes of a settings file, none if it cannot be read."""
+    """Return the rules for indexes of a preset, none if it cannot be read."""
     with suppress(OSError, InvalidSettings):
-        return read_settings(file).indexes if file else {}
+        return preset(file).indexes if file else {}
     return {}
 
 
@@ -156,8 +158,8 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
     if "://" not in arguments.source:
         if arguments.index is not None:
             raise ValueError(f"{arguments.source!r} is not an address: write http://HOST:PORT, or name only a folder")
-        with open_index(Path(arguments.source), recipe=arguments.recipe, settings=arguments.settings) as index:
-            yield FolderSource(index), options_for(index, arguments.preset)
+        with open_index(Path(arguments.source), recipe=arguments.recipe, options=preset_of(arguments)) as index:
+            yield FolderSource(index), index.options
         return
     if arguments.index is None:
         raise ValueError("name the index after the address: ndd-search tune URL INDEX --queries FILE")

@@ -18,17 +18,17 @@ from pathlib import Path
 
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import API_KEY, Address
-from ndd_search.cli.output import add_min_similarity, say, warn
+from ndd_search.cli.output import add_min_similarity, add_shared, say, warn
 from ndd_search.cli.search import open_index
-from ndd_search.collapse_options import collapse_options
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.proxy.search_page import UpstreamSearcher
-from ndd_search.proxy.server import address_of, is_loopback, serve_application
-from ndd_search.proxy.settings import ProxySettings, nodes_of
-from ndd_search.proxy.upstream import Upstream
-from ndd_search.ui.application import SearchPage
-from ndd_search.ui.searcher import Searcher
+from ndd_search.core.options import collapse_options
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
+from ndd_search.serving.proxy.server import address_of, is_loopback, serve_application
+from ndd_search.serving.proxy.settings import ProxySettings, nodes_of
+from ndd_search.serving.proxy.upstream import Upstream
+from ndd_search.serving.ui.application import SearchPage
+from ndd_search.serving.ui.searcher import Searcher
 
 _LISTEN = "127.0.0.1:8000"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -38,9 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
     parser.add_argument("--listen", default=_LISTEN, metavar="HOST:PORT", help=f"where the page is served ({_LISTEN})")
-    parser.add_argument("--ca-certs", default="", metavar="FILE", help="file of certificates to trust (the system's)")
-    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
-    parser.add_argument("--recipe", metavar="ID", help="with a URL: recipe of the sketches")
+    for name in ("--ca-certs", "--insecure", "--recipe"):
+        add_shared(parser, name)
     add_min_similarity(parser)
 
 
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _searcher(arguments: argparse.Namespace) -> Searcher:
     changes = {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
     if "://" not in arguments.place:
-        from ndd_search.ui.folder import FolderSearcher
+        from ndd_search.serving.ui.folder import FolderSearcher
 
         if arguments.index:
             raise ValueError(f"{arguments.place} is a folder and holds one index: leave out {arguments.index!r}")

@@ -1,94 +1,64 @@
-"""A collection: the id and the sketch of each of its documents."""
+"""A collection: how it is read, and what is found in it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, get_args, overload
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions, Keep, collapse_options
+from ndd_search.core.documents import value_of
+from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.options import CollapseOptions, Keep, collapse_options
+from ndd_search.core.paging.keep import order_of_preference
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import store
 from ndd_search.corpus.communities import EACH, communities, connected
-from ndd_search.corpus.groups import Groups, sources_of
+from ndd_search.corpus.documents import Documents
+from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import Guards, check_kept
 from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
+from ndd_search.corpus.pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table, shingles_of
 from ndd_search.corpus.sources import Document, IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
 from ndd_search.corpus.store import Rows
-from ndd_search.documents import value_of
 from ndd_search.errors import RecipeMismatch
-from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.rows import Ranks
-from ndd_search.paging.keep import order_of_preference
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketches
 
 log = logging.getLogger("ndd_search")
 
 Method = Literal["leaders", "connected", "communities"]
 
 
-Grouped_co = TypeVar("Grouped_co", covariant=True)
-
-
-class RecordGrouper(Protocol[Grouped_co]):
-    """Groups records by their fields: `ndd_search.Items`."""
-
-    def groups(self, *sources: Any, method: Any = ..., id: str | None = None) -> Grouped_co:
-        """Return the groups of the records in some sources."""
-
-
 class Settings(TypedDict, total=False):
     """Which pairs of a collection count, beside min_similarity, and what the search may cost.
 
-    min_shingles, must_match, numbers_must_match, time_field, max_seconds_apart: as in a search (CollapseOptions). The
+    must_match, numbers_must_match, max_apart: as in a search (CollapseOptions), max_apart with one field. The
     fields must have been kept by `Corpus.read(fields=...)`, the numbers by `Corpus.read(numbers=True)`.
-    budget, progress: see corpus.search.Search.
+    budget, progress: see corpus.pairs.Search.
     """
 
-    min_shingles: int
     must_match: Sequence[str]
     numbers_must_match: bool
-    time_field: str | None
-    max_seconds_apart: float | None
+    max_apart: Mapping[str, str]
     budget: int
     progress: Progress | None
 
 
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """The sketches of a collection; make one with `read` or `load`.
-
-    ids:      of each document, as text, all different.
-    sketches: in the same order. Those of `read` and `load` are read-only, as searches read them on all processors.
-    recipe:   of the sketches.
-    columns:  the values of each document in the fields that were kept, by field.
-    pieces:   what the documents were read from, to read them again; None for a loaded collection.
-    text:     the fields that were sketched.
-    id_field: the field that holds the id; None for "_id", "id" or the place.
-    """
-
-    ids: list[str]
-    sketches: Sketches
-    recipe: Recipe
-    columns: Mapping[str, list[Any]] = field(default_factory=dict)
-    pieces: Pieces | None = None
-    text: tuple[str, ...] = ()
-    id_field: str | None = None
+class Corpus(Documents):
+    """A collection that can be searched for near-duplicates; make one with `read` or `load`."""
 
     @classmethod
     def read(
         cls,
         *sources: object,
-        text: str | Sequence[str] = (),
+        text: str | Sequence[str],
         id: str | None = None,
         recipe: Recipe | str | None = None,
         fields: Sequence[str] = (),
@@ -102,7 +72,7 @@ class Corpus:
         sources:  paths or patterns of paths (.parquet, .jsonl, .csv and the like, also with .gz, or a folder of texts),
                   tables of pyarrow, polars, pandas or DuckDB, an IndexSource, or iterables of mappings.
         text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
-                  nobody's duplicate. Without any, the collection can only be grouped by fields, `groups(items=...)`.
+                  nobody's duplicate.
         id:       the field with a document's id; by default "_id" or "id", and the document's place where it has none.
                   A document without an id in that field, or with the id of an earlier one, is reported and left out.
         recipe:   or its id.
@@ -120,50 +90,22 @@ class Corpus:
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r, so it decides nothing", name)
-        return cls(rows.ids, _read_only(rows.sketches), recipe, rows.columns, pieces, chosen.text, id)
+        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
         """A collection that `save` has written. Raises InvalidDocument for another file."""
         rows, recipe, _ = store.read_rows(Path(path))
-        return cls(rows.ids, _read_only(rows.sketches), recipe, rows.columns)
+        return cls(rows.ids, rows.sketches, recipe, rows.columns)
 
-    def save(self, path: str | Path) -> None:
-        """Write ids, sketches and kept fields as Parquet."""
-        store.write_rows(Path(path), Rows(self.ids, self.sketches, self.columns), self.recipe)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __repr__(self) -> str:
-        return f"Corpus({len(self):,} documents, {self.recipe.id})"
-
-    @cached_property
-    def frequency_table(self) -> FrequencyTable:
-        """The frequency table of the collection itself, which min_similarity="auto" asks."""
-        return frequency_table(self.sketches, self.recipe)
-
-    @overload
     def groups(
         self,
         min_similarity: Setting = "auto",
         method: Method = "leaders",
         *,
         keep: Sequence[Keep] = ("score",),
-        items: None = None,
         **settings: Unpack[Settings],
-    ) -> Groups: ...
-    @overload
-    def groups(self, *, items: RecordGrouper[Grouped_co], method: str | None = None) -> Grouped_co: ...
-    def groups(
-        self,
-        min_similarity: Setting = "auto",
-        method: str | None = None,
-        *,
-        keep: Sequence[Keep] = ("score",),
-        items: RecordGrouper[Any] | None = None,
-        **settings: Unpack[Settings],
-    ) -> Any:
+    ) -> Groups:
         """The groups of near-duplicates.
 
         min_similarity: as in a search; "auto" counts common values in the collection itself.
@@ -172,15 +114,8 @@ class Corpus:
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
-        items:  an Items schema: the documents are read again and grouped by their fields, by a method of
-                `Items.groups` ("correlation"), into what that returns. It takes none of the other settings.
         settings: see Settings.
         """
-        if items is not None:
-            if min_similarity != "auto" or tuple(keep) != ("score",) or settings:
-                raise ValueError("with items, min_similarity, keep and guards are settings of the schema or of merging")
-            return items.groups(*sources_of(self).pieces, id=self.id_field, **({"method": method} if method else {}))
-        method = method or "leaders"
         check_method(method)
         search = self._search(min_similarity, settings)
         order = self._order(keep)
@@ -207,6 +142,7 @@ class Corpus:
     def new(self, against: Corpus, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Newcomers:
         """Which documents are near-duplicates neither of one in an earlier collection nor of an earlier one here.
 
+        A document without text is new unless the earlier collection has one without text and with the same id.
         Raises RecipeMismatch when the earlier collection has sketches of another recipe.
         """
         if against.recipe != self.recipe:
@@ -215,7 +151,11 @@ class Corpus:
         both = Rows.joined([Rows(one.ids, one.sketches, one.columns) for one in (against, self)], names)
         whole = Corpus(both.ids, both.sketches, self.recipe, both.columns)
         led = whole._search(min_similarity, settings).leaders(both.sketches, len(against))
-        return Newcomers(self, against, led.leader[len(against) :], led.similarity[len(against) :], led.effort)
+        leader = led.leader[len(against) :].copy()
+        known = {against.ids[place]: place for place in against.textless}
+        for place in self.textless:
+            leader[place] = known.get(self.ids[place], leader[place])
+        return Newcomers(self, against, leader, led.similarity[len(against) :], led.effort)
 
     def hosts(
         self,
@@ -237,8 +177,6 @@ class Corpus:
         return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
 
     def _search(self, min_similarity: Setting, settings: Settings) -> Search:
-        if self.pieces is not None and not self.text:
-            raise ValueError("this collection was read without text: name its fields, Corpus.read(..., text=FIELD)")
         search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table)
         check_kept(options, self.columns)
         return replace(search, guards=Guards.of(options, self.columns))
@@ -272,12 +210,14 @@ def search_of(
     """
     others: dict[str, Any] = {name: value for name, value in settings.items() if name not in ("budget", "progress")}
     options = collapse_options(**others, keep=tuple(keep))
+    if len(options.max_apart) > 1:
+        raise ValueError(f"max_apart of a collection takes one field, got {', '.join(options.max_apart)}")
     weighs = min_similarity == "auto" and recipe.measure == "kmv"
     search = Search(
         recipe=recipe,
         decision=Decision.of(min_similarity, recipe, table() if weighs else None),
-        min_shingles=options.min_shingles,
-        guards=Guards(apart=options.max_seconds_apart or 0.0),
+        min_shingles=MIN_SHINGLES,
+        guards=Guards(apart=sum(options.seconds_apart.values())),
         budget=settings.get("budget", BUDGET),
         progress=settings.get("progress"),
     )
@@ -352,12 +292,6 @@ class _Reading:
     def _told(self) -> dict[str, Any]:
         fields = self.fields
         return {"text": list(fields.text), "id": self.id, "fields": list(fields.kept), "sources": self.pieces.stamps}
-
-
-def _read_only(sketches: Sketches) -> Sketches:
-    """The same sketches. The native core reads them in place, so a change during a search would damage memory."""
-    sketches.values.flags.writeable = sketches.offsets.flags.writeable = False
-    return sketches
 
 
 def _taken(sketches: Sketches, places: Ranks) -> Sketches:

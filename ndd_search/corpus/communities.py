@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.rows import Ranks
 from ndd_search.errors import importing
-from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import Ranks
 
 EACH = 100  # pairs of one document with earlier ones that groups of chains are made of: a chain needs few
 _SEED = 1

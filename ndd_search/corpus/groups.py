@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.frequency_table import Shares
+from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.sketching.fingerprint import fingerprint
+from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.outputs import check_kind, write
-from ndd_search.corpus.search import Effort
-from ndd_search.corpus.sources import Document, Pieces, id_of
-from ndd_search.errors import InvalidDocument, importing
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.frequency_table import Shares
-from ndd_search.matching.rows import Ranks
+from ndd_search.corpus.pairs import Effort
+from ndd_search.corpus.sources import Document
+from ndd_search.errors import importing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ndd_search.corpus.collection import Corpus
-    from ndd_search.indexing.rewrite import Tally
+    from ndd_search.indexing.concurrent_updates import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Groups:
     method:     how groups were made of them: see Corpus.groups.
     """
 
-    corpus: Corpus
+    corpus: Documents
     leader: Ranks
     similarity: Shares | None
     effort: Effort
@@ -64,10 +65,20 @@ class Groups:
         """How many documents are in the group of each document, int64, shape (n,)."""
         return np.bincount(self.leader, minlength=len(self.leader))[self.leader]
 
+    @cached_property
+    def fingerprints(self) -> list[str | None]:
+        """The fingerprint of each document, see core.sketching.fingerprint."""
+        corpus = self.corpus
+        if not corpus.text:
+            return [None] * len(corpus)
+        return [fingerprint(sketch, corpus.recipe, corpus.text) for sketch in corpus.sketches]
+
     @property
     def table(self) -> pa.Table:
         """document, group (the id of its leader), size (documents in the group), similarity to the leader, or null.
 
+        The last column, fingerprint, tells whether a document still has the text that was grouped; null in a loaded
+        collection, whose fields are not known.
         Raises MissingExtra without pyarrow.
         """
         with importing("pyarrow", "making a table", "pyarrow", "corpus"):
@@ -75,14 +86,21 @@ class Groups:
         ids = pa.array(self.corpus.ids, pa.string())
         similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)
         group = ids.take(pa.array(self.leader))
-        return pa.table({"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity})
+        columns = {"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity}
+        return pa.table({**columns, "fingerprint": pa.array(self.fingerprints, pa.string())})
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows of `table` as mappings; pyarrow is not needed."""
         ids, sizes = self.corpus.ids, self.sizes.tolist()
         alike = [None] * len(ids) if self.similarity is None else self.similarity.tolist()
         for place, leader in enumerate(self.leader.tolist()):
-            yield {"document": ids[place], "group": ids[leader], "size": sizes[place], "similarity": alike[place]}
+            yield {
+                "document": ids[place],
+                "group": ids[leader],
+                "size": sizes[place],
+                "similarity": alike[place],
+                "fingerprint": self.fingerprints[place],
+            }
 
     def write(self, path: str | Path) -> None:
         """Write `table` as .parquet, .jsonl or .csv."""
@@ -98,7 +116,7 @@ class Groups:
 
         Raises ValueError when that cannot be, InvalidDocument when one of them is there no longer.
         """
-        return documents_of(self.corpus, {self.corpus.ids[at] for at in np.flatnonzero(self.is_leader).tolist()})
+        return self.corpus.read_again({self.corpus.ids[at] for at in np.flatnonzero(self.is_leader).tolist()})
 
     def unique(self, path: str | Path) -> int:
         """Write the documents that stand for a group, with all their fields. Returns how many.
@@ -115,37 +133,3 @@ class Groups:
         from ndd_search.corpus.marks import mark
 
         return mark(client, index, self.rows(), field=field, rate=rate)
-
-    def report(self, path: str | Path) -> None:
-        """Write a report as one HTML file: see ndd_search.corpus.report."""
-        from ndd_search.corpus.report import report_of
-
-        Path(path).write_text(report_of(self), "utf-8", errors="replace")
-
-
-def sources_of(corpus: Corpus) -> Pieces:
-    """The sources of a collection, to read them again. Raises ValueError if that is impossible."""
-    if corpus.pieces is None:
-        raise ValueError("a collection that was loaded knows no documents: read it from its sources")
-    if corpus.pieces.read_once:
-        raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
-    return corpus.pieces
-
-
-def documents_of(corpus: Corpus, wanted: Set[str]) -> Iterator[Document]:
-    """The documents of a collection that have some ids, in its order, read again."""
-    left, place = set(wanted), 0
-    for _, batch in sources_of(corpus).read(_silently, exact=True):
-        for document in batch:
-            name = id_of(document, corpus.id_field, place)
-            place += 1
-            if name in left:
-                left.discard(name)
-                yield document
-    if left:
-        what = "the sources no longer hold it: they have changed since they were read"
-        raise InvalidDocument(f"document {min(left)!r}", what, "read the collection again")
-
-
-def _silently(sentence: str) -> None:
-    """What cannot be read was told when the collection was read."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.matching.guards import comparable, seconds_since_1970
-from ndd_search.matching.rows import Ranks
+from ndd_search.core.matching.guards import comparable, seconds_since_1970
+from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.options import CollapseOptions
 
 NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)
 
@@ -37,7 +37,7 @@ class Guards:
         columns: Mapping[str, Sequence[Any]],
         number: Callable[[tuple[str, ...]], int] | None = None,
     ) -> Guards:
-        """The guards must_match, numbers_must_match and time_field of some options.
+        """The guards must_match, numbers_must_match and max_apart of some options.
 
         number: gives each combination of values its code; by default codes count them in their order.
         The fields must have been kept (see check_kept).
@@ -52,10 +52,9 @@ class Guards:
             )
             if options.numbers_must_match:
                 codes[[value is None for value in columns[NUMBERS]]] = -1
-        if options.time_field is None or options.max_seconds_apart is None:
-            return cls(codes)
-        times = np.array([seconds_since_1970(value) for value in columns[options.time_field]], np.float64)
-        return cls(codes, times, options.max_seconds_apart)
+        for name, apart in options.seconds_apart.items():
+            return cls(codes, np.array([seconds_since_1970(value) for value in columns[name]], np.float64), apart)
+        return cls(codes)
 
     def taken(self, places: Ranks) -> Guards:
         """The same for documents in another order."""

@@ -11,18 +11,16 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 
+from ndd_search.core.matching.frequency_table import Shares
+from ndd_search.core.matching.measures import similarities
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.outputs import write
-from ndd_search.matching.frequency_table import Shares
-from ndd_search.matching.measures import similarities
-from ndd_search.matching.rows import rows_of
-
-if TYPE_CHECKING:
-    from ndd_search.corpus.groups import Groups
 
 MOST_HOSTS = 100  # of one group: a text on more hosts, such as an error page, says nothing about any two of them
 _MOST_PAGES = 20  # of one host and group, of which the one with the most similar path is chosen

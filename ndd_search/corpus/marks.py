@@ -1,7 +1,9 @@
-"""Groups written into an index: under `ndd`, the fields `group`, `group_size` and `leads` of every document.
+"""Groups written into an index: under `ndd`, the fields `group`, `group_size`, `leads` and `judged` of every document.
 
 A search collapses on `ndd.group`, or counts unique documents by it. `group` is the id of the leader; every document has
-it, those that are alone too, because an engine collapses documents without a value into one.
+it, those that are alone too, because an engine collapses documents without a value into one. `judged` is the
+fingerprint of the text that was grouped. A document that has another text by now is left alone; if its text changes
+after it was marked, doctor and a backfill find it.
 """
 
 from __future__ import annotations
@@ -11,15 +13,21 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
+from ndd_search.core.sketching.field import holds_marks, is_sketch_object
+from ndd_search.core.sketching.fingerprint import still_fit
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.indexes import look_up
 from ndd_search.indexing.mapping import kept_out_of_source
 from ndd_search.indexing.retry import Retry
-from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import Hits
-from ndd_search.sketching.field import holds_marks, is_sketch_object
 
-_PROPERTIES = {"group": {"type": "keyword"}, "group_size": {"type": "integer"}, "leads": {"type": "boolean"}}
+_PROPERTIES = {
+    "group": {"type": "keyword"},
+    "group_size": {"type": "integer"},
+    "leads": {"type": "boolean"},
+    "judged": {"type": "keyword", "index": False, "doc_values": False},
+}
 
 
 @dataclass(frozen=True)
@@ -39,15 +47,19 @@ class _Marking:
         return {"query": {"match_all": {}}, "_source": True}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
-        return [self._change(hit) for hit in hits]
+        judged = [self.wanted.get(hit["_id"], {}).get("judged") for hit in hits]
+        fits = still_fit(judged, [hit.get("_source", {}) for hit in hits])
+        return [self._change(hit, fit) for hit, fit in zip(hits, fits, strict=True)]
 
-    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+    def _change(self, hit: Mapping[str, Any], fits: bool) -> Mapping[str, Any] | str | None:
         wanted, stored = self.wanted.get(hit["_id"]), hit.get("_source", {}).get(self.field) or {}
         if wanted is None:
             return None
         self.found.add(hit["_id"])
         if not isinstance(stored, Mapping):
             return f"its field {self.field} holds a value of your own"
+        if not fits:
+            return "its text is not the one that was grouped; make the groups again"
         if {name: stored.get(name) for name in _PROPERTIES} == wanted:
             return None
         return {"doc": {self.field: wanted}}
@@ -86,11 +98,13 @@ def mark(
 ) -> Tally:
     """Write groups into an index, where they are not there yet; what somebody changes meanwhile is met again.
 
-    rows:  with document, group and size, as Groups.rows gives them.
+    rows:  with document, group and size, as Groups.rows gives them, and with fingerprint: a document that has another
+           text is left alone. Rows without a fingerprint are not compared.
     field: the object that takes the marks.
     rate:  documents a second, None for as many as the server takes.
-    Documents of the index that are in no row are left alone, also marks of theirs. Documents of which an update would
-    change more (numbers that the engine rounds, an own value under `field`) are counted in `left` of the tally.
+    Documents of the index that are in no row are left alone, also marks of theirs. `left` of the tally counts documents
+    with another text, and those of which an update would change more: numbers that the engine rounds, or an own value
+    under `field`.
     Raises IndexUnusable if every update would lose fields, because _source leaves them out, or if none of the documents
     is in the index.
     """
@@ -100,6 +114,7 @@ def mark(
             "group": str(row["group"]),
             "group_size": int(row["size"]),
             "leads": row["document"] == row["group"],
+            "judged": str(row.get("fingerprint") or ""),
         }
         for row in rows
     }

@@ -6,22 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.matching.frequency_table import Shares
+from ndd_search.core.matching.rows import Ranks
 from ndd_search.corpus import store
-from ndd_search.corpus.groups import documents_of
+from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.outputs import write
-from ndd_search.corpus.search import Effort
+from ndd_search.corpus.pairs import Effort
 from ndd_search.corpus.sources import Document
 from ndd_search.corpus.store import Rows
-from ndd_search.matching.frequency_table import Shares
-from ndd_search.matching.rows import Ranks
-
-if TYPE_CHECKING:
-    from ndd_search.corpus.collection import Corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +32,8 @@ class Newcomers:
     effort:     what the search cost, and what it left out.
     """
 
-    corpus: Corpus
-    against: Corpus
+    corpus: Documents
+    against: Documents
     leader: Ranks
     similarity: Shares
     effort: Effort
@@ -66,7 +63,7 @@ class Newcomers:
 
     def documents(self) -> Iterator[Document]:
         """The new documents; the sources are read again. Raises ValueError where that cannot be."""
-        return documents_of(self.corpus, {self.corpus.ids[at] for at in np.flatnonzero(self.is_new).tolist()})
+        return self.corpus.read_again({self.corpus.ids[at] for at in np.flatnonzero(self.is_new).tolist()})
 
     def write(self, path: str | Path) -> int:
         """Write the new documents (see outputs.write). Returns how many."""

@@ -18,9 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from ndd_search.core.exact_numbers import WrittenNumber, holds_written
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.replacing import replacing
-from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.sources import Document
 from ndd_search.corpus.store import Rows
-from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
-from ndd_search.text.numbers import number_signature
 
 
 @dataclass(frozen=True)

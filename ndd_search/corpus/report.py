@@ -6,18 +6,16 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
-from ndd_search.corpus.frames import find_frames
+from ndd_search.core.documents import text_of
+from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import NUMBERS
+from ndd_search.corpus.shared_passages import find_frames
 from ndd_search.corpus.sources import id_of
-from ndd_search.documents import text_of
 from ndd_search.reports.html import document
-
-if TYPE_CHECKING:
-    from ndd_search.corpus.groups import Groups
 
 SHOWN = 10  # largest groups
 _LONGEST = 1_500  # characters of a text that are shown
@@ -30,6 +28,11 @@ td.n { text-align: right; font-variant-numeric: tabular-nums } .bar { background
 .texts { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5em } .texts p { white-space: pre-wrap; font-size: 13px }
 mark { background: #fd8 } h2 { margin-top: 2em } .note { color: #666 }
 """
+
+
+def write_report(groups: Groups, path: str | Path) -> None:
+    """Write the report of groups, see `report_of`."""
+    Path(path).write_text(report_of(groups), "utf-8", errors="replace")
 
 
 def report_of(groups: Groups) -> str:
@@ -54,7 +57,7 @@ def report_of(groups: Groups) -> str:
 
 def _summary(groups: Groups) -> str:
     count, unique = len(groups.corpus), len(groups)
-    empty = int((np.diff(groups.corpus.sketches.offsets) == 0).sum())
+    empty = len(groups.corpus.textless)
     effort, setting = groups.effort, groups.decision
     bar = "auto" if setting.bar is None else f"{setting.bar:g}"
     rows = [

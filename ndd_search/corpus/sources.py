@@ -11,9 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ndd_search.documents import value_of
+from ndd_search.core.documents import value_of
+from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.sources.csv_and_json import json_with_written, read_rows
+from ndd_search.sources.csv_and_json import read_rows
 from ndd_search.sources.documents import SourceOptions, read_documents
 
 BATCH = 4_096  # documents read at a time
@@ -298,7 +299,7 @@ def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | N
 
 
 def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
-    from ndd_search.indexing.exact import with_json
+    from ndd_search.indexing.client_json import with_json
     from ndd_search.indexing.retry import Retry
     from ndd_search.indexing.scan import snapshot
 

@@ -24,22 +24,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ndd_search.collapse_options import Keep
+from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import Keep
+from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method, Settings, check_method, search_of
 from ndd_search.corpus.guards import check_kept
 from ndd_search.corpus.hosts import check_hosts
+from ndd_search.corpus.pairs import Effort, sample_of
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import Effort, sample_of
 from ndd_search.corpus.sources import Report
 from ndd_search.corpus.spark_hosts import Hosting, SparkHosts, hosts_on_spark
 from ndd_search.corpus.spark_pairs import PairsOnSpark, Work
 from ndd_search.errors import RecipeMismatch, importing
-from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +61,7 @@ class SparkCorpus:
     work:      where stages are written.
     files:     that were read; empty for a DataFrame.
     id_field:  the field that holds the id, or None.
+    text:      the fields that were sketched; empty for a loaded collection.
     """
 
     documents: DataFrame
@@ -69,6 +70,7 @@ class SparkCorpus:
     work: Work
     files: tuple[str, ...] = ()
     id_field: str | None = None
+    text: tuple[str, ...] = ()
 
     @classmethod
     def read(  # noqa: PLR0913 - the arguments of Corpus.read, and two more
@@ -106,7 +108,7 @@ class SparkCorpus:
         documents = reading_of.named(folder, folder.written("read", read), id, report or log.warning)
         if documents.head(1) and not documents.filter(F.length("sketch") > 0).head(1):
             raise kept.without_text(documents.count())
-        return cls(documents, kept.recipe, kept.kept, folder, files, id)
+        return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)
 
     @classmethod
     def load(cls, spark: SparkSession, path: str, work: str | Path) -> SparkCorpus:
@@ -142,7 +144,7 @@ class SparkCorpus:
         """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there."""
         check_method(method)
         pairs = self._pairs(min_similarity, keep, settings)
-        return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
+        return SparkGroups(self, pairs.groups(method, self.text), pairs.effort, pairs.search.decision, method)
 
     def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> DataFrame:
         """All pairs of near-duplicates: first, second (ids) and similarity. Arguments as for `groups`.
@@ -161,7 +163,12 @@ class SparkCorpus:
         later = self.documents.withColumn("place", F.col("place") + against.count)
         both = SparkCorpus(against.documents.unionByName(later), self.recipe, fields, self.work)
         pairs = both._pairs(min_similarity, ("score",), settings, against.count)
-        return SparkNewcomers(self, against, pairs.newcomers(), pairs.effort)
+        without = [one.documents.filter(F.length("sketch") == 0).select("id") for one in (self, against)]
+        known = without[0].join(without[1], "id").select(F.col("id").alias("document"), F.lit(True).alias("known"))
+        rows = pairs.newcomers().join(known, "document", "left")
+        earlier = F.coalesce("known", "earlier").alias("earlier")  # a document without text is its own leader
+        table = rows.select("document", "duplicate_of", earlier, "similarity")
+        return SparkNewcomers(self, against, table, pairs.effort)
 
     def hosts(
         self,
@@ -203,7 +210,8 @@ class SparkGroups:
     """The groups of a collection on Spark.
 
     corpus:   the collection.
-    table:    a DataFrame of document, group (the id of its leader), size and similarity to the leader, as Groups.table.
+    table:    a DataFrame of document, group (the id of its leader), size, similarity to the leader and fingerprint, as
+              Groups.table.
     effort:   what the search cost; `met` and `compared` are pairs of documents that share a list.
     decision: which pairs counted.
     method:   how groups were made of them.

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd_search.core.matching.measures import similarities
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.hosts import MOST_HOSTS, Page, Shared, host_pair, is_shared, joined, page_of, shared_pages
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import importing
-from ndd_search.matching.measures import similarities
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.outputs import line_of
-from ndd_search.documents import text_of, value_of
 from ndd_search.errors import importing
-from ndd_search.indexing.exact import with_json
+from ndd_search.indexing.client_json import with_json
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.scan import Snapshot, open_point
-from ndd_search.sources.csv_and_json import json_with_written
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

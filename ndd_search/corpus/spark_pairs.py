@@ -1,4 +1,4 @@
-"""How rows travel between the stages of a search on Spark: see corpus.spark."""
+"""Pairs and groups of a collection on Spark, and how rows travel between the stages: see corpus.spark."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.sketching.fingerprint import DIGITS, origin
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
-from ndd_search.corpus.lists import LISTED, Holders
-from ndd_search.corpus.search import Effort, Search
+from ndd_search.corpus.pairs import Effort, Search
+from ndd_search.corpus.value_lists import LISTED, Holders
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -106,13 +107,22 @@ class PairsOnSpark:
             rows = rows.join(self._ids.withColumnsRenamed({"rank": side, "id": f"{side} id"}), side).drop(side)
         return rows.select(F.col("first id").alias("first"), F.col("second id").alias("second"), "similarity")
 
-    def groups(self, method: Method) -> DataFrame:
-        """The table of groups: document, group (the id of its leader), size, similarity."""
+    def groups(self, method: Method, text: Sequence[str]) -> DataFrame:
+        """The table of groups: document, group (the id of its leader), size, similarity, fingerprint.
+
+        text: the fields that were sketched.
+        """
         rows = self._with_leaders(method)
         names = self._ids.withColumnsRenamed({"rank": "leader", "id": "group"})
         sizes = rows.groupBy("leader").agg(F.count("*").alias("size"))
         rows = rows.join(names, "leader").join(sizes, "leader")
-        return self.work.written("groups", rows.select("document", "group", "size", "similarity"))
+        judged = F.lit(None).cast("string")
+        if text:
+            hashed = F.substring(F.sha2("sketch", 256), 1, DIGITS)
+            judged = F.concat(F.lit(origin(self.search.recipe, text)), hashed)
+        judged = self.documents.select(F.col("id").alias("document"), judged.alias("fingerprint"))
+        rows = rows.join(judged, "document")
+        return self.work.written("groups", rows.select("document", "group", "size", "similarity", "fingerprint"))
 
     def newcomers(self) -> DataFrame:
         """The table of documents that are not old: document, duplicate_of, earlier, similarity."""
@@ -183,7 +193,7 @@ class PairsOnSpark:
     @cached_property
     def _meeting(self) -> stages.Meeting:
         coded = bool(self.options.must_match) or self.options.numbers_must_match
-        timed = self.options.time_field is not None and self.options.max_seconds_apart is not None
+        timed = bool(self.options.max_apart)
         rows = self._different.select("rank", "sketch", "code")
         count = rows.count()
         if count > SAMPLED:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus import store
 from ndd_search.corpus.sources import TOLD, Pieces, Report, Sayings, why_left_out
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-_RECIPE = "ndd_search.recipe"  # in the metadata of the column of sketches
+_RECIPE = "ndd_search.core.recipe"  # in the metadata of the column of sketches
 _DOCUMENTS = ("place", "id", "number", "sketch", "fields")
 
 

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.keep import sort_key
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketch, Sketches
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.guards import Guards, lasting_code
-from ndd_search.corpus.lists import Holders, entries_of, pairs_of, sublists
 from ndd_search.corpus.outputs import line_of
+from ndd_search.corpus.pairs import Search, shingles_of
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import Search, shingles_of
 from ndd_search.corpus.sources import Document, Pieces, id_of
+from ndd_search.corpus.value_lists import Holders, entries_of, pairs_of, sublists
 from ndd_search.errors import importing
-from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import Ranks
-from ndd_search.paging.keep import sort_key
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketch, Sketches
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,8 @@
 """Sketches of a collection on disk.
 
 A stored collection is a Parquet file with a row for each document: `id` (text), `sketch` (a list of int32), and a
-column for each field that was kept. The schema's metadata names the recipe of the sketches (`ndd_search.recipe`), so
-sketches of two recipes are never compared.
+column for each field that was kept. The schema's metadata names the recipe of the sketches (`ndd_search.core.recipe`),
+so sketches of two recipes are never compared.
 
 A Store is a folder that is filled while a collection is read: parts of that form, each with the position in the sources
 that the next part begins at, and `reading.json`, which says how the collection is read. A part is written under another
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
-from ndd_search.recipe import Recipe
 from ndd_search.replacing import replacing
-from ndd_search.sketching.sketches import Sketches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PART = 50_000  # documents in a part of a store, about
-_RECIPE, _NEXT = b"ndd_search.recipe", b"ndd_search.next"
+_RECIPE, _NEXT = b"ndd_search.core.recipe", b"ndd_search.next"
 _OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of Spark as JSON
 _READING = "reading.json"
 
@@ -184,12 +184,14 @@ def _recipe_in(path: Path, schema: pa.Schema) -> Recipe:
 
 
 def _joined(parts: Sequence[Sketches]) -> Sketches:
-    """Sketches one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    values = np.concatenate([np.empty(0, np.int32), *(part.values for part in parts)])
-    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
-    return Sketches(values, np.cumsum(lengths))
+    """Sketches one after the other, in arrays that a Corpus need not copy."""
+    joined = parts[0] if len(parts) == 1 else None
+    if joined is None:
+        values = np.concatenate([np.empty(0, np.int32), *(part.values for part in parts)])
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+        joined = Sketches(values, np.cumsum(lengths))
+    joined.values.flags.writeable = joined.offsets.flags.writeable = False
+    return joined
 
 
 def _name(number: int) -> str:

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ndd_search.core.text.unicode_tables import UNSPACED_CLASS
 from ndd_search.embedded.folder import MAY_NOT_WRITE, Meta, State, engine_errors, linked, state_of, unwritable
 from ndd_search.errors import IndexUnusable, importing
 
@@ -18,8 +19,8 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
 
 _HEAP = 64 * 2**20  # bytes that the writer buffers before it writes a segment
 # A token is a word with its combining marks, or one character in scripts that are written without spaces.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
+_SINGLE, _JOINED = rf"[[\p{{L}}\p{{N}}]&&[{UNSPACED_CLASS}]]", rf"[[\p{{L}}\p{{N}}]--[{UNSPACED_CLASS}]]"
+_TOKEN = rf"{_SINGLE}\p{{M}}*|{_JOINED}[{_JOINED}\p{{M}}]*"
 
 
 class Engine:

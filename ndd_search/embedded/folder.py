@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.recipe import Recipe
 from ndd_search.errors import IndexUnusable, NDDError
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.recipe import Recipe
 from ndd_search.replacing import replace_file
 
 FORMAT = 2
@@ -240,7 +240,7 @@ def _reason(message: str) -> tuple[str, str]:
         return "there is no space left on the disk", "free some space; what was committed before is still there"
     return (
         f"the engine failed: {message}",
-        "ndd-search verify names damaged files; check free space and permissions, or create the index again",
+        "ndd-search index verify names damaged files; check free space and permissions, or create the index again",
     )
 
 

@@ -6,7 +6,6 @@ may read while one writes. Committed documents survive a crash.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -17,8 +16,19 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from ndd_search.checks import check_page
-from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
+from ndd_search.core.checks import check_page
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
+from ndd_search.core.options import CollapseChanges, CollapseOptions
+from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
+from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
+from ndd_search.core.paging.keep import adapt_callables
+from ndd_search.core.paging.page import slice_page
+from ndd_search.core.paging.records import RecordSchema, check_schema, probability_of
+from ndd_search.core.paging.windows import Fetch, fetch_until_full, next_fetch, run
+from ndd_search.core.presets import Options, Preset, chosen
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.embedded.engine import Engine, analyzer_of
 from ndd_search.embedded.folder import (
     FORMAT,
@@ -40,26 +50,15 @@ from ndd_search.embedded.stored import (
     texts_of,
 )
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
-from ndd_search.paging.cache import Cache, MemoryCache, cache_key
-from ndd_search.paging.candidates import Candidate, Found, check_numbers, one_thing
-from ndd_search.paging.keep import adapt_callables
-from ndd_search.paging.page import slice_page
-from ndd_search.paging.records import RecordSchema, check_schema, probability_of
-from ndd_search.paging.windows import Fetch, fetch_until_full, next_fetch, run
-from ndd_search.recipe import Recipe
-from ndd_search.rest.response import block_of, hits_of, total_of
-from ndd_search.settings_file import read_settings
-from ndd_search.sketching.sketches import sketch_many
+from ndd_search.search.rest.response import block_of, hits_of, total_of
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
-from ndd_search.embedded.order import Sort
-from ndd_search.embedded.query import QueryReader, filterable, with_dates
+from ndd_search.embedded.query_parser import QueryReader, filterable, with_dates
+from ndd_search.embedded.ranked_hits import View, sketch_of
+from ndd_search.embedded.sorting import Sort
 from ndd_search.embedded.streams import CachedStreams
-from ndd_search.embedded.view import View, sketch_of
 
 COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call
@@ -72,9 +71,11 @@ class Index:
     memory is empty there.
     """
 
-    def __init__(self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None) -> None:
+    def __init__(
+        self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None, recipe: Recipe | None = None
+    ) -> None:
         check_meta(path, meta)
-        self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
+        self.path, self.meta, self.recipe = path.absolute(), meta, recipe or Recipe.parse(meta.recipe)
         self.options = options or CollapseOptions()
         self._engine = Engine(self.path, meta)
         self._cache, self._streams = cache, CachedStreams(cache)
@@ -90,7 +91,7 @@ class Index:
         language: str | None = None,
         recipe: Recipe | str | None = None,
         cache: Cache | None = None,
-        settings: str | os.PathLike[str] | None = None,
+        options: Options | None = None,
     ) -> Self:
         """Open the index in a folder, or create one there.
 
@@ -98,7 +99,7 @@ class Index:
         language: the language of the stemmer, as in "english" (the default) or "german"; "none" does not stem.
         recipe:   how documents are sketched; a new index uses the default recipe if none is given.
         cache:    the cache of streams; by default 64 MB of memory, entries live ten seconds.
-        settings: a file of CollapseOptions for every search, as `ndd-search tune` writes it (see settings_file).
+        options:  CollapseOptions for every search, or a preset, whose recipe a new index uses if none is given.
         Raises IndexUnusable if the folder holds something else, another format, or an index with other fields or
         another language; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
         """
@@ -111,7 +112,8 @@ class Index:
                 raise IndexUnusable(
                     folder, "there is no index here", 'name the text fields to create one: text=["body"]'
                 )
-            meta = Meta(FORMAT, fields, language or "english", Recipe.of(recipe).id)
+            wanted_recipe = options.recipe if recipe is None and isinstance(options, Preset) else recipe
+            meta = Meta(FORMAT, fields, language or "english", Recipe.of(wanted_recipe).id)
             analyzer_of(meta.language)  # before anything is written
             write_meta(folder, meta)
         for name, wanted, stored in (("text", fields, meta.text), ("language", language, meta.language)):
@@ -119,8 +121,9 @@ class Index:
                 raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
         if recipe is not None and (given := Recipe.of(recipe).id) != meta.recipe:
             raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, given)
-        options = None if settings is None else read_settings(settings, Recipe.parse(meta.recipe)).options
-        return cls(folder, meta, MemoryCache() if cache is None else cache, options)
+        collapse, _ = chosen(options, meta.recipe, {})
+        known = recipe if isinstance(recipe, Recipe) else None  # with its key
+        return cls(folder, meta, MemoryCache() if cache is None else cache, collapse, known)
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +208,7 @@ class Index:
         highlight: tuple[str, str] | None = None,
         where: str | None = None,
         items: RecordSchema | None = None,
-        options: CollapseOptions | None = None,
+        options: Options | None = None,
         **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
@@ -221,7 +224,7 @@ class Index:
           its text under "highlight".
         where: a second query. Only documents that it finds, too, are hits; it does not change their scores.
         items: a schema such as ndd_search.Items, which compares hits by their fields instead of by their texts.
-        options, changes: CollapseOptions instead of those of the index, or single options by name.
+        options, changes: CollapseOptions or a preset instead of those of the index, and single options by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
         first 1,024 different words count.
@@ -231,7 +234,9 @@ class Index:
         check_schema(items)
         if not isinstance(query, str):
             raise TypeError(f"query must be a string, got {type(query).__name__}")
-        options = collapse_options(options or self.options, **changes)
+        options, _ = chosen(options or self.options, self.recipe, changes)
+        if options.facets:
+            raise ValueError("facets count aggregations of an engine; Index.aggregate counts documents of a folder")
         if options.members == "all":
             options = replace(options, window=options.max_window)
         notes: list[str] = []

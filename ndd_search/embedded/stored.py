@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndd_search.documents import text_of
+from ndd_search.core.documents import text_of
 from ndd_search.errors import InvalidDocument
 
 LONGEST_ID = 512  # bytes, as in Elasticsearch

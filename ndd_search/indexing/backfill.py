@@ -9,6 +9,8 @@ it has no recipe any more, so the query selects it. If a partial update changed 
 there. Such updates are detected by the sequence numbers of the index: if more of them were used than this run used,
 every sketch written since the start is compared with its text again, then those written since that comparison, and so
 on.
+
+At the end the frequency table of the index is counted and stored for all clients, also if no document was left to do.
 """
 
 from __future__ import annotations
@@ -18,20 +20,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.checks import check_one_of
-from ndd_search.documents import text_of
+from ndd_search.core.checks import check_one_of
+from ndd_search.core.documents import text_of
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import MARKS, STORAGES, SketchField, Storage, is_sketch_object
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, own_field
+from ndd_search.indexing.concurrent_updates import ROUNDS, Position, Rewriter, Tally
+from ndd_search.indexing.frequency_table import store_frequency_table
 from ndd_search.indexing.indexes import IndexFacts, look_up
-from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.mapping import check_mapping, holds_sketches, is_mapped, kept_out_of_source, mapping_properties
 from ndd_search.indexing.retry import Retry, server_reason, status_of
-from ndd_search.indexing.rewrite import ROUNDS, Position, Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
-from ndd_search.middleware.scope import options
-from ndd_search.recipe import Recipe
-from ndd_search.rest.wider_requests import stored_sketch
-from ndd_search.sketching.field import MARKS, STORAGES, SketchField, Storage, is_sketch_object
-from ndd_search.writing.add_sketches import chosen_fields
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.wider_requests import stored_sketch
+from ndd_search.search.writing.add_sketches import chosen_fields
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
@@ -61,6 +65,7 @@ class BackfillReport:
     tally:     counts of documents by result.
     corrected: of the documents written, how many had a sketch that was not that of their text.
     remaining: documents that still have no sketch of the recipe (with `remove`: that still have a sketch).
+    table:     the frequency table that was stored for clients, None if none was.
     notes:     sentences for the user.
     """
 
@@ -68,6 +73,7 @@ class BackfillReport:
     tally: Tally
     corrected: int
     remaining: int
+    table: FrequencyTable | None
     notes: tuple[str, ...]
 
 
@@ -103,6 +109,8 @@ class Backfill:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
+        if self.fields:
+            self.recipe.check_key()
         if isinstance(self.fields, str):
             raise TypeError(f"fields must be a list of names, got {self.fields!r}")
         if bool(self.fields) == self.remove:
@@ -144,14 +152,27 @@ class Backfill:
         for item in possible:
             corrected += _IndexBackfill(self, client, item.facts, retry, advance).run(tally)
         remaining = sum(self._count(client, item.facts) for item in possible)
-        return BackfillReport(tuple(work), tally, corrected, remaining, tuple(self._notes(work)))
+        notes = self._notes(work)
+        table = self._store_table(client, notes)
+        return BackfillReport(tuple(work), tally, corrected, remaining, table, tuple(notes))
+
+    def _store_table(self, client: Any, notes: list[str]) -> FrequencyTable | None:
+        """Store the frequency table of the index for its clients. A refusal is a note: the sketches are written."""
+        if self.remove:
+            return None
+        try:
+            with options(enabled=False):
+                return store_frequency_table(client, self.index, SketchField(self.field), self.recipe)
+        except IndexUnusable as error:
+            notes.append(str(error))
+            return None
 
     def waiting(self, facts: IndexFacts) -> dict[str, Any]:
         """The query for the documents that remain to be done."""
         where = SketchField(self.field)
         only = [query for query in (self.query, facts.filter) if query is not None]
         if self.remove:
-            stored = [{"exists": {"field": path}} for path in where.read]
+            stored = [{"exists": {"field": path}} for path in where.stored]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
         lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
@@ -176,7 +197,7 @@ class Backfill:
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
         waiting = 0 if problem else self._count(client, facts)
-        if waiting and not self.remove:
+        if (waiting or self.recheck) and not self.remove and not problem:
             problem = self._problem_with_fields(client, facts) or self._problem_with_own_field(client, facts)
         return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
 
@@ -202,14 +223,15 @@ class Backfill:
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
         """The problem that no document has text in the fields: all would get an empty sketch and count as done."""
+        query = {"match_all": {}} if self.recheck else self.waiting(facts)
         with options(enabled=False):
-            body = {"query": self.waiting(facts), "size": _LOOKED_AT}
+            body = {"query": query, "size": _LOOKED_AT}
             sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
             if not sources or any(text_of(source, self.fields) for source in sources):
                 return ""
             mapped = [{"exists": {"field": path}} for path in self.fields if is_mapped(facts.mapping, path)]
-            query = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
-            if mapped and client.count(index=facts.name, body=query)["count"]:
+            having = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
+            if mapped and client.count(index=facts.name, body=having)["count"]:
                 return ""
         there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
         named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")

@@ -15,23 +15,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.errors import IndexUnusable
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.guards import long_enough
+from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.candidates import MOST_EXAMINED, Candidate, check_numbers
+from ndd_search.core.paging.records import RecordSchema, check_schema
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import STALE, SketchField
+from ndd_search.core.sketching.sketches import Sketch, sketch
+from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.record_candidates import find_records
 from ndd_search.indexing.retry import status_of
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.guards import long_enough
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.middleware.scope import options
-from ndd_search.paging.candidates import MOST_EXAMINED, Candidate, check_numbers
-from ndd_search.paging.records import RecordSchema, check_schema
-from ndd_search.recipe import Recipe
-from ndd_search.rest.stored_keys import needed_keys, shares_keys
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch, Sketches, sketch
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.stored_keys import needed_keys, shares_keys
 
+_RECIPES = 20  # recipes of one index that are named
+_MIN_SHINGLES = 8  # of fewer, only an identical sketch counts; more than on a page, where a hidden hit is still listed
 NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
     "resemble it; a higher min_similarity asks for more shared keys"
@@ -47,8 +48,6 @@ class CandidateSearch:
     recipe, field: of the stored sketches.
     keys:           number of keys in the query, 1..64, at most as many as were stored.
     min_similarity: the least similarity of a duplicate, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
-    min_shingles:   below this many shingles only an identical sketch counts. The default is higher than on a page,
-                    where a hidden hit is still listed.
     examined:       the most documents compared, 1..10,000; those that share most keys come first.
     """
 
@@ -56,7 +55,6 @@ class CandidateSearch:
     field: str = "ndd"
     keys: int = 8
     min_similarity: float | str = 0.5
-    min_shingles: int = 8
     examined: int = 100
 
     def __post_init__(self) -> None:
@@ -68,21 +66,18 @@ class CandidateSearch:
 
     @property
     def _options(self) -> CollapseOptions:
-        return CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
+        return CollapseOptions(min_similarity=self.min_similarity)
 
     @property
     def decision(self) -> Decision:
         """Decides whether two sketches resemble each other."""
         return Decision.of(self._options.min_similarity, self.recipe)
 
-    def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
-        """The body of the search request. only_leaders: exclude documents that are marked as a duplicate."""
+    def body(self, wanted: Sketch) -> dict[str, Any]:
+        """The body of the search request."""
         where = SketchField(self.field)
-        query = shares_keys(wanted, self.keys, self.decision, where, self.recipe)
-        if only_leaders:
-            query["must_not"] = [{"exists": {"field": where.duplicate_of}}]
         return {
-            "query": {"bool": query},
+            "query": {"bool": shares_keys(wanted, self.keys, self.decision, where, self.recipe)},
             "size": self.examined,
             "_source": False,
             "docvalue_fields": where.read,
@@ -101,16 +96,11 @@ class CandidateSearch:
         order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])
         return [Candidate(known[i][0]["_id"], known[i][0]["_index"], float(similarity[i])) for i in order]
 
-    def pairs(self, sketches: Sequence[Sketch] | Sketches) -> Pairs:
-        """All pairs of similar sketches."""
-        rows = rows_of(sketches, self.recipe.k)
-        pairs = similar_pairs(rows, self.decision)
-        return pairs.where(long_enough(pairs, rows, self._options.min_shingles))
-
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """The resemblance to each other sketch, 0.0 below min_similarity; float64, shape (len(others),)."""
-        pairs = self.pairs([wanted, *others])
-        pairs = pairs.where(pairs.first == 0)
+        rows = rows_of([wanted, *others], self.recipe.k)
+        pairs = similar_pairs(rows, self.decision)
+        pairs = pairs.where((pairs.first == 0) & long_enough(pairs, rows, _MIN_SHINGLES))
         similarities = np.zeros(len(others))
         similarities[pairs.second - 1] = pairs.similarity
         return similarities
@@ -122,6 +112,7 @@ def find_duplicates(
     document: str | npt.ArrayLike | Mapping[str, Any],
     *,
     size: int = 10,
+    recipe: Recipe | str | None = None,
     items: RecordSchema | None = None,
     **settings: Any,
 ) -> list[Candidate]:
@@ -129,22 +120,26 @@ def find_duplicates(
 
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
     size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
+    recipe:   of the sketches; by default the one that the index stores.
     items:    a schema such as ndd_search.Items. `document` is then a record, and documents that are one thing with it
               are returned. The index needs neither sketches nor keys: the engine looks for near values in its fields,
               and the `examined` documents (100) that agree most are compared. They are not all documents that share a
               common value, so raise `examined` (to 10,000) where many things are alike.
-    settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined. With items
-              min_similarity, a probability ("auto" for that of the schema), and examined.
+    settings: of CandidateSearch: field, keys, min_similarity, examined. With items min_similarity, a probability
+              ("auto" for that of the schema), and examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.
-    Raises IndexUnusable if the index maps no keys.
+    Raises IndexUnusable if the index maps no keys, RecipeMismatch if all its sketches are of other recipes.
     """
     check_schema(items)
     if items is not None:
+        settings |= {} if recipe is None else {"recipe": recipe}
         if foreign := sorted(settings.keys() - {"min_similarity", "examined"}):
             raise ValueError(f"with items, {foreign[0]} does not apply, it is of sketches: leave it out")
         return find_records(client, index, document, items, size, **settings)
     check_numbers(size, 1)
-    search = CandidateSearch(**settings)
+    search = CandidateSearch(recipe=Recipe.of(recipe), **settings)
+    if recipe is None:
+        search = replace(search, recipe=stored_recipe(client, index, search.field))
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
     found, to_the_end = resembling(client, index, wanted, search, size)
     if len(found) < size and not to_the_end:
@@ -169,10 +164,38 @@ def resembling(
             hits = client.search(index=index, body=body)["hits"]["hits"]
         if not hits:
             _check_keys(client, index, search)
+            stored_recipe(client, index, search.field, search.recipe)
         found, to_the_end = search.verified(wanted, hits), len(hits) < examined
         if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
             return found, to_the_end
         examined = min(10 * examined, MOST_EXAMINED)
+
+
+def stored_recipe(client: Any, index: str, field: str, wanted: Recipe | None = None) -> Recipe:
+    """Return the recipe of the sketches in an index: the wanted one if some are of it, else that of the most documents.
+
+    field: the object that holds the sketches. Returns the wanted recipe, or the default one, if there are no sketches.
+    Raises RecipeMismatch if there are sketches, and none of the wanted recipe; IndexUnusable if the recipe is not
+    mapped as a keyword.
+    """
+    path = SketchField(field).recipe
+    body = {"size": 0, "track_total_hits": False, "aggs": {"recipes": {"terms": {"field": path, "size": _RECIPES}}}}
+    try:
+        with options(enabled=False):
+            buckets = client.search(index=index, body=body)["aggregations"]["recipes"]["buckets"]
+    except Exception as error:
+        if status_of(error) != 400:
+            raise
+        problem, remedy = f"{path} is not mapped as a keyword, so no sketch is found by it", "run ndd-search doctor"
+        raise IndexUnusable(index, problem, remedy) from None
+    found = [bucket["key"] for bucket in buckets if bucket["key"] != STALE]
+    if wanted is not None:
+        if found and wanted.id not in found:
+            raise RecipeMismatch(f"index {index!r}", ", ".join(found), wanted.id)
+        return wanted
+    if len(found) > 1:
+        logger.warning("%s holds sketches of several recipes (%s): only the first is compared", index, ", ".join(found))
+    return Recipe.of(found[0] if found else None)
 
 
 def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions
-from ndd_search.documents import text_of, value_of
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.guards import long_enough
+from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
+from ndd_search.core.sketching.fingerprint import fields_of, still_fit
+from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.mapping import Finding, check_mapping
-from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.guards import long_enough
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.rows import rows_of
-from ndd_search.middleware.scope import options
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import STALE, SketchField, are_keys, keys_of, listed
-from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.wider_requests import sketch_reading
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
-NONE = "(none)"  # the recipe of documents without a sketch, in counts
+NONE, OTHER = "(none)", "(another)"  # in counts: the recipe of documents without a sketch; one that cannot be named
 _SAMPLE = 500  # documents read
 _QUERIES = 20  # queries made from the sample if the user gives none
 _WORDS = 8  # first words of a text that make such a query
@@ -41,12 +44,14 @@ class Figures:
     """Counts and shares.
 
     documents, bytes: of all open indexes; bytes of their primary shards.
-    recipes:        number of documents by recipe id, NONE for those without a sketch.
+    recipes:        number of documents by recipe id, NONE for those without a sketch, OTHER for those of other recipes
+                    where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read, chosen at random.
     average_length: average number of values in their sketches.
     short:          share of them with too few shingles to resemble any but an identical text.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
     wrong_keys:     share of them whose keys are not those of their sketch.
+    wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
     unread:         share of them whose packed sketch is not mapped, so that no search can read it.
     hidden:         for each min_similarity, the share of hits of the sample queries that would be listed under another.
     queries, hits:  number of sample queries, and of their hits.
@@ -61,6 +66,7 @@ class Figures:
     short: float = 0.0
     wrong: float | None = None
     wrong_keys: float = 0.0
+    wrong_marks: float = 0.0
     unread: float = 0.0
     hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
     queries: int = 0
@@ -138,19 +144,17 @@ class Doctor:
 
     def _coverage(self, figures: Figures) -> Iterator[Finding]:
         run = f"run ndd-search backfill ... {self.index} --fields ..."
-        done, total = figures.recipes.get(self.recipe.id, 0), sum(figures.recipes.values())
-        if total and done < total:
+        total, stale = sum(figures.recipes.values()), figures.recipes.get(STALE, 0)
+        if missing := total - stale - figures.recipes.get(self.recipe.id, 0):
             what = (
-                f"{total - done:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: "
-                "each is shown by itself"
+                f"{missing:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: each is shown by itself"
             )
             yield Finding("warning", "coverage", what, run)
-        elif total:
+        elif total and not stale:
             yield Finding("ok", "coverage", f"all {total:,} documents have a sketch of recipe {self.recipe.id}")
-        if stale := figures.recipes.get(STALE, 0):
-            yield Finding(
-                "warning", "coverage", f"{stale:,} sketches are stale: updates changed a part of their text", run
-            )
+        if stale:
+            what = f"{stale:,} sketches are stale, as updates changed a part of the text: each is shown by itself"
+            yield Finding("warning", "coverage", what, run)
         others = [name for name in figures.recipes if name not in (self.recipe.id, STALE, NONE)]
         if others:
             what = f"there are sketches of other recipes ({', '.join(others)}): a client compares only one"
@@ -168,6 +172,11 @@ class Doctor:
             what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
             remedy = f"{run} --recheck, and write with keys=... wherever texts change"
             yield Finding("warning", "sample", what, remedy)
+        if figures.wrong_marks:
+            share = f"{figures.wrong_marks:.1%} of {figures.sampled} sampled documents"
+            what = f"{share} have the mark of a group of another text"
+            remedy = f"{run} --recheck, which removes these marks; then run ndd-search corpus groups and mark again"
+            yield Finding("warning", "sample", what, remedy)
         if figures.templated:
             hits_listed = round(figures.hidden[str(BARS[0])] * figures.hits)
             what = (
@@ -182,14 +191,18 @@ class Doctor:
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
             yield Finding(
-                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v1"
+                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v2"
             )
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
         recipes = self._recipes(client, names, indexes)
         figures = Figures(sum(one.documents for one in indexes), sum(one.bytes for one in indexes), recipes)
-        sample = self._sample(client, names) if recipes.get(self.recipe.id) else []
+        sketches_of = StoredSketches(self._where, self.recipe)
+        is_text = any(_kind(one.mapping, self._where.recipe) == "text" for one in indexes)
+        reading = sketch_reading(sketches_of, text=is_text)
+        read = {"docvalue_fields": list(reading.stored), "fields": list(reading.fields)}
+        sample = self._sample(client, names, read) if recipes.get(self.recipe.id) else []
         if not sample:
             return figures
         sketches = self._where.decode([hit.get("fields", {}) for hit in sample], self.recipe)
@@ -198,7 +211,7 @@ class Doctor:
         queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
         hidden, hits, templated = self._hidden(
-            client, names, queries if self.queries else queries[:_QUERIES], frequency_table
+            client, names, queries if self.queries else queries[:_QUERIES], frequency_table, read
         )
         return Figures(
             documents=figures.documents,
@@ -206,9 +219,10 @@ class Doctor:
             recipes=recipes,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=float((lengths < CollapseOptions().min_shingles).mean()),
+            short=float((lengths < MIN_SHINGLES).mean()),
             wrong=self._wrong(texts, sketches) if texts else None,
             wrong_keys=self._wrong_keys(sample, sketches),
+            wrong_marks=self._wrong_marks(sample),
             unread=float(np.mean([self._is_unread(hit) for hit in sample])),
             hidden=hidden,
             queries=len(queries if self.queries else queries[:_QUERIES]),
@@ -217,24 +231,35 @@ class Doctor:
         )
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
-        """Count documents by recipe. Sketches whose recipe is not mapped as keyword are unreadable: NONE."""
-        readable = [facts for facts in indexes if _kind(facts.mapping, self._where.recipe) == "keyword"]
-        counts = {NONE: sum(facts.documents for facts in indexes if facts not in readable)}
-        if readable:
-            terms = {"field": self._where.recipe, "missing": NONE, "size": 20}
-            body = {"size": 0, "track_total_hits": True, "aggs": {"recipes": {"terms": terms}}}
-            response = client.search(index=",".join(facts.name for facts in readable), body=body)
-            for bucket in response["aggregations"]["recipes"]["buckets"]:
-                counts[bucket["key"]] = counts.get(bucket["key"], 0) + bucket["doc_count"]
+        """Count documents by recipe. Where dynamic mapping made it a text, the engine finds names and lists none."""
+        path = self._where.recipe
+        kinds: dict[str, list[IndexFacts]] = {}
+        for facts in indexes:
+            kinds.setdefault(_kind(facts.mapping, path), []).append(facts)
+        known: dict[str, Any] = {NONE: {"bool": {"must_not": {"exists": {"field": path}}}}}
+        for name in (self.recipe.id, STALE):
+            known[name] = {"match": {path: {"query": name, "operator": "and"}}}
+        counts: Counter[str] = Counter()
+        for kind, those in kinds.items():
+            if kind not in ("keyword", "text"):
+                counts[NONE] += sum(facts.documents for facts in those)
+                continue
+            listed = {"terms": {"field": path, "missing": NONE, "size": 20}}
+            found = {"filters": {"filters": known, "other_bucket_key": OTHER}}
+            body = {"size": 0, "aggs": {"recipes": listed if kind == "keyword" else found}}
+            response = client.search(index=",".join(facts.name for facts in those), body=body)
+            buckets = response["aggregations"]["recipes"]["buckets"]
+            named = buckets.items() if isinstance(buckets, dict) else ((one["key"], one) for one in buckets)
+            counts.update({name: bucket["doc_count"] for name, bucket in named})
         return {name: count for name, count in counts.items() if count}
 
-    def _sample(self, client: Any, names: str) -> list[dict[str, Any]]:
-        wanted = {"term": {self._where.recipe: self.recipe.id}}
+    def _sample(self, client: Any, names: str, read: Mapping[str, Any]) -> list[dict[str, Any]]:
+        wanted = {"match": {self._where.recipe: {"query": self.recipe.id, "operator": "and"}}}
         body = {
             "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
             "size": _SAMPLE,
-            "_source": [*self.fields, self._where.keys, self._where.packed],
-            "docvalue_fields": self._where.read,
+            "_source": [*self.fields, self._where.keys, self._where.packed, f"{self.field}.judged"],
+            **read,
         }
         return list(client.search(index=names, body=body)["hits"]["hits"])
 
@@ -256,26 +281,38 @@ class Doctor:
             wrong += are_keys(keys) and keys != keys_of(values, len(keys))
         return wrong / len(sample)
 
+    def _wrong_marks(self, sample: Sequence[Mapping[str, Any]]) -> float:
+        """The share of documents whose mark has the fingerprint of another text, in fields that were read."""
+        sources = [hit.get("_source", {}) for hit in sample]
+        judged = [value_of(source, f"{self.field}.judged") for source in sources]
+        known = [one if isinstance(one, str) and {*fields_of(one)} <= {*self.fields} else None for one in judged]
+        return 1 - float(np.mean(still_fit(known, sources)))
+
     def _is_unread(self, hit: Mapping[str, Any]) -> bool:
         """Whether packed values are stored in a document whose index does not map them."""
         packed = value_of(hit.get("_source", {}), self._where.packed)
         return isinstance(packed, str) and packed != "" and not self._where.has_values(hit.get("fields"))
 
     def _hidden(
-        self, client: Any, names: str, queries: Sequence[str], frequency_table: FrequencyTable
+        self,
+        client: Any,
+        names: str,
+        queries: Sequence[str],
+        frequency_table: FrequencyTable,
+        read: Mapping[str, Any],
     ) -> tuple[dict[str, float], int, int]:
         """Run the queries. Returns, for each bar, the share of hits that it would hide; the number of hits; and how
         many of those that the first bar hides differ from their leader in a slot of a template.
         """
         hidden, hits, templated = dict.fromkeys(map(str, BARS), 0), 0, 0
-        least = CollapseOptions().min_shingles
+        least = MIN_SHINGLES
         for words in queries:
             query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
             body = {
                 "query": {"simple_query_string": query},
                 "size": _WINDOW,
                 "_source": list(self.fields) or False,
-                "docvalue_fields": self._where.read,
+                **read,
             }
             page = client.search(index=names, body=body)["hits"]["hits"]
             decoded = self._where.decode([hit.get("fields", {}) for hit in page], self.recipe)

@@ -9,8 +9,7 @@ original only after these checks:
    find it with its sketch.
 
 A copy is skipped only if its id is new: neither written in this run nor present in the index. If the original is
-deleted, gets another text, or turns out not to be stored later in the run, a skipped copy is passed on after all, and a
-marked one is passed on again without the mark.
+deleted, gets another text, or turns out not to be stored later in the run, a skipped copy is passed on after all.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ndd_search.core.sketching.field import SketchField
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
-from ndd_search.rest.answers import Answer
-from ndd_search.sketching.field import SketchField
-from ndd_search.writing.add_sketches import Sketcher
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.writing.add_sketches import Sketcher
 
 logger = logging.getLogger("ndd_search")
 
@@ -49,20 +48,17 @@ class FoundDuplicate:
 class DuplicatePolicy:
     """What to do with a document that resembles one of the index or of this run.
 
-    action:         "report" counts it. "mark" stores the id of the earlier document in ndd.duplicate_of, if the new one
-                    has an id and no version, so that the mark can be removed again. "skip" does not index it, if its id
-                    is new.
+    action:         "report" counts it. "skip" does not index it, if its id is new.
     client:         for searches of the index; asynchronous with an async helper.
     index:          the index to search; by default the one that each action names.
     min_similarity: the least similarity of a duplicate, as in CollapseOptions.
     remembered:     how many of the last documents are kept in memory (about 1 kB each), at least 0: a search does not
                     find what was sent since the last refresh. The same number of copies is kept, as whole documents.
     on_duplicate:   called with each duplicate.
-    The original of a duplicate is never marked as a duplicate itself. If a search or a read fails, the document is
-    stored as if no duplicate had been found.
+    If a search or a read fails, the document is stored as if no duplicate had been found.
     """
 
-    action: Literal["report", "mark", "skip"]
+    action: Literal["report", "skip"]
     client: Any
     index: str | None = None
     min_similarity: float | str = 0.8
@@ -70,8 +66,8 @@ class DuplicatePolicy:
     on_duplicate: Callable[[FoundDuplicate], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.action not in ("report", "mark", "skip"):
-            raise ValueError(f'action must be "report", "mark" or "skip", got {self.action!r}')
+        if self.action not in ("report", "skip"):
+            raise ValueError(f'action must be "report" or "skip", got {self.action!r}')
         if self.remembered < 0:
             raise ValueError(f"remembered must be at least 0, got {self.remembered}")
 
@@ -131,7 +127,7 @@ class DuplicateFilter:
         for write in writes:
             if (copy := self._copies.of_id(write.id)) is not None:  # a later action may need it, or may be refused
                 self._copies.forget(copy)
-                self._hand_on_again(copy)
+                self._hand_on_after_all(copy)
             stored = [one for one in found.get(write, ()) if self._is_unchanged(one, lookup)]
             self._take(write, stored, self._is_new(write, lookup))
 
@@ -149,13 +145,13 @@ class DuplicateFilter:
             for write, hits in zip(unsure, self._hits(answer, len(unsure)), strict=True):
                 if not self._candidates(write, hits):
                     self._copies.forget(write)
-                    self._hand_on_again(write)
+                    self._hand_on_after_all(write)
 
     def _searches(self, asked: Sequence[Write]) -> list[dict[str, Any]]:
         """The body of a multi search with one search for each document."""
         lines: list[dict[str, Any]] = []
         for write in asked:
-            body = self._search.body(write.sketch, only_leaders=True)
+            body = self._search.body(write.sketch)
             lines += [{"index": self._where(write), "ignore_unavailable": True}, {**body, "seq_no_primary_term": True}]
         return lines
 
@@ -193,8 +189,8 @@ class DuplicateFilter:
             assert one.original.id is not None
             lookup.add(one.original.index, one.original.id, one.original.routing)
         recent = [known for _, known in self._recent.resembling(write.sketch, self._where(write), write.id)]
-        replaces = write.action.kind == ("index" if self._policy.action == "skip" else "create")
-        if replaces and (found or recent or not alone) and write.id is not None:
+        may_replace = self._policy.action == "skip" and write.action.kind == "index"
+        if may_replace and (found or recent or not alone) and write.id is not None:
             lookup.add(self._index(write), write.id, write.routing)
         return recent
 
@@ -249,21 +245,17 @@ class DuplicateFilter:
 
     def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
         """Decide on one action. new: whether no document has its id."""
-        action, created = self._policy.action, write.action.kind == "create"
+        skips = self._policy.action == "skip"
         original, similarity = self._original(write, found) if len(write.sketch) else (None, 0.0)
-        # The engine refuses to create an existing id: then skipping changes nothing, and a mark would not be stored.
-        is_free = action == "report" or new or created == (action == "skip")
-        if original is None or not is_free or (action != "report" and self._copies.original(write.id) is not None):
+        replaces = not new and write.action.kind != "create"  # the engine refuses to create an existing id
+        if original is None or (skips and (replaces or self._copies.original(write.id) is not None)):
             self._hand_on(write)
             return
         self._report.duplicates += 1
         if self._policy.on_duplicate:
             self._policy.on_duplicate(FoundDuplicate(write.id, original.id, similarity))
-        if action == "skip":
+        if skips:
             self._report.skipped += 1
-            self._keep(write, original)
-        elif action == "mark" and original.id is not None and write.again() is not None:
-            self._hand_on(write, marked_as=original.id)
             self._keep(write, original)
         else:
             self._hand_on(write, leads=False)
@@ -283,12 +275,12 @@ class DuplicateFilter:
         similarity, original = max(there, key=lambda one: one[0], default=(0.0, None))
         return original, similarity
 
-    def _hand_on(self, write: Write, marked_as: str | None = None, leads: bool = True) -> None:
+    def _hand_on(self, write: Write, leads: bool = True) -> None:
         """Append an action to `ready`, and update what is remembered of the document that it writes.
 
-        leads: whether later documents may become copies of it, if it is not marked.
+        leads: whether later documents may become copies of it.
         """
-        self.ready.append(write.action.content if marked_as is None else write.marked(self._field, marked_as))
+        self.ready.append(write.action.content)
         self._handed_on += 1
         if not write.changes_text:
             if write.id is not None and write.action.upserts:
@@ -297,7 +289,7 @@ class DuplicateFilter:
         if write.id is not None:
             self._written.note(write.id, write.action.kind != "delete")
             self._recent.forget(write.id)
-        if leads and marked_as is None and len(write.sketch):
+        if leads and len(write.sketch):
             where, index = self._where(write), self._index(write)
             self._recent.add(Original(write.id, where, index, write.routing, write.sketch, self._handed_on))
         if write.id is not None:
@@ -310,18 +302,17 @@ class DuplicateFilter:
             if original is not None and original.id == id:
                 self._keep(write, original)
                 continue
-            if (again := self._again(write)) is not None:
-                self._take(again, (), new=True)
+            self._uncount()
+            self._take(write, (), new=True)
 
-    def _hand_on_again(self, copy: Write) -> None:
-        """Pass on a copy that was skipped; or, without its mark, one that was marked."""
-        if (again := self._again(copy)) is not None:
-            self._hand_on(again)
+    def _hand_on_after_all(self, copy: Write) -> None:
+        """Pass on a copy that was skipped."""
+        self._uncount()
+        self._hand_on(copy)
 
-    def _again(self, copy: Write) -> Write | None:
+    def _uncount(self) -> None:
         self._report.duplicates -= 1
-        self._report.skipped -= self._policy.action == "skip"
-        return copy if self._policy.action == "skip" else copy.again()
+        self._report.skipped -= 1
 
     def _where(self, write: Write) -> str:
         """The index or pattern that is searched for originals of a document."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.sketching.field import SketchField
 
 Level = Literal["ok", "note", "warning", "error"]
 VERSION = 3  # of the mapping below
+_MARKS = {"group": "keyword", "group_size": "integer", "leads": "boolean"}  # as `corpus mark` maps them
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,6 @@ def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]
                 "smallest": {"type": "integer", "index": False},  # sorted by for the sample of a total
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
-                "duplicate_of": {"type": "keyword"},  # for reports and counts, not for filters: see docs/indexing.md
                 "group": {"type": "keyword"},  # for the collapse of the engine
             },
         }
@@ -95,6 +95,7 @@ def _check_object(mapping: Mapping[str, Any], field: str, settings: Mapping[str,
     recipe = found["properties"].get("recipe", {}).get("type")
     if recipe != "keyword":
         what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
+        what += ": searches read it from each document, and backfill cannot query it" if recipe == "text" else ""
         remedy = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
         yield Finding("error", "mapping", what, remedy)
     if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
@@ -150,10 +151,11 @@ def _is_packed(found: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
-    """Whether a field is mapped as sketches are, by a template or by dynamic mapping."""
+    """Whether a field is mapped as sketches are, by a template or by dynamic mapping, or as marks of groups are."""
     fields = mapping.get("properties", {}).get(field, {}).get("properties", {})
-    kinds = [fields.get(name, {}).get("type") for name in ("sketch", "recipe")]
-    return kinds[0] in ("integer", "long") and kinds[1] in ("keyword", "text")
+    kinds = {name: one.get("type") for name, one in fields.items()}
+    is_sketch = kinds.get("sketch") in ("integer", "long") and kinds.get("recipe") in ("keyword", "text")
+    return is_sketch or kinds.items() >= _MARKS.items()
 
 
 def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:

@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
+from ndd_search.core.paging.records import (
+    Near,
+    NearNumber,
+    NearPlace,
+    NearText,
+    RecordSchema,
+    probability_of,
+    ranges_near,
+)
 from ndd_search.errors import IndexUnusable
-from ndd_search.middleware.scope import options
-from ndd_search.paging.candidates import Candidate, Found, check_numbers, one_thing
-from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, RecordSchema, probability_of, ranges_near
-from ndd_search.rest.answers import value_in
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.answers import value_in
 
 _TEXTS = {"text", "match_only_text", "search_as_you_type", "annotated_text"}
 _NUMBERS = {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}

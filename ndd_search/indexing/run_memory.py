@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ndd_search.core.sketching.field import sketch_in
+from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.sketching.field import sketch_in
-from ndd_search.sketching.sketches import Sketch
-from ndd_search.writing.bulk_actions import Action
-
-_VERSIONED = {"version", "_version", "if_seq_no", "_if_seq_no"}  # a write with one of these options cannot be repeated
+from ndd_search.search.writing.actions import Action
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +40,6 @@ class Write:
         content = self.action.content
         routing = content.get("_routing", content.get("routing"))
         return None if routing is None else str(routing)
-
-    def marked(self, field: str, of: str) -> Any:
-        """Return the action with the mark that it is a copy of a document. field: the object that holds the sketch."""
-        content = self.action.content
-        document = content.get("_source", content)
-        document = {**document, field: {**document[field], "duplicate_of": of, "group": of}}
-        return {**content, "_source": document} if "_source" in content else document
-
-    def again(self) -> Write | None:
-        """Return the write that replaces a marked document by the same one without the mark; None if none can."""
-        content = self.action.content
-        if self.id is None or _VERSIONED & content.keys():
-            return None
-        return replace(self, action=replace(self.action, content={**content, "_op_type": "index"}, kind="index"))
 
 
 @dataclass(eq=False)
@@ -102,7 +86,7 @@ class Written:
 
 
 class Recent:
-    """The last documents that were passed on unmarked, indexed by their keys and ids."""
+    """The last documents that were passed on and are no copies, indexed by their keys and ids."""
 
     def __init__(self, search: CandidateSearch, most: int) -> None:
         self._search, self._most = search, most
@@ -153,7 +137,7 @@ class Recent:
 
 
 class Copies:
-    """The last copies that were skipped or marked, by the id of their original."""
+    """The last copies that were skipped, by the id of their original."""
 
     def __init__(self, most: int) -> None:
         self._most = most

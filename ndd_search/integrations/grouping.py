@@ -11,7 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.collapse_options import CollapseOptions, check_fit
+from ndd_search.core.matching.decision import MIN_SHINGLES, Constants, Decision
+from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
+from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.pairs import Pairs, leaders_of
+from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.options import CollapseOptions, check_fit
+from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Sketch, sketch_many
+from ndd_search.core.text.numbers import number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 from ndd_search.integrations.verbatim import (
     Extract,
@@ -20,19 +33,6 @@ from ndd_search.integrations.verbatim import (
     possible_containers,
     stands_between_spaces,
 )
-from ndd_search.matching.decision import Constants, Decision
-from ndd_search.matching.document_frequency import count_in_list, leaders_of_list
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.groups import assign_leaders
-from ndd_search.matching.guards import allowed, reads_hits
-from ndd_search.matching.keys import reads_keys
-from ndd_search.matching.pairs import Pairs, leaders_of
-from ndd_search.matching.rows import Ranks, rows_of
-from ndd_search.paging.collapse import collapse
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch, sketch_many
-from ndd_search.text.numbers import number_signature
 
 _FEW = 500  # passages of which every pair is compared to find out whether any resemble at all
 _NO_SKETCH = np.empty(0, np.int32)
@@ -121,13 +121,13 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     counts = table is True and chosen.min_similarity == "auto"
     found = None
     if plain and counts:
-        found = leaders_of_list(given.sketches, given.recipe, chosen.min_shingles)
+        found = leaders_of_list(given.sketches, given.recipe, MIN_SHINGLES)
     if found is None and count <= _FEW and not reads_keys(chosen) and not _some_resemble(given, chosen, table):
         return {rank: {rank: 1.0} for rank in range(count)}
     if found is None and plain and native.core and given.recipe.measure == "kmv":
         if counts:
             table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
-        found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, chosen.min_shingles)
+        found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, MIN_SHINGLES)
     return _collapsed(given, options) if found is None else _led(*found)
 
 
@@ -218,7 +218,7 @@ class Containment:
         """The settings that keep near-duplicates apart by their fields, None if there are none."""
         if not reads_hits(self.collapse):
             return None
-        guards = replace(self.collapse, min_shingles=0, min_length_ratio=0.0)
+        guards = replace(self.collapse, min_length_ratio=0.0)
         return guards if reads_hits(guards) else None
 
     def _inside(self, shorter: int, longer: int) -> bool:
@@ -245,6 +245,5 @@ class Containment:
             return True
         ranks = [shorter, longer]
         pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
-        rows = rows_of([self.given.sketches[rank] for rank in ranks], self.given.recipe.k)
-        verdicts = allowed(pair, rows, [self.given.hits[rank] for rank in ranks], self.given, self.guards)
+        verdicts = allowed_by_fields(pair, [self.given.hits[rank] for rank in ranks], self.given, self.guards)
         return all(verdict.all() for verdict in verdicts.values())

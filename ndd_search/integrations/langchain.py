@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.errors import MissingExtra
 from ndd_search.integrations.options import Fields
+from ndd_search.integrations.passages import select
 from ndd_search.integrations.results import Passage
-from ndd_search.integrations.selection import select
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import sketch_many
 
 try:
     from langchain_core.callbacks import Callbacks
@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("ndd_search.integrations.langchain", "langchain-core", "langchain") from None
 
-from ndd_search.integrations.model import PassageSettings
+from ndd_search.integrations.pydantic_settings import PassageSettings
 
 _STORED = SketchField().name
 

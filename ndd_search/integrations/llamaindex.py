@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import MissingExtra
 from ndd_search.integrations.options import Fields
+from ndd_search.integrations.passages import select
 from ndd_search.integrations.results import LISTED, Passage
-from ndd_search.integrations.selection import select
-from ndd_search.sketching.field import SketchField
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("ndd_search.integrations.llamaindex", "llama-index-core", "llamaindex") from None
 
-from ndd_search.integrations.model import PassageSettings
+from ndd_search.integrations.pydantic_settings import PassageSettings
 
 _STORED = SketchField().name
 

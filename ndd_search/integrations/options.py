@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Any, SupportsIndex
 
-from ndd_search.checks import check_known
-from ndd_search.collapse_options import CollapseOptions, collapse_options
-from ndd_search.documents import text_of, value_of
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.recipe import Recipe
+from ndd_search.core.checks import check_known
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.presets import Preset
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.tokens import words_at
 
 Where = str | Callable[[Any], Any]
 
@@ -23,7 +24,7 @@ _UNUSED = (
     "window",
     "max_window",
     "max_per_group",
-    "strategy",
+    "also",
     "total",
     "members",
     "facets",
@@ -31,17 +32,13 @@ _UNUSED = (
 )  # options that do not apply to passages
 
 
-# A character of a script without spaces (Thai to Lao, Myanmar, Khmer, kana, Han), or a run of others.
-_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{_ALONE}]|[^\s{_ALONE}]+")
-
-
 def count_words(text: str) -> int:
     """Return the number of words of a text, the default count of tokens.
 
-    A word is a run of characters without white space, or one character of a script without spaces, such as Japanese.
+    Words are those that a sketch is made of: runs of letters and digits, and each character of a script without spaces,
+    such as Japanese. Where more runs of characters are divided by white space, as in a row of signs, these count.
     """
-    return len(text.split()) if text.isascii() else len(_WORD.findall(text))
+    return max(len(text.split()), len(words_at(text)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +85,12 @@ class PassageOptions:
         return self.size
 
 
-def passage_options(base: PassageOptions | None = None, **changes: Any) -> PassageOptions:
+def passage_options(base: PassageOptions | Preset | None = None, **changes: Any) -> PassageOptions:
     """`base` (the defaults when None) with some settings changed, those of CollapseOptions by their own names."""
+    if isinstance(base, Preset):
+        base = PassageOptions(recipe=base.recipe, collapse=base.options)
+    if base is not None and not isinstance(base, PassageOptions):
+        raise TypeError(f"options must be PassageOptions or a preset, got {base!r}")
     own = [option.name for option in fields(PassageOptions)]
     if unused := [name for name in _UNUSED if name in changes]:
         raise TypeError(f"{unused[0]} does not apply to passages: all of them are examined, one of each group is shown")
@@ -159,6 +160,6 @@ def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
         must_match=tuple(f"{path}.{name}" for name in chosen.must_match),
         group_by=tuple(f"{path}.{name}" for name in chosen.group_by),
         max_per={f"{path}.{name}": most for name, most in chosen.max_per.items()},
-        time_field=chosen.time_field and f"{path}.{chosen.time_field}",
+        max_apart={f"{path}.{name}": apart for name, apart in chosen.max_apart.items()},
     )
     return replace(options, collapse=moved)

@@ -12,14 +12,22 @@ or in `left_out`, or comes after the last place that was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.integrations.options import Fields, PassageOptions, Where, count_words, passage_options
-from ndd_search.integrations.results import Copy, Passage, Passages
-from ndd_search.integrations.selection import select
+from ndd_search.core.presets import Preset
+from ndd_search.core.recipe import Recipe
+from ndd_search.errors import InvalidDocument
+from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
+from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions, Where, count_words, passage_options
+from ndd_search.integrations.results import Copy, Passage, Passages, Relation
+from ndd_search.integrations.verbatim import Extract, joined
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
+
+log = logging.getLogger("ndd_search")
 
 
 def passages(
@@ -31,7 +39,7 @@ def passages(
     document: Where = "document",
     start: Where = "start",
     stored: Where = "ndd",
-    options: PassageOptions | None = None,
+    options: PassageOptions | Preset | None = None,
     **changes: Any,
 ) -> Passages:
     """Choose different passages out of a ranked list, and say what each of them stands for.
@@ -40,8 +48,8 @@ def passages(
     text, id, source, document, start, stored: where these are in a passage: a field, or a callable(passage). `document`
              names the document that the passage was cut from, `start` the position there, `stored` a stored sketch.
              text=None looks for text, content and page_content.
-    options, changes: PassageOptions, or single options of it or of CollapseOptions by name (size=5, max_tokens=2000,
-             min_similarity=0.8, keep=["newest:date"], merge=True).
+    options, changes: PassageOptions or a preset, and single options of it or of CollapseOptions by name (size=5,
+             max_tokens=2000, min_similarity=0.8, keep=["newest:date"], merge=True).
     The passages given are not changed. A passage without text is shown on its own.
     Raises InvalidDocument when no passage at all has a text, ValueError or TypeError for a setting that cannot be.
     """
@@ -49,3 +57,189 @@ def passages(
         raise TypeError(f"passages are a list, got one {type(ranked).__name__}")
     found = Fields(text=text, id=id, source=source, document=document, start=start, stored=stored)
     return select(list(ranked), found, passage_options(options, **changes))
+
+
+def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Passages:
+    """As `passages`, with the fields and options at hand."""
+    pairs = [_with_score(one) for one in ranked]
+    given = Given([hit for hit, _ in pairs], [score for _, score in pairs], where, Recipe.of(options.recipe))
+    if given.hits and all(text is None for text in given.texts):
+        looked = " or ".join(TEXT_FIELDS) if where.text is None else repr(where.text)
+        raise InvalidDocument(
+            f"none of {len(given.hits)} passages",
+            f"no text under {looked}",
+            "say where it is: text='FIELD' or a callable",
+        )
+    if options.merge and len(given.hits) > 1 and all(given.document(rank) is None for rank in range(len(given.hits))):
+        log.warning(
+            "merge=True joins nothing: none of %d passages has anything under %r that says which document it was cut "
+            "from; name that field: document='FIELD' or a callable",
+            len(given.hits),
+            where.document,
+        )
+    groups = groups_of(given, options)
+    return _Selection(given, groups, Containment(given, groups, options), options).run()
+
+
+def _with_score(one: Any) -> tuple[Any, Any]:
+    """A passage and its score, None where it comes without."""
+    if type(one) in (tuple, list) and len(one) == 2 and (one[1] is None or hasattr(one[1], "__float__")):
+        return one[0], one[1]
+    return one, None
+
+
+@dataclass(eq=False, slots=True)
+class _Slot:
+    """A passage that is being put together. copies: rank -> how it is related, and its similarity."""
+
+    rank: int
+    extract: Extract
+    document: Any
+    copies: dict[int, tuple[Relation, float]]
+    tokens: int = 0
+
+
+class _Selection:
+    """The walk, in the order of the best rank of each group."""
+
+    def __init__(self, given: Given, groups: Groups, containment: Containment, options: PassageOptions) -> None:
+        self.given, self.containment, self.options = given, containment, options
+        self.waiting = dict(groups)  # by the passage to show
+        self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
+        self.of_document: dict[Any, list[_Slot]] = {}
+        self.spent = 0
+        self.counted: dict[int, int] = {}
+
+    def run(self) -> Passages:
+        left_out: list[int] = []
+        for shown in list(self.waiting):
+            if shown not in self.waiting:
+                continue
+            if not self._show(shown):
+                if len(self.slots) >= self.options.most:
+                    break
+                left_out += self.waiting.pop(shown)
+        passages = tuple(self._passage(slot) for slot in self.slots.values())
+        left = tuple(self.given.hits[rank] for rank in sorted(left_out))
+        return Passages(passages, left, len(self.given.hits), self.options.collapse.min_similarity)
+
+    def _show(self, shown: int) -> bool:
+        """Show the most wanted passage of a group, or another where tokens are scarce. Returns whether one has room."""
+        members, containers = self.waiting[shown], self.containment.containers(shown)
+        longer = [one for one in containers if one in self.waiting or one in members]
+        return any(self._place(rank, shown, containers) for rank in dict.fromkeys([*longer, shown, *members]))
+
+    def _place(self, rank: int, shown: int, containers: list[int]) -> bool:
+        """Show a passage for a group, on its own or merged with what it overlaps. Returns whether there was room.
+
+        containers: the longer passages that the shown one stands in.
+        """
+        slot = _Slot(rank, self.given.extract(rank), None, {})
+        if self.options.merge:
+            slot.document = self.given.document(rank)
+        target = self._merged(slot) or self._added(slot)
+        if target is None:
+            return False
+        self._list_copies(slot, shown, containers)
+        if target is not slot:
+            target.copies |= {**slot.copies, rank: ("merged", 1.0)}
+        self._merge_copies(target)
+        return True
+
+    def _added(self, slot: _Slot) -> _Slot | None:
+        """The passage at a place of its own, None where there is none or the tokens do not suffice."""
+        if len(self.slots) >= self.options.most:
+            return None
+        if self.options.max_tokens is not None:
+            if slot.rank not in self.counted:
+                self.counted[slot.rank] = self._count(slot.extract.text)
+            if not self._spend(slot, self.counted[slot.rank]):
+                return None
+        self.slots[slot.rank] = slot
+        if slot.document is not None:
+            self.of_document.setdefault(slot.document, []).append(slot)
+        return slot
+
+    def _merged(self, slot: _Slot) -> _Slot | None:
+        """The first of the shown passages of the same document that a passage overlaps, merged with it and the others.
+
+        None where it overlaps none, or the tokens do not suffice.
+        """
+        if slot.document not in self.of_document:
+            return None
+        extract, met, rest = slot.extract, [], list(self.of_document[slot.document])
+        while found := next(((one, both) for one in rest if (both := joined(extract, one.extract))), None):
+            met.append(found[0])
+            rest.remove(found[0])
+            extract = found[1]
+        if not met:
+            return None
+        ranks = list(self.slots)
+        first, *others = sorted(met, key=lambda one: ranks.index(one.rank))
+        if not self._spend(first, self._count(extract.text), freed=sum(one.tokens for one in others)):
+            return None
+        first.extract = extract
+        for one in others:
+            first.copies |= {**one.copies, one.rank: ("merged", 1.0)}
+            del self.slots[one.rank]
+            self.of_document[slot.document].remove(one)
+        return first
+
+    def _list_copies(self, slot: _Slot, shown: int, containers: list[int]) -> None:
+        """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
+        rank = slot.rank
+        within = [shown] if rank in containers else []
+        for holder in [rank, *within]:
+            within += [one for one in self.containment.contents(holder) if one in self.waiting]
+        for group in dict.fromkeys([shown, rank, *within]):
+            members = self.waiting.pop(group, None)
+            if members is not None and (group != rank or len(members) > 1):
+                alike = others(members, rank) if rank in members else members
+                for one, similarity in alike.items():
+                    slot.copies[one] = "similar", similarity
+        for one in within:
+            slot.copies[one] = "contained", 1.0
+
+    def _merge_copies(self, slot: _Slot) -> None:
+        """Add what near-duplicates of the same document hold beyond the passage that stands for them."""
+        if slot.document is None:
+            return
+        for rank, (relation, _) in slot.copies.items():
+            if relation == "similar" and self.given.document(rank) == slot.document:
+                both = joined(slot.extract, self.given.extract(rank))
+                if both is not None and self._spend(slot, self._count(both.text)):
+                    slot.extract = both
+                    slot.copies[rank] = ("merged", 1.0)
+
+    def _spend(self, slot: _Slot, tokens: int, freed: int = 0) -> bool:
+        """Let a slot have so many tokens instead of those that it has, if there are as many."""
+        spent = self.spent + tokens - slot.tokens - freed
+        if self.options.max_tokens is not None and spent > self.options.max_tokens:
+            return False
+        self.spent, slot.tokens = spent, tokens
+        return True
+
+    def _count(self, text: str) -> int:
+        return 0 if self.options.max_tokens is None else self.options.count_tokens(text)
+
+    def _passage(self, slot: _Slot) -> Passage:
+        given, rank, span = self.given, slot.rank, slot.extract
+        best = min(rank, min(slot.copies, default=rank))
+        copies = [
+            Copy(given.hits[one], one, given.id(one), given.source(one), *slot.copies[one])
+            for one in sorted(slot.copies)
+        ]
+        tokens = None if self.options.max_tokens is None else slot.tokens
+        return Passage(
+            given.hits[rank],
+            rank,
+            span.text,
+            given.id(rank),
+            given.source(rank),
+            given.scores[best],
+            given.hits[best],
+            tuple(copies),
+            span.start,
+            span.end,
+            tokens,
+        )

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ndd_search import native
-from ndd_search.matching.rows import Ranks, core_arguments
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.core.matching.rows import Ranks, core_arguments
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import VALUES, Sketch
+from ndd_search.core.text.tokens import are_one_word
 
 _PROBES = 8  # smallest values of a sketch that are looked up in other sketches
 _SPOILT = 2  # of them may be missing in the longer text; of lines and sentences, which end elsewhere there, more
@@ -153,22 +154,8 @@ def _joined_at(first: Extract, second: Extract, at: int) -> Extract | None:
 
 def _cut_off(before: str, short: str, after: str) -> bool:
     """Whether a text begins or ends in the middle of a word or number of what stands around it."""
-    if _glued(before[-1:], short[0]) or _glued(short[-1], after[:1]):
+    if are_one_word(before[-1:], short[0]) or are_one_word(short[-1], after[:1]):
         return True
     if short[-1].isdigit() and _NUMBER_GOES_ON.match(after):
         return True
     return short[0].isdigit() and _NUMBER_BEGINS.search(before) is not None
-
-
-def _glued(left: str, right: str) -> bool:
-    """Whether two neighbouring characters belong to one word; in scripts without spaces every letter is one."""
-    return left.isalnum() and right.isalnum() and not (_unspaced(left) and _unspaced(right))
-
-
-def _unspaced(letter: str) -> bool:
-    code = ord(letter)
-    return 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF or _east_asian(code)
-
-
-def _east_asian(code: int) -> bool:
-    return 0x2E80 <= code <= 0xA4CF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x3FFFF

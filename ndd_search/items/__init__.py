@@ -1,1 +1,26 @@
 """Records of several fields: which of them are the same thing, and one merged record for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ndd_search.lazy_names import later
+
+if TYPE_CHECKING:
+    from ndd_search.items.fields import Category, Date, Exact, Name, Number, Place, Text, Url
+
+_LATER = {
+    "Category": "fields",
+    "Date": "fields",
+    "Exact": "fields",
+    "Name": "fields",
+    "Number": "fields",
+    "Place": "fields",
+    "Text": "fields",
+    "Url": "fields",
+}
+
+__all__ = ["Category", "Date", "Exact", "Name", "Number", "Place", "Text", "Url"]
+
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
+    __getattr__ = later(__name__, _LATER)

@@ -130,8 +130,6 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
 
 def _rarest(entries: _Entries, holders: Places, count: int, most: int) -> _Entries:
     """Return the rarest tokens of each of `count` records, ordered by record."""
-    if by_core := native.core and native.core.rarest(entries.record, holders, count, most):
-        return entries.where(np.frombuffer(by_core, np.int64))
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)

@@ -13,10 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd_search import native
+from ndd_search.core.matching.pairs import Pairs
 from ndd_search.corpus.communities import connected
 from ndd_search.items.ragged import Floats, Places
-from ndd_search.matching.pairs import Pairs
 
 _STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not count
 _UNKNOWN = -3.0  # log odds of two records that share too little to be candidates
@@ -45,9 +44,8 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
             np.concatenate((odds, judge(a, b))),
         )
     odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
-    by_core = native.core and native.core.contracted(first, second, odds.view(np.int64), component, _WHOLE)
-    leader = np.frombuffer(by_core, np.int64).copy() if by_core else component.copy()
-    left = sizes[component[first]] > (_WHOLE if by_core else 2)
+    leader = component.copy()
+    left = sizes[component[first]] > 2
     first, second, odds = first[left], second[left], odds[left]
     of = component[first]
     order = np.argsort(of, kind="stable")

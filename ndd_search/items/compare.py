@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.items.places import corner_tokens, kilometres
 from ndd_search.items.ragged import Floats, Places, Ragged
 from ndd_search.items.values import Date
-from ndd_search.matching.pairs import overlaps
-from ndd_search.matching.rows import rows_of
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
 
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _FINE = 1e9  # steps of a similarity that is rounded

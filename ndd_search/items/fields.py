@@ -11,8 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ndd_search.checks import check_names
-from ndd_search.documents import text_of
+from ndd_search.core.checks import check_names
+from ndd_search.core.documents import text_of
+from ndd_search.core.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.markup import strip_markup
 from ndd_search.items import compare
 from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.names import Names
@@ -24,15 +27,10 @@ from ndd_search.items.values import (
     date_of,
     folded,
     number_of,
-    plain_dates,
-    plain_words,
     quoted,
     url_of,
     words_of,
 )
-from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
-from ndd_search.recipe import Recipe
-from ndd_search.text.markup import strip_markup
 
 _FAR = 10  # times `within_km`: candidates are looked for up to there
 COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
@@ -79,10 +77,6 @@ class Field:
     def paths(self, name: str) -> tuple[str, ...]:
         """Return the fields of a record that are read. name: of this field in the schema."""
         return (name,) if self.source is None else (self.source,) if isinstance(self.source, str) else self.source
-
-    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
-        """Return what is compared of texts that need little preparation, None for those that `parse` has to read."""
-        return [None] * len(texts)
 
     def parse(self, raw: list[Any], name: str) -> Any:
         """Return what is compared, None if it is missing. Raises BadValue."""
@@ -143,9 +137,14 @@ def _check_markup(markup: object) -> None:
         raise ValueError(f"markup must be keep or html, got {markup!r}")
 
 
+_MOST_WORDS, _MOST_LETTERS = 200, 2_000  # of a name: two of that size take some milliseconds to compare
+
+
 @dataclass(frozen=True, kw_only=True)
 class Name(Field):
     """A name, a title or a line of an address: a few words, in any order, perhaps abbreviated or misspelt.
+
+    A value of more than 200 words or 2,000 letters cannot be read: each word is compared with each one of another name.
 
     synonyms: "english-abbreviations" (st. is saint or street), "english-nicknames" (bill is william), a mapping such as
               {"st": ["saint", "street"]}, or a list of these.
@@ -167,13 +166,13 @@ class Name(Field):
             object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
         _check_markup(self.markup)
 
-    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
-        return plain_words(texts) if self.markup == "keep" else super().plain(texts)
-
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))
         if not words:
             raise ValueError(f"{quoted(raw[0])} holds no words")
+        if len(words) > _MOST_WORDS or (letters := sum(map(len, words))) > _MOST_LETTERS:
+            size = f"{len(words):,} words" if len(words) > _MOST_WORDS else f"{letters:,} letters"
+            raise ValueError(f"{quoted(raw[0])} has {size}, which is no name: compare it as a text")
         return words
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
@@ -188,7 +187,7 @@ class Name(Field):
 class Text(Field):
     """A longer text, compared by its sketch. recipe: of the sketch, or its id; single words by default."""
 
-    recipe: Recipe | str = "w1-k128-v1"
+    recipe: Recipe | str = "w1-k128-v2"
 
     kind: ClassVar[str] = "text"
     compiled: ClassVar[bool] = False
@@ -225,6 +224,9 @@ class Place(Field):
     def __post_init__(self) -> None:
         super().__post_init__()
         _positive("within_km", self.within_km)
+        if isinstance(self.source, str) and "," in self.source:
+            pair = tuple(name.strip() for name in self.source.split(","))
+            raise ValueError(f"source of a place is one field, got {self.source!r}: two are named as source={pair!r}")
         if isinstance(self.source, tuple) and len(self.source) != 2:
             raise ValueError(f"source of a place is one field or a latitude and a longitude, got {self.source!r}")
 
@@ -288,9 +290,6 @@ class Date(Field):
     edges: ClassVar[tuple[float, ...]] = (0.94, 0.79, 0.55, 0.35, 0.1)
     evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 1.5, 0.0, -1.0, -3.0)
 
-    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
-        return plain_dates(texts)
-
     def _parsed(self, raw: list[Any]) -> Any:
         return date_of(raw[0])
 
@@ -308,11 +307,6 @@ class Category(Field):
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.5, 0.001)
     evidence: ClassVar[tuple[float, ...]] = (1.5, 0.5, 0.0, -2.0)
     rare: ClassVar[bool] = True
-
-    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
-        if self.separator:
-            return super().plain(texts)
-        return [words and frozenset((" ".join(words),)) for words in plain_words(texts)]
 
     def _parsed(self, raw: list[Any]) -> Any:
         members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw

@@ -7,30 +7,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ndd_search.checks import check_one_of
+from ndd_search.core.checks import check_one_of
+from ndd_search.core.documents import value_of
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.pairs import Pairs
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.outputs import check_kind, write
 from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
-from ndd_search.documents import value_of
+from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
 from ndd_search.items.grades import Comparison
-from ndd_search.items.learnt import UNSURE, unsure_because
 from ndd_search.items.merging import Rules, merge_group
-from ndd_search.items.model import probabilities, unsure
+from ndd_search.items.model import UNSURE, probabilities, unsure, unsure_because
 from ndd_search.items.ragged import Floats, Places
+from ndd_search.items.schema import Schema
 from ndd_search.items.screening import screened
 from ndd_search.items.table import Table
 from ndd_search.items.values import quoted
-from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.pairs import Pairs
-
-if TYPE_CHECKING:
-    from ndd_search.items.schema import Items
 
 log = logging.getLogger("ndd_search")
 
@@ -55,7 +53,7 @@ class ItemGroups:
     unsure:       expected wrong verdicts about these pairs, as a share of `pairs` that are no copies.
     """
 
-    schema: Items
+    schema: Schema
     records: Sequence[Document]
     ids: Sequence[str]
     leader: Places
@@ -108,12 +106,6 @@ class ItemGroups:
         check_lines(path)
         return write(path, self.merged_records(rules))
 
-    def report(self, path: str | Path) -> None:
-        """Write a report as one HTML file: see ndd_search.items.report."""
-        from ndd_search.items.report import report_of
-
-        Path(path).write_text(report_of(self), "utf-8", errors="replace")
-
 
 def check_lines(path: str | Path) -> None:
     """Raise ValueError unless a file can hold merged records, whose fields are nested."""
@@ -121,18 +113,22 @@ def check_lines(path: str | Path) -> None:
         raise ValueError(f"{path}: merged records have nested fields, expected a name that ends in .jsonl or .jsonl.gz")
 
 
-def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
+def group_items(schema: Schema, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
     """Find the records of a collection that are one thing.
 
     method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.clusters).
             "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
             "communities": the parts of chains with many pairs inside; needs networkx.
+    Raises InvalidDocument if no record has a value in any field of the schema.
     A record without an id in the field `id`, or with the id of an earlier one, is reported and left out.
     """
     check_one_of("method", method, METHODS)
     records, ids = read_records(sources, id)
     comparison = schema.comparison_of(records)
     table = comparison.table
+    if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
+        what = f"none of them has a value in {', '.join(schema.fields)}"
+        raise InvalidDocument(f"{len(records):,} records", what, "name the fields of the records: Name(source=FIELD)")
     for name, count in table.bad.items():
         log.warning(
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
@@ -162,7 +158,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
     return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
 
 
-def _copies(schema: Items, comparison: Comparison) -> tuple[Places, Floats]:
+def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
     """Return of each record the first one with equal values, and the probability that they are one thing.
 
     A record whose values say too little, such as a common name alone, is its own first one.
@@ -181,7 +177,7 @@ def _copies(schema: Items, comparison: Comparison) -> tuple[Places, Floats]:
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
 
-def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tuple[Pairs, Floats]:
+def _judged(schema: Schema, comparison: Comparison, candidates: Candidates) -> tuple[Pairs, Floats]:
     """Return the candidates with their probability, and their log odds above the bar; clear negatives are left out.
 
     Vetoes are kept: they hold for whole groups.

@@ -9,7 +9,7 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-from ndd_search.documents import value_of
+from ndd_search.core.documents import value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.places import place_of
@@ -29,9 +29,12 @@ _IDS = ("id", "_id", "uuid", "guid")
 def guess_fields(records: Iterable[Any]) -> dict[str, Field]:
     """Return a field for each that the first records have; ids and fields with a single value are left out.
 
-    Raises InvalidDocument if nothing is left.
+    Raises InvalidDocument if nothing is left, or for fewer than two records.
     """
     looked_at = list(islice(records, _LOOKED_AT))
+    if len(looked_at) < 2:
+        what = "fields are guessed from how their values differ, which takes two records at least"
+        raise InvalidDocument(f"{len(looked_at)} records", what, "give more, or name the fields: Items(name=Name())")
     names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
     fields: dict[str, Field] = {}
     for name in names:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.core.documents import value_of
+from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.corpus.outputs import line_of
-from ndd_search.documents import value_of
 from ndd_search.items.fields import BadValue, Field, Place
 from ndd_search.items.places import kilometres
 from ndd_search.items.values import is_absent
-from ndd_search.matching.guards import seconds_since_1970
 
 Rules = Mapping[str, str]
 

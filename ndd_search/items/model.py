@@ -8,13 +8,14 @@ several kinds of pairs (a latent class model), within each of which fields are i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.items.compare import Rareness
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import default_evidence, grade_count
 from ndd_search.items.ragged import Floats, Places
@@ -24,6 +25,8 @@ Grades = npt.NDArray[np.int16]
 _COST: dict[str, float] = {"name": 3.0, "text": 2.0, "url": 3.0}  # of comparing two values
 _ROUNDING = 1e-6
 PRIOR = -3.0  # log odds of a candidate pair before anything is learnt
+UNSURE = 0.055  # share of wrong verdicts that is worth a warning
+_FEWEST = 100  # pairs of one thing from which evidence is learnt reliably
 
 
 @dataclass(frozen=True)
@@ -176,3 +179,40 @@ def unsure(probability: Floats, bar: float) -> float:
     """Return the expected wrong verdicts about pairs, as a share of the pairs that count as one thing."""
     same = probability >= bar
     return float(np.where(same, 1 - probability, probability).sum() / max(int(same.sum()), 1))
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What was learnt from a collection.
+
+    odds:    of the grades of each field, in the order of the schema's fields.
+    common:  how many records hold the most common values, by field.
+    records: how many records it was learnt from. pairs: how many candidate pairs; of a large collection, those of a
+             sample of its records.
+    same:    how many of these pairs are expected to be one thing.
+    unsure:  expected wrong verdicts about these pairs, as a share of the pairs that count as one thing.
+    """
+
+    odds: Odds
+    common: Mapping[str, Rareness]
+    records: int
+    pairs: int
+    same: int = 0
+    unsure: float = 0.0
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Sentences about why the verdicts may be poor; none if nothing points to that (figures in docs/items.md)."""
+        few = f"only about {self.same} of {self.pairs:,} compared pairs are one thing, fewer than {_FEWEST}"
+        return (
+            *[f"{few}: learn from more records of the same collection, or answer questions"] * (self.same < _FEWEST),
+            *[unsure_because(self.unsure)] * (self.unsure > UNSURE),
+        )
+
+
+def unsure_because(share: float) -> str:
+    """Return a sentence about many expected wrong verdicts. share: of the pairs that count as one thing."""
+    return (
+        f"the wrong verdicts that are to be expected are {share:.1%} of the pairs that count as one thing: the fields "
+        "say too little, or the schema was learnt from too few or from other records; add fields, or answer questions"
+    )

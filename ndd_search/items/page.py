@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ndd_search.core.matching.pairs import Pairs
 from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.grades import MISSING, Comparison, graded_values
 from ndd_search.items.model import log_odds_of, probabilities
 from ndd_search.items.ragged import Floats, Places
+from ndd_search.items.schema import Schema
 from ndd_search.items.screening import screened
 from ndd_search.items.table import read_table
-from ndd_search.matching.pairs import Pairs
-
-if TYPE_CHECKING:
-    from ndd_search.items.schema import Items
 
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _REMEMBERED = 10_000  # parsed values of a field
 
 
-def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability: float | None) -> Pairs:
+def same_pairs(schema: Schema, records: Sequence[Any], old: int, min_probability: float | None) -> Pairs:
     """Return the pairs of records that are one thing, with their probability. See paging.records.RecordSchema."""
     bar = schema.bar if min_probability is None else log_odds_of(min_probability)
     for name, values in schema.parsed.items():

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import grade_count
+from ndd_search.items.groups import ItemGroups
 from ndd_search.items.model import probabilities
-from ndd_search.reports.html import document, html_table
+from ndd_search.items.similarity import similarity_of
+from ndd_search.reports.html import document, html_table, markdown
 from ndd_search.reports.plots import bars, histogram
-from ndd_search.reports.tables import markdown
-
-if TYPE_CHECKING:
-    from ndd_search.items.groups import ItemGroups
 
 _SHOWN = 10  # pairs near the bar
+
+
+def write_report(groups: ItemGroups, path: str | Path) -> None:
+    """Write the report of groups, see `report_of`."""
+    Path(path).write_text(report_of(groups), "utf-8", errors="replace")
 
 
 def report_of(groups: ItemGroups) -> str:
@@ -86,7 +89,7 @@ def grade_label(field: Field, grade: int) -> str:
 
 def _pair(groups: ItemGroups, first: int, second: int) -> str:
     a, b = groups.records[first], groups.records[second]
-    compared = groups.schema.similarity(a, b)
+    compared = similarity_of(groups.schema, a, b)
     ids = f"{escape(groups.ids[first])} and {escape(groups.ids[second])}"
     sides = "".join(
         "<p>" + "<br>".join(f"{escape(str(name))}: {escape(str(value))}" for name, value in record.items()) + "</p>"

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields as settings_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ndd_search.items.compare import Rareness
 from ndd_search.items.fields import KINDS, Field
-from ndd_search.items.learnt import Learnt
-from ndd_search.items.model import Odds, default_odds
-
-if TYPE_CHECKING:
-    from ndd_search.items.schema import Items
+from ndd_search.items.model import Learnt, Odds, default_odds
 
 VERSION = 1
 _COUNTS = ("records", "pairs", "same", "unsure")
 
 
-def content_of(schema: Items) -> dict[str, Any]:
-    """Return a schema as names and plain values."""
-    value: dict[str, Any] = {"version": VERSION, "min_probability": schema.min_probability}
-    if schema.needs:
-        value["needs"] = [list(each) for each in schema.needs]
-    value["fields"] = {name: _field_as_dict(field) for name, field in schema.fields.items()}
-    if schema.learnt:
-        value["learnt"] = _learnt_as_dict(schema.learnt, list(schema.fields))
+def content_of(
+    fields: Mapping[str, Field], needs: Sequence[Sequence[str]], min_probability: float, learnt: Learnt | None
+) -> dict[str, Any]:
+    """Return the parts of a schema as names and plain values."""
+    value: dict[str, Any] = {"version": VERSION, "min_probability": min_probability}
+    if needs:
+        value["needs"] = [list(each) for each in needs]
+    value["fields"] = {name: _field_as_dict(field) for name, field in fields.items()}
+    if learnt:
+        value["learnt"] = _learnt_as_dict(learnt, list(fields))
     return value
 
 

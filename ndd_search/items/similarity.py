@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded
-from ndd_search.items.model import Model, probabilities
+from ndd_search.items.model import probabilities
 from ndd_search.items.ragged import Floats
-from ndd_search.items.table import Table
-
-if TYPE_CHECKING:
-    from ndd_search.items.schema import Items
+from ndd_search.items.schema import Schema
+from ndd_search.items.table import read_table
 
 
 @dataclass(frozen=True)
@@ -76,10 +74,12 @@ class Similarity:
     __str__ = explain
 
 
-def explained(
-    fields: Mapping[str, Field], table: Table, graded: Graded, model: Model, log_odds: float, schema: Items
-) -> Similarity:
-    """Return the similarity of the two records of a table."""
+def similarity_of(schema: Schema, a: Any, b: Any) -> Similarity:
+    """Compare two records: mappings, or objects with attributes."""
+    fields, model = schema.fields, schema.model
+    table = read_table(fields, (a, b))
+    graded = schema.comparison(table).graded(np.array([0]), np.array([1]))
+    log_odds = float(schema.log_odds(graded)[0])
     whole = float(model.log_odds(graded.grades, vetoes=False)[0])
     found = []
     vetoes = []

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
-from ndd_search.documents import value_of
+from ndd_search.core.documents import value_of
 from ndd_search.items.compare import Rareness
 from ndd_search.items.fields import BadValue, Field
 from ndd_search.items.values import is_absent
@@ -28,13 +26,20 @@ _NEW = object()
 
 
 class Raw(NamedTuple):
-    """Values of a field as the core reads them.
+    """Values of a field before they are parsed, each distinct one once.
 
-    codes: of each record the place of its value in `distinct` (int64), -1 if it has none.
+    keys:   of the distinct values; equal for equal values of equal types only.
+    values: these values.
+    places: of each record the place of its value; int64.
     """
 
-    codes: bytes
-    distinct: list[Any]
+    keys: Sequence[Any]
+    values: Sequence[Any]
+    places: Places
+
+    def holds(self, other: Raw) -> bool:
+        """Return whether two fields hold the same values."""
+        return self.keys == other.keys and np.array_equal(self.places, other.places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +49,14 @@ class Column:
     codes:    of each record the place of its value in `values`, -1 if it is missing; int64.
     values:   distinct values as the field reads them.
     bad:      how many records had a value that could not be read. examples: sentences about the first of them.
-    raw:      what was read, None if the core did not read it.
+    raw:      what was parsed.
     """
 
     codes: Places
     values: Sequence[Any]
     bad: int
     examples: Sequence[str]
-    raw: Raw | None
+    raw: Raw
 
     def rareness(self, of: Field) -> Rareness:
         """Estimate the share of the records with this field that hold each part of its values."""
@@ -101,58 +106,27 @@ def read_table(
     known:  a table of the same fields, which is returned if the records hold the same values.
     """
     held = records if isinstance(records, Sequence) else list(records)
-    raws = _raw_values(fields, held)
-    if known and known.records == len(held) and all(known.columns[name].raw == raws.get(name, ()) for name in fields):
+    raws = {name: _distinct(list(_raw(held, of.paths(name)))) for name, of in fields.items()}
+    if known and known.records == len(held) and all(known.columns[name].raw.holds(raw) for name, raw in raws.items()):
         return known
     columns = {
-        name: _column(of, name, held, None if parsed is None else parsed[name], raws.get(name))
-        for name, of in fields.items()
+        name: _column(of, name, raws[name], None if parsed is None else parsed[name]) for name, of in fields.items()
     }
     return Table(columns, len(held))
 
 
-def _raw_values(fields: Mapping[str, Field], records: Sequence[Any]) -> dict[str, Raw]:
-    """Return the values that the core can read, by field."""
-    paths = tuple({path: None for name, of in fields.items() for path in of.paths(name) if "." not in path})
-    by_core = native.core.columns(records, paths) if native.core else None
-    read = {path: Raw(*column) for path, column in zip(paths, by_core or (), strict=bool(by_core)) if column}
-    of_fields = {name: [read.get(path) for path in of.paths(name)] for name, of in fields.items()}
-    return {name: _together(raws) for name, raws in of_fields.items() if None not in raws}  # type: ignore[arg-type]
-
-
-def _together(raws: Sequence[Raw]) -> Raw:
-    """Return the values of one field, or tuples of the values in several."""
-    if len(raws) == 1:
-        return raws[0]
-    places = [np.frombuffer(raw.codes, np.int64) for raw in raws]
-    which, at = np.zeros(len(places[0]), np.int64), np.empty(0, np.int64)
-    for raw, of in zip(raws, places, strict=True):
-        key = which * (len(raw.distinct) + 1) + of + 1
-        _, at, which = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(at)  # distinct values are in the order of the records
-    which = np.argsort(order)[which]
-    rows = (
-        [None if code < 0 else raw.distinct[code] for code in of[at[order]].tolist()]
-        for raw, of in zip(raws, places, strict=True)
-    )
-    return Raw(which.astype(np.int64).tobytes(), list(zip(*rows, strict=True)))
-
-
-def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any] | None, raw: Raw | None) -> Column:
-    """Read one field of all records. Equal values are parsed once.
+def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Column:
+    """Parse the distinct values of a field.
 
     parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
-    raw:    the values as the core has read them.
     """
-    keys, raws, places = _distinct(list(_raw(records, of.paths(name)))) if raw is None else _keyed(raw)
     values: dict[Any, int] = {}
     codes: list[int] = []
     examples: list[str] = []
-    texts = all(type(one) is str for one in raws)
-    for key, one, plain in zip(keys, raws, of.plain(raws) if texts else repeat(None), strict=texts):
+    for key, one in zip(raw.keys, raw.values, strict=True):
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
-            value = _parsed(of, name, one) if plain is None else plain
+            value = _parsed(of, name, one)
             if parsed is not None and (one is key or not _is_single(key)):
                 parsed[key] = value
         if type(value) is BadValue:
@@ -160,23 +134,17 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
             examples += [str(value)] * (len(examples) < _EXAMPLES)
         else:
             codes.append(-1 if value is None else values.setdefault(value, len(values)))
-    found = np.array([*codes, -1])[places]
+    found = np.array([*codes, -1])[raw.places]
     return Column(np.maximum(found, -1), list(values), int((found == _BAD).sum()), examples, raw)
 
 
-def _keyed(raw: Raw) -> tuple[Sequence[Any], Sequence[Any], Places]:
-    """Return the same as _distinct of values that the core has read."""
-    plain = not raw.distinct or type(raw.distinct[0]) is str
-    return raw.distinct if plain else list(map(_key, raw.distinct)), raw.distinct, np.frombuffer(raw.codes, np.int64)
-
-
-def _distinct(raws: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Places]:
-    """Return keys of the distinct values, these values, and of each value the place of its key."""
-    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
-    numbers: dict[Any, int] = {}
-    places = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    raw_of = dict(zip(reversed(keys), reversed(raws), strict=True))
-    return list(numbers), [raw_of[key] for key in numbers], places
+def _distinct(values: Sequence[Any]) -> Raw:
+    keys = [value if type(value) is str else _key(value) for value in values]
+    first = dict(zip(reversed(keys), reversed(values), strict=True))
+    distinct = list(dict.fromkeys(keys))
+    place = dict(zip(distinct, range(len(distinct)), strict=True))
+    places = np.fromiter(map(place.__getitem__, keys), np.int64, len(keys))
+    return Raw(distinct, [first[key] for key in distinct], places)
 
 
 def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 from html import unescape
 from math import isfinite, isnan
@@ -12,13 +11,12 @@ from typing import Any
 from unicodedata import category, normalize
 from urllib.parse import unquote, urlsplit
 
-from ndd_search import native
+from ndd_search.core.text.unicode_tables import few_marks
 
 Date = tuple[int, int, int]  # year, month, day; 0 is unknown
 
 _QUOTED = 80  # characters of a value that a message shows
 ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available"}
-_ABSENT_WORDS = {("n", "a"), ("none",), ("null",), ("unknown",), ("undefined",), ("not", "available")}
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _QUOTES = re.compile("['’‘`´ʼ]")
 _WORDS = re.compile(r"[^\W_]+|&")
@@ -36,36 +34,27 @@ def quoted(value: object) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text without case, marks (e for é), HTML entities and repeated spaces."""
+    """Return a text without case, marks (e for é), HTML entities and repeated spaces.
+
+    It takes linear time: of marks in a row, thirty are looked at.
+    """
     if "&" in text:
         text = unescape(text)
     if text.isascii():
         return " ".join(text.lower().split())
-    text = "".join(one for one in normalize("NFKD", text) if category(one) != "Mn")
+    text = "".join(one for one in normalize("NFKD", few_marks(text)) if category(one) != "Mn")
     return " ".join(text.casefold().translate(_LETTERS).split())
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in order; "&" is the word "and". Apostrophes join what they divide."""
+    """Return the words of a text in order; "&" is the word "and". Apostrophes join what they divide.
+
+    A run of characters of a script without spaces is one word, because names are compared letter by letter.
+    """
     if text.isalpha() and text.isascii():
         return (text.lower(),)
     words = _WORDS.findall(_QUOTES.sub("", folded(text)))
     return tuple("and" if word == "&" else word for word in words) if "&" in words else tuple(words)
-
-
-def plain_words(texts: Sequence[str]) -> Sequence[tuple[str, ...] | None]:
-    """Return words_of each text that says no more than they do, None for others."""
-    by_core = native.core and native.core.plain_values(_ascii(texts), False)
-    return [None if words in _ABSENT_WORDS else words for words in by_core] if by_core else [None] * len(texts)
-
-
-def plain_dates(texts: Sequence[str]) -> Sequence[Date | None]:
-    """Return date_of each text that is like "1863-06-15", None for others."""
-    return (native.core and native.core.plain_values(_ascii(texts), True)) or [None] * len(texts)
-
-
-def _ascii(texts: Sequence[str]) -> list[str]:
-    return [text if text.isascii() else "" for text in texts]
 
 
 def is_absent(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.middleware.observer import Observation
+from ndd_search.search.flow.observer import Observation
 
 with importing("opentelemetry", "OpenTelemetrySpans", "opentelemetry-api", "tracing"):
     from opentelemetry import trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.middleware.observer import Observation
+from ndd_search.search.flow.observer import Observation
 
 with importing("prometheus_client", "PrometheusMetrics", "prometheus-client", "metrics"):
     from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
@@ -33,6 +33,7 @@ class PrometheusMetrics:
         self._hidden = counter("hits_hidden", "Hits listed under another hit.")
         self._windows = counter("windows", "Windows of hits that pages needed.")
         self._trips = counter("trips", "Requests to the engine.")
+        self._unsketched = counter("documents_unsketched", "Documents that a proxy passed without their sketch.")
         self._own = Histogram(f"{prefix}_own_seconds", "Own work of a search.", registry=registry, buckets=_OWN)
         self._upstream = Histogram(
             f"{prefix}_upstream_seconds", "Waiting of a search for the engine.", registry=registry, buckets=_UPSTREAM
@@ -63,6 +64,10 @@ class PrometheusMetrics:
         self._trips.inc(seen.trips)
         self._own.observe(seen.own_seconds)
         self._upstream.observe(seen.upstream_seconds)
+
+    def observe_unsketched(self, path: str, documents: int) -> None:
+        """Count documents that a proxy passed without their sketch."""
+        self._unsketched.inc(documents)
 
 
 _OF_PROCESS: dict[str, PrometheusMetrics] = {}  # those in the default registry, by prefix

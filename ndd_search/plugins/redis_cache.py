@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any, TypeVar
 from weakref import finalize
 
+from ndd_search.core.paging.cache import CachePaused, CacheStats
 from ndd_search.errors import importing
-from ndd_search.paging.cache import CachePaused, CacheStats
 
 with importing("redis", "the shared cache", "redis", "redis"):
     import redis

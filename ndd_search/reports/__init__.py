@@ -1,1 +1,1 @@
-"""HTML pages, SVG plots, Markdown tables and marked texts, shared by the reports of evaluation, tuning and commands."""
+"""HTML pages, SVG plots, Markdown tables and marked texts, shared by the reports of records, collections and tuning."""

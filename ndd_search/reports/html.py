@@ -1,8 +1,11 @@
-"""Self-contained HTML pages and tables."""
+"""Self-contained HTML pages, and tables as Markdown and as HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+
+Cells = Sequence[str]
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -23,9 +26,15 @@ def document(title: str, body: str, style: str = _STYLE) -> str:
     return f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
 
 
-def html_table(markdown: str) -> str:
-    """Convert a table of `ndd_search.reports.tables.markdown` to HTML."""
-    rows = [line.strip("| ").split(" | ") for line in markdown.splitlines()]
+def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
+    """Return a table whose first column is left-aligned and whose others, numbers, are right-aligned."""
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
+
+
+def html_table(table: str) -> str:
+    """Convert a table of `markdown` to HTML."""
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
     head, *body = [rows[0], *rows[2:]]
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from ndd_search.matching.frequency_table import Shares
+from ndd_search.core.matching.frequency_table import Shares
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 420, 240, 44, 34
 COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99", "#a83a5b", "#5b7f1f", "#666666", "#b58900")

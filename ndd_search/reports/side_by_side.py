@@ -5,17 +5,15 @@ The output is safe on a terminal: control characters, escape sequences and bidir
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from ndd_search.text.printable import safe
+from ndd_search.core.text.printable import safe
+from ndd_search.core.text.tokens import words_at
+from ndd_search.core.text.unicode_tables import fold
 
-# A word, or a character of a script without spaces, with the punctuation and spaces that follow.
-_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"([{_UNSPACED}]|[^\W{_UNSPACED}]+)[^\w]*")
 _MOST = 1500  # words of a text that are compared; longer texts would take seconds
 _AROUND = 12  # words shown at each end of a shortened equal stretch
 _SHOWN = 160  # words of a text that are shown
@@ -32,7 +30,7 @@ class Piece:
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
     """Return both texts as pieces. Long equal stretches are shortened to their ends, and texts to _SHOWN words."""
     a, b = _words(first), _words(second)
-    keys = [[word.casefold() for word, _ in words] for words in (a, b)]
+    keys = [[word for word, _ in words] for words in (a, b)]
     sides: tuple[list[Piece], list[Piece]] = ([], [])
     for kind, start, stop, from_, to in SequenceMatcher(None, keys[0], keys[1], False).get_opcodes():
         for side, words in zip(sides, (a[start:stop], b[from_:to]), strict=True):
@@ -42,17 +40,15 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def _words(text: str) -> list[tuple[str, str]]:
-    """Return the first _MOST words of a text, each as (word, word with the characters that follow)."""
-    words: list[tuple[str, str]] = []
+    """Return the first _MOST words of a text, each as (folded word, word with the characters that follow)."""
     text = safe(text[: 40 * _MOST])
-    starts = [match.start() for match in _WORD.finditer(text)]
+    places = words_at(text).tolist()
+    folded = [fold(text[start:end]) for start, end in places[:_MOST]]
+    starts = [start for start, _ in places]
     starts[:1] = [0] if starts else []  # the first piece includes what precedes the first word
-    for start, end in pairwise([*starts[:_MOST], *(starts[_MOST : _MOST + 1] or [len(text)])]):
-        whole = text[start:end]
-        words.append((re.sub(r"[\W_]+", "", whole), whole))
-    if len(starts) > _MOST:
-        words.append(("…", "…"))
-    return words
+    pieces = pairwise([*starts[:_MOST], *(starts[_MOST : _MOST + 1] or [len(text)])])
+    words = [(word, text[start:end]) for word, (start, end) in zip(folded, pieces, strict=True)]
+    return [*words, ("…", "…")] if len(starts) > _MOST else words
 
 
 def _stretch(words: list[tuple[str, str]], whole: bool) -> Iterator[str]:
@@ -66,10 +62,10 @@ def _stretch(words: list[tuple[str, str]], whole: bool) -> Iterator[str]:
 def _cut(pieces: list[Piece]) -> list[Piece]:
     shown, left = [], _SHOWN
     for piece in pieces:
-        words = [match.group() for match in _WORD.finditer(piece.text)]
-        if len(words) > left:
-            shown.append(Piece("".join(words[:left]) + "…", piece.own))
+        starts = words_at(piece.text)[:, 0].tolist()
+        if len(starts) > left:
+            shown.append(Piece(piece.text[: starts[left]] + "…", piece.own))
             break
         shown.append(piece)
-        left -= len(words)
+        left -= len(starts)
     return shown

@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
+from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.errors import InvalidDocument
-from ndd_search.exact_numbers import exact_float
 
 Report = Callable[[str], None]  # takes a sentence for the user
 Document = dict[str, Any]
@@ -27,38 +27,6 @@ STDIN = Path("-")
 LONGEST = 64 * 2**20  # bytes of one line, or characters of one element of a JSON array
 _CHUNK = 2**20  # characters of a JSON array read at a time
 _KINDS = ("jsonl", "ndjson", "csv", "tsv", "json")
-
-
-class WrittenNumber(float):
-    """A number of a JSON text that no float has exactly, such as 3.14159265358979323846. text: as it is written."""
-
-    text: str
-
-    @classmethod
-    def of(cls, text: str) -> float:
-        """Return a plain float if it has the value of the text."""
-        if (number := exact_float(text)) is not None:
-            return number
-        written = cls(text)
-        written.text = text
-        return written
-
-
-def json_with_written(text: bytes | str) -> Any:
-    """Parse JSON; numbers that no float has exactly are WrittenNumber. Raises ValueError."""
-    return json.loads(text, parse_float=WrittenNumber.of)
-
-
-def holds_written(value: Any) -> bool:
-    """Whether a value is a WrittenNumber, or holds one at any depth."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, WrittenNumber):
-            return True
-        if isinstance(one, dict | list):
-            stack.extend(one.values() if isinstance(one, dict) else one)
-    return False
 
 
 def read_rows(source: Path, report: Report, note: Report, exact: bool = False) -> Rows:

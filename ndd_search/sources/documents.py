@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from ndd_search.documents import text_of, value_of
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.exact_numbers import holds_written
+from ndd_search.core.text.printable import safe
 from ndd_search.embedded.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.sources.csv_and_json import STDIN, Document, Report, Rows, holds_written, read_rows
+from ndd_search.sources.csv_and_json import STDIN, Document, Report, Rows, read_rows
 from ndd_search.sources.text_files import is_html, read_file
-from ndd_search.text.printable import safe
 
 PEEK = 500  # documents read before the first is indexed, to check that they have the requested fields
 

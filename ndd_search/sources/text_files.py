@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ndd_search.core.text.markup import strip_markup, title_of
 from ndd_search.errors import InvalidDocument, MissingExtra
-from ndd_search.text.markup import strip_markup, title_of
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.sketching.sketches import Sketches
+from ndd_search.core.sketching.sketches import Sketches
 
 STORY = "The minister opened the new bridge over the river on Monday and spoke of better days for the whole valley"
 OTHER = "A recipe for bread asks for flour, water, salt and yeast, an oven, and above all a quiet afternoon at home"

@@ -41,7 +41,7 @@ def test_the_commands_write_what_the_library_finds(
     assert run("groups", *settings, "--must-match", "site", "--numbers-must-match") == 0
     assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
-    assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 1}  # the empty one is nobody's duplicate
+    assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 0}
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet"])

@@ -13,10 +13,10 @@ from pyarrow import parquet
 
 import ndd_search as ndd
 from ndd_search.cli import main
+from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.corpus import outputs
 from ndd_search.corpus.reading import Fields
 from ndd_search.errors import InvalidDocument
-from ndd_search.sources.csv_and_json import WrittenNumber
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
 
@@ -59,14 +59,14 @@ def test_guards_keep_documents_apart_as_in_a_search() -> None:
     assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
     assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
     assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
-    near: dict[str, Any] = {"time_field": "published", "max_seconds_apart": 86_400}
+    near: dict[str, Any] = {"max_apart": {"published": "24h"}}
     assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
     assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
     assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
     with pytest.raises(ValueError, match="read the collection with numbers=True"):
         ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
     with pytest.raises(TypeError, match="did you mean must_match"):
-        corpus.groups(must_mach=["site"])  # type: ignore[call-overload]
+        corpus.groups(must_mach=["site"])  # type: ignore[call-arg]
 
 
 def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:

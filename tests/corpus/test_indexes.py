@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.sketching.field import SketchField
 from ndd_search.corpus import store
 from ndd_search.corpus.marks import mark, unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing import rewrite
+from ndd_search.indexing import concurrent_updates
 from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.concurrent_updates import Rewriter
+from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.retry import Retry
-from ndd_search.indexing.rewrite import Rewriter
-from ndd_search.sketching.field import SketchField
 from tests.backfilling import fill, writing
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER
@@ -114,7 +115,41 @@ def test_groups_are_written_into_an_index_only_where_they_changed_and_taken_away
         assert (tally.written, sum(left.count for left in tally.left.values())) == (4, 1)
         assert client.get(index=index, id="own")["_source"] == own
         left = client.get(index=index, id="c")["_source"]
-        assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", "group": None, "group_size": None, "leads": None}}
+        nothing = {"group": None, "group_size": None, "leads": None, "judged": None}
+        assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", **nothing}}
+
+
+def test_a_document_whose_text_changed_since_it_was_grouped_is_not_marked_but_told(
+    engine: Any, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups, target = tmp_path / "groups.parquet", f"{engine.url}/{index}"
+    with engine.client() as client:
+        fill(client, index, DOCUMENTS)
+        assert run("groups", target, "--text", "body", "--min-similarity", "0.5", "--out", groups) == 0
+        client.index(index=index, id="b", body={"id": "b", "body": "now about something else"}, refresh=True)
+        assert run("mark", groups, target) == 3
+        told = "not changed: 1 document (b): its text is not the one that was grouped; make the groups again"
+        assert told in capsys.readouterr().err
+        assert "ndd" not in client.get(index=index, id="b")["_source"]
+        assert client.get(index=index, id="a")["_source"]["ndd"]["group_size"] == 2
+
+
+def test_a_mark_of_another_text_is_found_by_doctor_and_removed_by_a_backfill(engine: Any, index: str) -> None:
+    with engine.client() as client:
+        fill(client, index, DOCUMENTS)
+        Backfill(index=index, fields=["body"]).run(client)
+        ndd.Corpus.read(IndexSource(client, index), text="body").groups(0.5).write_back(client, index)
+        fitting = {"doc": {"ndd": SketchField().encode(ndd.sketch("now about something else"), ndd.Recipe())}}
+        client.update(index=index, id="b", body={"doc": {"body": "now about something else"}})
+        client.update(index=index, id="b", body=fitting, refresh=True)  # the sketch is right, the mark is not
+        (found,) = (one for one in Doctor(index=index, fields=["body"]).examine(client).findings if "mark" in one.what)
+        assert found.what == "25.0% of 4 sampled documents have the mark of a group of another text"
+        assert Backfill(index=index, fields=["body"], recheck=True).run(client).tally.changed == 1
+        client.indices.refresh(index=index)
+        assert client.get(index=index, id="b")["_source"]["ndd"]["group"] is None
+        assert client.get(index=index, id="a")["_source"]["ndd"]["group"] in ("a", "b")
+        findings = Doctor(index=index, fields=["body"]).examine(client).findings
+        assert not [one for one in findings if "mark" in one.what]
 
 
 def test_marking_reads_the_index_once_and_only_twice_while_others_write_all_the_time(engine: Any, index: str) -> None:
@@ -156,7 +191,7 @@ def test_a_document_that_others_change_each_time_it_is_read_is_told(
                 client.index(index=index, id=hit["_id"], body={"body": "another"})
             return [{"doc": {"ndd": {"group": "0"}}} for _ in hits]
 
-    monkeypatch.setattr(rewrite, "ROUNDS", 2)
+    monkeypatch.setattr(concurrent_updates, "ROUNDS", 2)
     with engine.client() as client:
         fill(client, index, DOCUMENTS)
         rewriter = Rewriter(client, index, size=10, slices=1, retry=Retry(), on_progress=lambda count: None)

@@ -94,7 +94,7 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
     there = corpus_on(spark, source, **reading, work=tmp_path / "work", report=said.append)
     assert sorted(said) == sorted(said_here)
     assert there.count == len(here) == COUNT - 3
-    wishes: Any = {"method": "communities", "time_field": "day", "max_seconds_apart": 20 * 86_400}
+    wishes: Any = {"method": "communities", "max_apart": {"day": "20d"}}
     groups, expected = there.groups(**wishes), here.groups(**wishes)
     assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
     assert groups.effort.cut == 0
@@ -161,7 +161,7 @@ def test_the_command_writes_a_folder_of_parquet(
     told = capsys.readouterr()
     assert "is left out, an earlier one has its id, 'd0'" in told.err
     corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
-    groups = corpus.groups(**wishes)  # type: ignore[call-overload]
+    groups = corpus.groups(**wishes)  # type: ignore[arg-type]
     near = len(corpus) - len(groups)
     assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups), "near_duplicates": near}
     parts = Pieces.of([tmp_path / "groups.parquet"]).pieces

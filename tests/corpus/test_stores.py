@@ -51,10 +51,23 @@ def test_new_documents_resemble_none_of_an_earlier_collection(tmp_path: Path) ->
     assert len(corpus.new(ndd.Corpus.load(tmp_path / "both.parquet"), 0.5)) == 0
 
 
+def test_a_document_without_text_is_new_once(tmp_path: Path) -> None:
+    """The second time its id is known; another one without text is new, and one that has a text by now is compared."""
+    weeks = [{"a": STORY, "x": ""}, {"b": f"{STORY} today", "x": "", "y": ""}, {"x": OTHER, "y": ""}]
+    saved, told = tmp_path / "saved.parquet", []
+    ndd.Corpus.read([{"id": "first", "body": "a text of another collection"}], text="body").save(saved)
+    for week in weeks:
+        documents = [{"id": name, "body": body} for name, body in week.items()]
+        found = ndd.Corpus.read(documents, text="body").new(ndd.Corpus.load(saved), 0.5)
+        told.append([one["id"] for one in found.documents()])
+        found.save(saved)
+    assert told == [["a", "x"], ["y"], ["x"]]
+
+
 def test_a_collection_of_another_recipe_is_refused() -> None:
     one = ndd.Corpus.read(DOCUMENTS, text="body")
     with pytest.raises(RecipeMismatch):
-        one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v1"))
+        one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v2"))
 
 
 READ = """
@@ -122,7 +135,7 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
     ndd.Corpus.read(source, text="body", store=tmp_path / "store")
     with pytest.raises(IndexUnusable, match="recipe were others"):
-        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v1")
+        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v2")
     write_lines(source, DOCUMENTS[:2])
     with pytest.raises(IndexUnusable, match="sources were others"):
         ndd.Corpus.read(source, text="body", store=tmp_path / "store")

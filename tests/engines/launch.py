@@ -79,9 +79,13 @@ class Server:
             **({} if "discovery.seed_hosts" in settings else {"discovery.type": "single-node"}),
             **settings,
         }
+        self._command = [*command, str(self._folder), *(f"{name}={value}" for name, value in merged.items())]
+        self.process = self._launched()
+
+    def _launched(self) -> subprocess.Popen[bytes]:
         with self._log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*command, str(self._folder), *(f"{name}={value}" for name, value in merged.items())],
+            return subprocess.Popen(
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -105,6 +109,13 @@ class Server:
         """Kill the node at once, without a shutdown."""
         self.process.kill()
         self.process.wait()
+
+    def start_again(self) -> None:
+        """Start a killed node with the data that it has, and wait until it answers."""
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process = self._launched()
+        self.wait()
 
     def stop(self) -> None:
         """Stop the node and delete its data; a second call does nothing."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
 from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
@@ -56,7 +56,7 @@ def test_documents_that_are_all_without_text_are_shown() -> None:
 
 
 def test_a_stored_pipeline_is_loaded_without_being_told_of_the_module() -> None:
-    settings = {"size": 2, "keep": ["newest:date"], "guards": {"min_shingles": 5}, "count_tokens": ndd_tokens}
+    settings = {"size": 2, "keep": ["newest:date"], "guards": {"min_length_ratio": 0.1}, "count_tokens": ndd_tokens}
     stored = pipeline(**{**settings, "count_tokens": None}, max_tokens=100).dumps()
     loaded = haystack.Pipeline.loads(stored)
     assert loaded.dumps() == stored

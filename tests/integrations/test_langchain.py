@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
 from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
@@ -94,6 +94,11 @@ def test_before_indexing_all_different_documents_are_kept_with_their_sketches() 
 def test_a_wrong_setting_is_refused_when_it_is_made(settings: Any) -> None:
     with pytest.raises(pydantic.ValidationError):
         NearDuplicateFilter(**settings)
+
+
+def test_a_misspelt_setting_is_refused_and_the_right_one_is_named() -> None:
+    with pytest.raises(pydantic.ValidationError, match="did you mean max_tokens"):
+        NearDuplicateFilter(max_token=5)
 
 
 def test_over_elasticsearchs_own_retriever(engine: Engine, index: str) -> None:

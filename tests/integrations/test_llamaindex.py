@@ -11,6 +11,7 @@ from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
 WHERE = "run `make test-third-parties`"
 core = pytest.importorskip("llama_index.core", reason=WHERE)
+pydantic = pytest.importorskip("pydantic", reason=WHERE)
 schema = pytest.importorskip("llama_index.core.schema", reason=WHERE)
 
 from ndd_search.integrations.llamaindex import NearDuplicatePostprocessor  # noqa: E402 - needs what was looked for
@@ -48,6 +49,11 @@ def test_the_nodes_found_are_not_changed() -> None:
     before = [one.model_copy(deep=True) for one in FOUND]
     assert NearDuplicatePostprocessor().postprocess_nodes(FOUND)[-1] is FOUND[-1]
     assert before == FOUND
+
+
+def test_a_misspelt_setting_is_refused_and_the_right_one_is_named() -> None:
+    with pytest.raises(pydantic.ValidationError, match="did you mean max_tokens"):
+        NearDuplicatePostprocessor(max_token=5)
 
 
 def test_it_is_stored_and_loaded() -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.text.tokens import tokens
 from ndd_search.errors import InvalidDocument, RecipeMismatch
 from ndd_search.integrations.passages import Passages, passages
-from ndd_search.matching.frequency_table import FrequencyTable
 from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
 MANUAL = (
@@ -25,7 +26,7 @@ MANUAL = (
 )
 
 
-TABLE = FrequencyTable(0, np.empty(0, np.int32), np.empty(0), "w1-k64-v1")
+TABLE = FrequencyTable(0, np.empty(0, np.int32), np.empty(0), "w1-k64-v2")
 
 
 @dataclass
@@ -98,6 +99,16 @@ def test_a_passage_has_the_score_of_the_best_that_it_stands_for() -> None:
     assert (found.hit, found.best, found.score) == (REPORT, FINAL, 0.9)
 
 
+def test_a_merge_without_the_field_of_documents_says_that_it_joins_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    hits = [{"text": one["text"], "doc": 7, "at": one["start"]} for one in (chunk(0, 200), chunk(100, 300))]
+    assert passages(hits, merge=True).hits == hits
+    assert "merge=True joins nothing: none of 2 passages has anything under 'document'" in caplog.text
+    caplog.clear()
+    assert len(passages(hits, merge=True, document="doc", start="at")) == 1
+    assert len(passages(hits[:1], merge=True)) == 1
+    assert not caplog.text
+
+
 def test_a_document_named_by_a_list_is_no_document() -> None:
     hits = [chunk(0, 200, ["a"]), chunk(100, 300, ["a"])]  # type: ignore[arg-type]
     assert passages(hits, merge=True).hits == hits
@@ -154,10 +165,18 @@ def test_words_are_counted_where_nobody_says_what_a_token_is() -> None:
     assert passages([FINAL], max_tokens=len(FINAL.split()) - 1).left_out == (FINAL,)
 
 
-@pytest.mark.parametrize("text", ["市立図書館は来月から開館", "ข้าวผัดกับไก่", "桥的建设计划"])
-def test_a_text_without_spaces_has_as_many_words_as_characters(text: str) -> None:
-    assert passages([text], max_tokens=100).tokens == len(text)
-    assert passages([f"iPhone 15: {text}, 2026"], max_tokens=100).tokens == len(text) + 4
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("市立図書館は来月から開館", 12), ("ข้าวผัดกับไก่", 9), ("桥的建设计划", 6), ("𠀀𠀁", 2)],
+)
+def test_a_text_without_spaces_has_as_many_words_as_characters_with_their_marks(text: str, words: int) -> None:
+    assert len(tokens(text, ndd.Recipe())) == words
+    assert passages([text], max_tokens=100).tokens == words
+    assert passages([f"iPhone 15: {text}, 2026"], max_tokens=100).tokens == words + 3
+
+
+def test_a_row_of_signs_is_no_text_of_no_length() -> None:
+    assert passages(["→ " * 50], max_tokens=100).tokens == 50
 
 
 def test_a_shorter_copy_is_shown_where_the_wanted_one_has_no_room() -> None:
@@ -190,7 +209,7 @@ def test_the_longer_of_two_copies_is_shown_unless_keep_says_which() -> None:
 
 @pytest.mark.parametrize(
     "guard",
-    [{"must_match": ["version"]}, {"time_field": "version", "max_seconds_apart": 0.5}, {"numbers_must_match": True}],
+    [{"must_match": ["version"]}, {"max_apart": {"version": "0.5s"}}, {"numbers_must_match": True}],
 )
 def test_guards_keep_apart_what_stands_in_a_longer_passage_too(guard: dict[str, Any]) -> None:
     hits = [{"text": FINAL, "version": 1}, {"text": f"{REPORT} Page 7.", "version": 2}]
@@ -248,7 +267,7 @@ def test_stored_sketches_are_used_and_those_of_another_recipe_made_anew() -> Non
     stored = {"sketch": ndd.sketch(STEEL).tolist(), "recipe": ndd.Recipe().id}
     asked_for = {"text": "Another text, which the stored sketch says nothing about.", "ndd": stored}
     assert passages([{"text": STEEL}, asked_for]).hits == [{"text": STEEL}]
-    foreign = {"text": STEEL, "ndd": {**stored, "recipe": "w1-k64-v1"}}
+    foreign = {"text": STEEL, "ndd": {**stored, "recipe": "w1-k64-v2"}}
     malformed = {"text": STEEL, "ndd": {**stored, "sketch": [3, 2, 1]}}
     assert passages([{"text": STEEL}, foreign, malformed, {"text": STEEL, "ndd": "?"}]).hits == [{"text": STEEL}]
 
@@ -315,7 +334,7 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
         (lambda: passages([STEEL], treshold=2), TypeError, "unknown option 'treshold'"),
         (lambda: passages([STEEL], max_token=2), TypeError, r"\(did you mean max_tokens\?\): the options are size, "),
         (lambda: passages([STEEL], recipe="w3"), ValueError, "is no recipe id"),
-        (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v1"),
+        (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v2"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(call: Any, error: type[Exception], problem: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.core.sketching import sketch_many
 from ndd_search.integrations.passages import passages
 from ndd_search.integrations.verbatim import (
     Extract,
@@ -62,7 +63,7 @@ def test_what_may_be_inside_is_found_in_sketches_however_many_share_their_head()
     head = "This message was sent to all members of the list, do not reply to it. "
     texts = [head + " ".join(f"{word}{place}" for word in "abcdefgh") for place in range(300)]
     texts[200] = f"{texts[7]} and so on and so forth"
-    possible = possible_containers(ndd.sketch_many(texts), [len(text) for text in texts], ndd.Recipe())
+    possible = possible_containers(sketch_many(texts), [len(text) for text in texts], ndd.Recipe())
     assert 200 in possible[7]
     assert sum(map(len, possible.values())) <= 8 * 16 * len(texts)
 
@@ -79,6 +80,13 @@ def test_the_core_finds_the_same_longer_texts_as_python(texts: list[tuple[list[i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", None)
         assert possible_containers(sketches, lengths, recipe) == found
+
+
+def test_a_text_that_ends_before_the_mark_of_a_letter_does_not_stand_in_a_longer_one() -> None:
+    assert lies_inside("ข้าวผัดกั", "ข้าวผัดกับไก่")
+    assert not lies_inside("ข้าวผัดก", "ข้าวผัดกับไก่")
+    assert lies_inside("工場", "steel工場works")
+    assert not lies_inside("工場w", "steel工場works")
 
 
 @given(st.text("ab .,\n%", max_size=6), st.text("ab .,\n%1", max_size=14))

@@ -16,12 +16,12 @@ from ndd_search.items.groups import ItemGroups
 from ndd_search.items.synonyms import LISTS
 
 PEOPLE = ndd.Items(
-    first_name=ndd.Name(synonyms="english-nicknames"),
-    surname=ndd.Name(),
-    born=ndd.Date(),
-    birth_place=ndd.Name(),
-    occupation=ndd.Category(),
-    postcode=ndd.Name(),
+    first_name=ndd.items.Name(synonyms="english-nicknames"),
+    surname=ndd.items.Name(),
+    born=ndd.items.Date(),
+    birth_place=ndd.items.Name(),
+    occupation=ndd.items.Category(),
+    postcode=ndd.items.Name(),
 )
 
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.paging.candidates import Candidate
+from ndd_search.core.paging.candidates import Candidate
 from tests.command_line import run
 from tests.engines.find import Engine
 from tests.items.made import PEOPLE, people
 
 RECORDS = people(100, seed=3).records[:200]
 PLACES = ndd.Items(
-    name=ndd.Name(synonyms="english-abbreviations"),
-    location=ndd.Place(within_km=1.0),
-    height=ndd.Number(within=2.0),
-    code=ndd.Exact(veto=True),
+    name=ndd.items.Name(synonyms="english-abbreviations"),
+    location=ndd.items.Place(within_km=1.0),
+    height=ndd.items.Number(within=2.0),
+    code=ndd.items.Exact(veto=True),
 )
 CATHEDRALS: list[dict[str, Any]] = [
     {"id": "cork", "name": "Saint Fin Barre’s Cathedral", "location": {"lat": 51.8944, "lon": -8.48064}, "height": 73},
@@ -90,7 +90,9 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
             assert recall(found) > 0.95
             assert found[0][0].index == f"{index}-people"
             with pytest.raises(ndd.NDDError, match="it has no index on nothing"):
-                ndd.find_duplicates(client, index + "-people", {"nothing": "1"}, items=ndd.Items(nothing=ndd.Name()))
+                ndd.find_duplicates(
+                    client, index + "-people", {"nothing": "1"}, items=ndd.Items(nothing=ndd.items.Name())
+                )
             with pytest.raises(ValueError, match="with items, keys does not apply"):
                 ndd.find_duplicates(client, index, WANTED, items=PLACES, keys=8)
             for name in (f"{index}-points", f"{index}-objects"):
@@ -104,7 +106,8 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
             of_other = json.loads(run("duplicates", *arguments, "--of", "other").stdout)
             assert (of_other["of"], of_other["id"]) == ("other", "cork")
             run("duplicates", *arguments, "--of", "city", code=1)
-            assert "--items goes with --of or --record" in run("duplicates", *arguments, code=2).stderr
+            told = run("duplicates", engine.url, f"{index}-points", "--record", json.dumps(WANTED), code=2).stderr
+            assert "--items goes with --of or --record, and --record with --items" in told
         finally:
             for name in ("people", "points", "objects"):
                 client.indices.delete(index=f"{index}-{name}")

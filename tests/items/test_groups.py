@@ -15,11 +15,12 @@ import pytest
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
+from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.outputs import line_of
+from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidates import Bounds
 from ndd_search.items.merging import merge_group
 from ndd_search.items.table import read_table
-from ndd_search.sources.csv_and_json import json_with_written
 from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
@@ -33,27 +34,25 @@ def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Ma
     assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
 
 
-def test_a_corpus_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
+def test_a_file_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
     source = tmp_path / "people.jsonl"
     source.write_text("".join(json.dumps(record) + "\n" for record in made.records[:200]))
-    corpus = ndd.Corpus.read(source)
-    groups = corpus.groups(items=learnt)
+    groups = learnt.groups(source)
     assert groups.leader.tolist() == learnt.groups(made.records[:200]).leader.tolist()
-    assert groups.merged(tmp_path / "merged.jsonl") == len(groups) < len(corpus) == 200
-    connected = corpus.groups(items=learnt, method="connected")
+    assert groups.merged(tmp_path / "merged.jsonl") == len(groups) < len(groups.records) == 200
+    connected = learnt.groups(source, method="connected")
     assert len(connected) <= len(groups)
-    for wrong, sentence in (
-        (corpus.groups, "read without text: name its fields"),
-        (lambda: corpus.groups(0.5, items=learnt), "settings of the schema"),  # type: ignore[call-overload]
-        (lambda: ndd.Corpus.read(iter(made.records)).groups(items=learnt), "an iterator can be read only once"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            wrong()
+
+
+def test_records_without_any_field_of_the_schema_are_no_groups() -> None:
+    with pytest.raises(InvalidDocument, match="none of them has a value in name"):
+        ndd.Items(name=ndd.items.Name()).groups([{"foo": 1}])
+    assert len(ndd.Items(name=ndd.items.Name()).groups([{"foo": 1}, {"name": "Cork"}])) == 2
 
 
 @pytest.mark.parametrize("method", ["correlation", "leaders"])
 def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
-    schema = ndd.Items(name=ndd.Name(), town=ndd.Name(), born=ndd.Date())
+    schema = ndd.Items(name=ndd.items.Name(), town=ndd.items.Name(), born=ndd.items.Date())
     clear = [
         {"name": "Mary Byrne", "town": town, "born": born}
         for town, born in (("Cork", "1850-02-03"), ("Sligo", "1871-11-09"))
@@ -68,12 +67,12 @@ def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) 
 
 
 def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -> None:
-    schema = ndd.Items(name=ndd.Name(), town=ndd.Name())
+    schema = ndd.Items(name=ndd.items.Name(), town=ndd.items.Name())
     many = [{"name": "Grand Hotel", "town": town} for town in ("Cork", "Sligo")] * 300
     groups = schema.groups([*many, {"name": "Grand Hotel"}, {"name": "Grand Hotell", "town": "Cork"}, {}, {}])
     assert sorted(map(len, groups.members.values())) == [1, 1, 300, 302]
     assert groups.candidates.records == 604
-    assert len(ndd.Items(town=ndd.Category()).groups(many)) == 600
+    assert len(ndd.Items(town=ndd.items.Category()).groups(many)) == 600
 
 
 def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
@@ -144,7 +143,7 @@ def test_conflicts_show_dates_as_they_are_and_other_values_as_json() -> None:
 
 
 def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
-    schema = ndd.Items(name=ndd.Name(source="author.name"), place=ndd.Place(source=("at.lat", "at.lon")))
+    schema = ndd.Items(name=ndd.items.Name(source="author.name"), place=ndd.items.Place(source=("at.lat", "at.lon")))
     record = {
         "id": 1,
         "author": {"name": "Ann", "born": {"year": 1900}},
@@ -191,7 +190,7 @@ def test_a_file_with_a_record_that_cannot_be_read_is_named(
     tmp_path: Path, given: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "one.json").write_bytes(given)
-    ndd.Items(name=ndd.Name()).write(tmp_path / "schema.toml")
+    ndd.Items(name=ndd.items.Name()).write(tmp_path / "schema.toml")
     one, schema = str(tmp_path / "one.json"), str(tmp_path / "schema.toml")
     assert main(["items", "compare", one, '{"name": "Ann"}', "--schema", schema]) == 2
     assert f"{one}: it is not JSON" in capsys.readouterr().err
@@ -200,7 +199,7 @@ def test_a_file_with_a_record_that_cannot_be_read_is_named(
 def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
     source, schema, out = tmp_path / "places.jsonl", str(tmp_path / "places.toml"), tmp_path / "merged.jsonl"
     source.write_text('{"id": 1, "name": "St. Finbarr", "height": 3.14159265358979323846, "more": {"x": [1e400]}}\n')
-    ndd.Items(name=ndd.Name(), height=ndd.Number()).write(schema)
+    ndd.Items(name=ndd.items.Name(), height=ndd.items.Number()).write(schema)
     assert main(["items", "merge", str(source), "--schema", schema, "--out", str(out)]) == 0
     assert '"height": 3.14159265358979323846' in out.read_text()
     assert '"x": [1e400]' in out.read_text()

@@ -56,7 +56,7 @@ def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, lear
 @pytest.mark.parametrize("name", ["people.toml", "people.json"])
 def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.Items) -> None:
     schema = ndd.Items(
-        **{**learnt.fields, "site": ndd.Url(veto=True), "where": ndd.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
+        **{**learnt.fields, "site": ndd.items.Url(veto=True), "where": ndd.items.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
         needs=[("surname", "born")],
     )
     for each in (learnt, schema, PLACES):
@@ -87,14 +87,19 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
     [
         ({}, "items have no fields"),
         ({"name": "title"}, "name must be a field"),
-        ({"name": ndd.Name(), "needs": [("name", "place")]}, "needs names 'place'; the fields are name"),
-        ({"name": ndd.Name(), "needs": ["name"]}, "needs must list combinations"),
-        ({"name": ndd.Name(), "min_probability": 1}, "min_probability must be above 0 and below 1"),
+        ({"name": ndd.items.Name(), "needs": [("name", "place")]}, "needs names 'place'; the fields are name"),
+        ({"name": ndd.items.Name(), "needs": ["name"]}, "needs must list combinations"),
+        ({"name": ndd.items.Name(), "min_probability": 1}, "min_probability must be above 0 and below 1"),
     ],
 )
 def test_a_wrong_schema_is_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
         ndd.Items(**arguments)
+
+
+def test_the_two_fields_of_a_place_in_one_text_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"two are named as source=\('lat', 'lon'\)"):
+        ndd.Items(where=ndd.items.Place(source="lat, lon"))
 
 
 def test_fields_are_guessed_from_their_values() -> None:
@@ -110,7 +115,9 @@ def test_fields_are_guessed_from_their_values() -> None:
         "about": "text", "country": "category",
     }  # fmt: skip
     with pytest.raises(InvalidDocument, match="none of their fields has values that can be compared"):
-        ndd.Items.guess([{"id": 1, "a": 2}])
+        ndd.Items.guess([{"id": 1, "a": 2}] * 2)
+    with pytest.raises(InvalidDocument, match="how their values differ, which takes two records at least"):
+        ndd.Items.learn([{"name": "Cork"}])
 
 
 def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> None:
@@ -126,7 +133,7 @@ def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> N
 
 def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
     rows = [{"country": f"country {n % 20}", "town": f"town {n}"} for n in range(1000)]
-    fields: dict[str, Field] = {"country": ndd.Category(), "town": ndd.Name()}
+    fields: dict[str, Field] = {"country": ndd.items.Category(), "town": ndd.items.Name()}
     common = read_table(fields, rows).rareness(fields)
     assert common["country"].rest > 0.01
     assert common["town"].rest < 0.002
@@ -134,20 +141,20 @@ def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
 
 def test_records_that_were_learnt_from_are_read_anew_if_they_have_changed() -> None:
     rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     again = pickle.loads(pickle.dumps(schema))
     assert again == schema
     assert len(pickle.dumps(schema)) == len(pickle.dumps(again))
     table = schema.comparison_of(rows).table
     assert schema.comparison_of(rows).table is not table
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     rows[7]["name"] = "Station"
     assert ("station",) in schema.comparison_of(rows).table.columns["name"].values
 
 
 def test_a_schema_that_compares_pages_no_longer_holds_the_collection_that_it_was_learnt_from() -> None:
     rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     assert any(isinstance(value, Comparison) for value in vars(schema).values())
     schema.collapse(rows[:3])
     assert not any(isinstance(value, Comparison) for value in vars(schema).values())

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,6 @@ def test_no_tokens_handed_over_harm_the_core(
     assert found is None or len(found[0]) == len(found[1])
     for limits in ((2**31, most, 1, 1), (records, most, 2**62, 4)):
         assert native.core.meetings(token, record, information, limits) is None
-    rare = native.core.rarest(record, token, records, most)
-    assert rare is None or len(rare) <= 8 * len(record)
-    groups = native.core.contracted(token, record, information, information, most)
-    assert groups is None or len(groups) == 8 * len(information)
     few = most if most > 0 else 1
     joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
     assert joined is None or len(joined[0]) == len(joined[1])
@@ -144,32 +141,60 @@ def test_no_tokens_handed_over_harm_the_core(
             stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
             left = native.core.screened(token, record, floats, (stage, stage), 1.0, most)
             assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
-    rounds = native.core.mixture(token, record, information, most, token)
-    assert rounds is None or len(rounds[0]) == most * len(rounds[1])
 
 
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from("ab"), st.sampled_from([None, "x", "y", 1, 2, 1.5, True, []])) | st.none()
-    ),
-    st.lists(st.text(max_size=9) | st.just("word " * 40)),
-)
-def test_no_records_handed_over_harm_the_core(records: list[Any], texts: list[str]) -> None:
+class Forgetful(str):
+    """A key of a dict that empties it when another key is compared with it."""
+
+    __slots__ = ("emptied",)
+    emptied: dict[Any, Any]
+
+    def __hash__(self) -> int:
+        return hash("other")
+
+    def __eq__(self, _: object) -> bool:
+        self.emptied.clear()
+        return False
+
+
+def test_a_dict_that_loses_a_value_while_it_is_read_harms_nothing() -> None:
+    """The recipe was read first, and was gone when the sketch had been looked up."""
     assert native.core is not None
-    found = native.core.columns(records, ("a", "b"))
-    assert (found is None) == (None in records)
-    for name, column in zip("ab", found or [], strict=bool(found)):
-        values = [record.get(name) for record in records]
-        one_type = {type(value) for value in values} - {type(None)} in ({str}, {int}, {float}, set())
-        assert (column is not None) == one_type
-        if column:
-            assert [None if at < 0 else column[1][at] for at in np.frombuffer(column[0], np.int64).tolist()] == values
-    assert native.core.columns(tuple(records), ("a",)) is None
-    for found_values in (native.core.plain_values(texts, False), native.core.plain_values(texts, True)):
-        assert found_values is not None
-        assert len(found_values) == len(texts)
-    with pytest.raises(TypeError):
-        native.core.plain_values([1], False)  # type: ignore[call-overload]
+    key = Forgetful("forgetful")
+    key.emptied = {"recipe": ["".join(("w3", "-id"))], key: None}
+    stored = native.core.stored_sketches([key.emptied], ("other", "packed", "recipe", "w3-id"), 4)
+    assert stored is not None
+    assert not key.emptied
+
+
+class Fresh(Sequence[Any]):
+    """A sequence whose items nobody else holds."""
+
+    def __init__(self, make: Callable[[int], Any], length: int) -> None:
+        self.make, self.length = make, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= self.length:
+            raise IndexError(place)
+        return self.make(place)
+
+
+def test_sequences_whose_items_nobody_holds_are_refused() -> None:
+    assert native.core is not None
+    core, names = native.core, Fresh(lambda place: f"name {place}" * 9, 4)
+    values, offsets = np.arange(12, dtype=np.int32), np.array([0, 4, 8, 12])
+    guards: Any = Fresh(lambda place: 1.0 if place == 2 else np.arange(3.0 if place else 3), 3)
+    for call in (
+        lambda: core.stored_sketches([{}], names, 4),  # type: ignore[arg-type]
+        lambda: core.cut_sketches("{}", names, 4),  # type: ignore[arg-type]
+        lambda: core.corpus_leaders(values, offsets, 4, native.Rule(0.5), None, guards, None, (9, 0, 1)),
+        lambda: core.corpus_check(values, offsets, 4, native.Rule(0.5), None, guards, np.zeros(2, np.int64)),
+    ):
+        with pytest.raises(TypeError):
+            call()
 
 
 int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)

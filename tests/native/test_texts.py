@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch, sketch_many
+from ndd_search.core.text.shingles import shingle_hashes
+from ndd_search.core.text.unicode_tables import native_table
 from ndd_search.native import Core
-from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch, sketch_many
-from ndd_search.text.shingles import shingle_hashes
-from ndd_search.text.unicode_tables import native_table
 from tests.native.both import both
 from tests.strategies import texts as awkward_texts
 

@@ -14,10 +14,10 @@ from collections import Counter
 from typing import Any
 
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
 from tests.prove.engine import INDEX, Engine, read_by_client
 from tests.prove.pages import SEARCH, listed
 from tests.prove.world import Case, World, options_of, recipe_of
@@ -76,13 +76,13 @@ class _Search:
         for one in case["documents"]:
             self.engine.write(one)
         settings = {
-            "recipe": recipe, "cache": case["cache"], "bypass_seconds": 0.0, "frequency_table": case["counts"],
+            "recipe": recipe, "cache": case["cache"], "frequency_table": case["counts"],
             **options_of(case),
         }  # fmt: skip
         if case["stored"] and case["counts"]:
-            first = Driver(settings_of(**settings, write_tables=True))
-            first.handle(Request("POST", f"/{INDEX}/_search", {}, {}, SEARCH), self.engine.send)
-        self.driver = Driver(settings_of(**settings, write_tables=case["seed"] % 2 == 0))
+            self.engine.store_table()
+        self.driver = Driver(settings_of(**settings))
+        self.driver.settings.bypass_seconds = 0.0
         self.sent = 0
         self.pages: list[list[Any]] = []  # the hits of each answer to a search of whole documents
         self.changed: Any = None  # the answer that was changed

@@ -1,6 +1,6 @@
 """A search engine of one index in memory, in the shapes of Elasticsearch: search, msearch, points in time, writes.
 
-It has a companion index beside it, with the frequency tables that clients store there.
+It has a companion index beside it, with the frequency table that a backfill stores there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
-from ndd_search.middleware.whole_groups import KEYS
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.parsing import parsed
-from ndd_search.rest.request import Request
-from ndd_search.sketching.field import keys_of
+import numpy as np
+
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, keys_of
+from ndd_search.search.flow.frequency_tables import StoredTable, document, document_id, view_of
+from ndd_search.search.flow.whole_groups import KEYS
+from ndd_search.search.rest.answers import Answer, parsed
+from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.wider_requests import sample_body
 
 INDEX = "news"
 VALUES = {"sketch", "packed"}
@@ -47,6 +52,14 @@ class Engine:
     def delete(self, id: str) -> None:
         self.documents.pop(id, None)
 
+    def store_table(self) -> None:
+        """Store the frequency table of the documents, as a backfill does."""
+        recipe, where = Recipe.of(self.recipe), SketchField()
+        answer = self._search(f"/{INDEX}/_search", sample_body(where, recipe) | {"track_total_hits": True})
+        found = [np.array(one["values"], np.int32) for one in self.ranked() if one["lack"] == ""]
+        table = StoredTable(count_document_frequency(found, recipe), view_of(answer.hits, answer.total))
+        self.tables[document_id(INDEX, where, recipe.id)] = document(INDEX, where, table)
+
     def send(self, request: Request) -> Answer:
         """Answer a request."""
         name = request.path.rpartition("/")[2]
@@ -54,10 +67,6 @@ class Engine:
             return self._written(request)
         self.before(self.answered)
         self.answered += 1
-        if request.method == "PUT":
-            if "/_doc/" in request.path:
-                self.tables[name] = request.body
-            return Answer({"acknowledged": True, "result": "created"})
         if name == "_pit":
             return self._point(request)
         if name == "_msearch":
@@ -126,9 +135,8 @@ class Engine:
 
     def _stored_tables(self, ids: list[str]) -> dict[str, Any]:
         found = [{"_index": "ndd-tables", "_id": id, "_source": self.tables[id]} for id in ids if id in self.tables]
-        hits = [{**one, "_seq_no": 3, "_primary_term": 1} for one in found]
         shards = {"total": 1 if self.tables else 0, "failed": 0}
-        return {"took": 1, "_shards": shards, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
+        return {"took": 1, "_shards": shards, "hits": {"total": {"value": len(found), "relation": "eq"}, "hits": found}}
 
     def _hit(self, place: int, document: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
         stored = stored_of(document, self.recipe)
@@ -206,7 +214,7 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
         case "empty":
             return {"sketch": [], "recipe": recipe, **numbers}
         case "foreign":
-            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v1", **numbers}
+            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v2", **numbers}
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
     values, stored = document["values"], {"recipe": recipe, **numbers}

@@ -27,7 +27,7 @@ def draw(rng: random.Random) -> Case:
     return {
         "stored": [rng.choice(texts) for _ in range(rng.randint(0, 3))],
         "given": [[f"d{rng.randrange(12)}", rng.choice(texts)] for _ in range(rng.randint(1, 8))],
-        "action": rng.choice(["report", "mark", "skip"]),
+        "action": rng.choice(["report", "skip"]),
         "kind": rng.choice(["value", "value", "value", "body", "error"]),
         "at": rng.choice([0, 0, 1, 2, 3]), "times": rng.choice([1, 1, 3]), "whole": rng.random() < 0.5,
         "seed": rng.randrange(10**9),

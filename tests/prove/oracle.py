@@ -16,12 +16,15 @@ Document = Mapping[str, Any]
 Options = Mapping[str, Any]
 
 BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
+FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
+HARDLY, ENOUGH = 0.1, 60  # two texts that differ by this share are copies; by less below so many shingles
+SHARED, INNER = 4, 6  # values of texts that differ at their edges: shared at least, and inner ones of each at most
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
-    "keep": ["score"], "min_shingles": 4, "min_length_ratio": 0.0, "must_match": [], "numbers_must_match": False,
-    "max_seconds_apart": None, "total": "hits",
+    "keep": ["score"], "min_length_ratio": 0.0, "must_match": [], "numbers_must_match": False,
+    "max_apart": None, "total": "hits",
 }  # fmt: skip
 
 
@@ -89,7 +92,7 @@ class Oracle:
         limit = min([max(values) for values in (a, b) if len(values) == self.k], default=2**31)
         a_up, b_up = {value for value in a if value <= limit}, {value for value in b if value <= limit}
         alike = len(a_up & b_up) / len(a_up | b_up)
-        if alike < 1 and min(len(a), len(b)) < min(self.options["min_shingles"], self.k):
+        if alike < 1 and min(len(a), len(b)) < min(FEW, self.k):
             return 0.0
         return alike if self._reaches(alike, one, other, a_up, b_up) and self._fits(one, other) else 0.0
 
@@ -98,9 +101,11 @@ class Oracle:
         setting = self.options["min_similarity"]
         if setting != "auto":
             return bool(alike >= BARS.get(setting, setting) - 1e-9)
+        shorter, longer = sorted(max(1.0, self._shingles[place]) for place in (one, other))
+        if 1 - alike <= HARDLY * min(shorter, ENOUGH) / ENOUGH + 1e-9 or self._differ_at_edges(alike, one, other):
+            return True
         idf = self.table.idf if self.table else lambda value: 1.0
         only_a, only_b = (sum(map(idf, values)) for values in (a - b, b - a))
-        shorter, longer = sorted(max(1.0, self._shingles[place]) for place in (one, other))
         value = alike
         if self.table and only_a + only_b > 0 and alike:
             rarity = min(1.0, sum(map(idf, a & b)) / len(a & b) / ((only_a + only_b) / len(a ^ b)))
@@ -114,13 +119,41 @@ class Oracle:
             raise Undecided
         return value > bar and alike > own_bar
 
+    def _differ_at_edges(self, alike: float, one: int, other: int) -> bool:
+        """Whether two short texts differ at their edges (odd values), and inside no more than edited copies do."""
+        both = self._values[one], self._values[other]
+        inside = [{value >> 1 for value in values} for values in both]
+        whole = all(len(values) < self.k and len(values) == len(of) for values, of in zip(both, inside, strict=True))
+        marked = [any(value & 1 for value in values) for values in both]
+        known = SHORT + (self.table.documents if self.table else 0)
+        sizes = (self.size / min(max(len(values), SHORT), known) for values in both)
+        if not whole or not any(marked):
+            return False
+        if alike < max(LEAST + (0 if odd else size) for odd, size in zip(marked, sizes, strict=True)) - 1e-9:
+            return False
+        shared = inside[0] & inside[1]
+        own = [{value for value in values if value >> 1 not in shared} for values in both]
+        inner = [{value for value in values if not value & 1} for values in own]
+        apart = inner[0] | inner[1]
+        if len(shared) < max(SHARED, len(inner[0]) + len(inner[1])) or max(map(len, inner)) > INNER or own == inner:
+            return False
+        if not self.table or not apart:
+            return True
+        common = [{value >> 1: 1 - self.table.idf(value) for value in values} for values in both]
+        usual = sum(min(of[value] for of in common) for value in shared) / len(shared)
+        most, scale = max(1 - self.table.idf(value) for value in apart), log(self.table.documents / HANDFUL)
+        third, few = log(3) / scale, log(2) / scale
+        if min(abs(most + third - usual), abs(usual - few)) < CLOSE:
+            raise Undecided
+        return (most > 0 and most + third >= usual) or usual < few
+
     def _estimated(self, values: frozenset[int]) -> float:
         """Estimate how many shingles a document has."""
         return len(values) if len(values) < self.k else max(self.k - 1, 1) * 2**31 / (max(values) + 1)
 
     def _fits(self, one: int, other: int) -> bool:
         """Whether no guard keeps two hits apart."""
-        first, second, apart = self.ranked[one], self.ranked[other], self.options["max_seconds_apart"]
+        first, second, apart = self.ranked[one], self.ranked[other], 150 if self.options["max_apart"] else None
         sizes = sorted((self._shingles[one], self._shingles[other]))
         times = first["time"], second["time"]
         return (
@@ -213,6 +246,9 @@ class Oracle:
             name, _, field = wanted.partition(":")
             if name == "newest":
                 keys.append(float("inf") if hit["time"] is None else -hit["time"])
+            elif name in ("highest", "lowest"):
+                sign = -1 if name == "highest" else 1
+                keys.append(float("inf") if hit[field] is None else sign * hit[field])
             elif name == "preferred":  # "preferred:price=2"
                 keys.append(0 if str(hit["price"]) == field.partition("=")[2] else 1)
             elif name == "longest":

@@ -12,10 +12,10 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
 from tests.prove.engine import INDEX, Engine, read_by_client, source_of
 from tests.prove.oracle import Oracle, Page, Undecided
 from tests.prove.world import Case, World, options_of, recipe_of, tables_of
@@ -74,7 +74,7 @@ class _Play:
         self.table, table = tables_of(case, self.recipe)
         if case["counts"]:
             self.table, table = None, True
-        common = {"recipe": self.recipe, "cache": case["cache"], "bypass_seconds": 0.0, "frequency_table": table}
+        common = {"recipe": self.recipe, "cache": case["cache"], "frequency_table": table}
         self.client = partial(_client, {**common, **self.options})
         self.driver = self.client()
         self.versions: dict[str, list[dict[str, Any]]] = {}  # of each id, every document that was ever there
@@ -188,7 +188,8 @@ class _Play:
                 versions = [source_of(each) for each in self.versions[one["_id"]]]
                 assert one["_source"] in versions, f"{one['_id']} was never like this: {one['_source']}"
                 assert set(one) <= {"_index", "_id", "_score", "_source", "fields", "inner_hits"}, set(one)
-                assert set(one.get("fields", ())) <= {"ndd.similarity", "ndd.duplicate_of"}, one["fields"]
+                named = {"ndd.similarity", "ndd.duplicate_of", "ndd.duplicate_of_index"}
+                assert set(one.get("fields", ())) <= named, one["fields"]
 
     def _cursor(self, size: int, change: Any) -> None:
         """All pages of a cursor show the index as it was when the first page was asked for, each hit once."""
@@ -229,7 +230,9 @@ class _Play:
 
 def _client(settings: Body) -> Driver:
     """Return a client that has sent no request yet, as in another process."""
-    return Driver(settings_of(**settings))
+    driver = Driver(settings_of(**settings))
+    driver.settings.bypass_seconds = 0.0
+    return driver
 
 
 def listed(hit: Body) -> list[Body]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.recipe import Recipe
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.recipe import Recipe
 from tests.prove.oracle import Table
 
 Case = dict[str, Any]
@@ -28,13 +28,18 @@ OPTIONS: dict[str, list[Any]] = {
     "window": [1, 2, 3, 5, 8, 20, 100],
     "max_window": [20, 40, 10_000],
     "max_per_group": [1, 1, 2, 3],
-    "keep": [["score"], ["newest:time"], ["preferred:price=2"], ["longest", "newest:time"]],
-    "min_shingles": [0, 4, 6],
+    "keep": [
+        ["score"],
+        ["newest:time"],
+        ["preferred:price=2"],
+        ["highest:price"],
+        ["lowest:price", "newest:time"],
+        ["longest", "newest:time"],
+    ],
     "min_length_ratio": [0.5],
     "must_match": [["price"], ["price", "time"]],
     "numbers_must_match": [True],
-    "max_seconds_apart": [150.0],
-    "strategy": ["one_phase", "one_trip"],
+    "max_apart": [{"time": "150s"}, {"time": "2.5m"}],
     "total": ["groups"],
 }
 DOCUMENTS = 40  # counted in a frequency table
@@ -99,8 +104,6 @@ def recipe_of(k: int) -> Recipe:
 def options_of(case: Case) -> dict[str, Any]:
     """Return the options of a case, as the library takes them."""
     options = dict(case["options"])
-    if "max_seconds_apart" in options:
-        options["time_field"] = "time"
     if options.get("window", 100) > options.get("max_window", 10_000):
         options["window"] = options["max_window"]
     return options

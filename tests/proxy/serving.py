@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from uvicorn import Server
 
-from ndd_search.proxy import Proxy
-from ndd_search.proxy.server import ServeSettings, configuration, listening
+from ndd_search.serving.proxy import Proxy
+from ndd_search.serving.proxy.server import ServeSettings, configuration, listening
 from tests.engines.launch import free_ports
 
 SECONDS = 30.0  # that a test waits for anything

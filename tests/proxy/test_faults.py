@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.proxy import app
+from ndd_search.serving.proxy import app
 from tests.conftest import missing
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
@@ -145,7 +145,7 @@ def test_readiness_says_which_node_does_not_answer() -> None:
 def test_an_engine_that_is_away_does_not_fill_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.proxy.application._QUIET", 1e9)
+    monkeypatch.setattr("ndd_search.serving.proxy.application._QUIET", 1e9)
     (port,) = free_ports(1)
     with serving(f"http://127.0.0.1:{port}") as served:
         assert {ask(served.url, "GET", f"/_cat/{number}").status for number in range(20)} == {502}

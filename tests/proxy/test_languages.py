@@ -62,7 +62,7 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
         pytest.skip("the JavaScript client 9 is refused by Elasticsearch 8")
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
-    with serving(engine.url, sketch={index: ["body"]}) as served:
+    with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done = run(["node", "search.mjs", engine.family, served.url, index], javascript)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -113,7 +113,7 @@ def test_the_low_level_java_client(engine: RealEngine, index: str) -> None:
     folder, java = java_client(engine.family)
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
-    with serving(engine.url, sketch={index: ["body"]}) as served:
+    with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done = run([java, "-cp", f"lib/*{os.pathsep}.", "Search", served.url, index], folder)
     assert done.returncode == 0, done.stderr
     bulk, page, off, several, status = map(json.loads, done.stdout.splitlines())
@@ -130,7 +130,7 @@ def test_curl(engine: RealEngine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
     text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
-    with serving(engine.url, sketch={index: ["body"]}) as served:
+    with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
 
         def curl(target: str, *words: str) -> dict[str, Any]:
             command = ["curl", "-sS", "--fail-with-body", *words, f"{served.url}/{index}/{target}"]

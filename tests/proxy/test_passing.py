@@ -295,7 +295,7 @@ REAL: list[tuple[str, str, bytes | None, dict[str, str]]] = [
 
 
 def test_engines_answer_the_same_with_and_without_the_proxy(engine: RealEngine, library: Any) -> None:
-    with serving(engine.url, sketch={f"{library.news}*": ["body"]}) as served:
+    with serving(engine.url, indexes={f"{library.news}*": {"text": ["body"]}}) as served:
         for method, form, body, headers in REAL:
             target = form.replace("{news}", library.news)
             direct, passed = (ask(url, method, target, body, headers) for url in (engine.url, served.url))

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ndd_search.proxy import app
-from ndd_search.proxy.settings import Node
+from ndd_search.serving.proxy import app
+from ndd_search.serving.proxy.settings import Node
 from tests.proxy.serving import Engine, Served, ask, response, say, serving, wait_until
 
 END = b"\r\n\r\n"
@@ -124,7 +124,7 @@ def test_nothing_of_a_request_becomes_a_header(behind: Engine, through: Served) 
     body = json.dumps({"query": {"match": {"a": "b"}}, "ndd": {"windw\r\nX-Evil: 1": 1}}).encode()
     got = ask(through.url, "POST", "/a/_search", body, {"content-type": "application/json"})
     assert (got.status, got.header("x-evil")) == (400, "")
-    with serving(behind.url, sketch={"news": ["body"]}) as served:
+    with serving(behind.url, indexes={"news": {"text": ["body"]}}) as served:
         document = json.dumps({"body": "x", "ndd": 'a"\r\nX-Evil: 1'}).encode()
         headers = {"content-type": "application/json"}
         got = ask(served.url, "POST", "/news/_doc/a%0d%0aX-Evil:1%22", document, headers)
@@ -164,7 +164,7 @@ def test_credentials_reach_the_engine_and_no_log(
     caplog.set_level(logging.DEBUG)
     secret = base64.b64encode(b"ann:very-secret").decode()
     headers = {"authorization": f"Basic {secret}", "content-type": "application/json", "cookie": "sid=very-secret"}
-    with serving(behind.url, access_log=True, sketch={"news": ["body"]}) as served:
+    with serving(behind.url, access_log=True, indexes={"news": {"text": ["body"]}}) as served:
         for target, body in (
             ("/news/_search?q=very-secret", None),
             ("/news/_search?ndd=very-secret", b"{}"),

@@ -18,10 +18,11 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.errors import InvalidSettings
-from ndd_search.proxy import app
-from ndd_search.proxy.configuration import PREFIX, SETTINGS, read_configuration, sketch_rules
+from ndd_search.serving.proxy import app
+from ndd_search.serving.proxy.read_settings import PREFIX, SETTINGS, read_configuration, text_rules
+from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
-from tests.proxy.serving import SECONDS, Engine, ask, response, serving, wait_until
+from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until
 
 COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
 
@@ -69,7 +70,7 @@ def answers(url: str) -> bool:
 def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: Path) -> None:
     """Settings come from all three places; each worker logs its requests."""
     file = tmp_path / "serve.toml"
-    file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[sketch]\n"news*" = ["body"]\n')
+    file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[indexes."news*"]\ntext = ["body"]\n')
     behind.reply = lambda heard: response(b'{"answer": 1}')
     words = ("--config", str(file), "--upstream", behind.url, "--access-log")
     with running(*words, NDD_SERVE_UPSTREAM="http://127.0.0.1:1") as (process, url):
@@ -96,14 +97,14 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
     file = tmp_path / "serve.toml"
     for words, text, environment, said in (
         ((), "", {}, "upstream is not set"),
-        ((), "upstream = 3", {}, "upstream is 3; write a text, or several in a list"),
-        ((), "upstrem = 3", {}, "unknown key 'upstrem'"),
+        ((), "upstream = 3", {}, "upstream must be a list, got 3"),
+        ((), "upstrem = 3", {}, "unknown option 'upstrem' (did you mean upstream?)"),
         ((), "upstream =", {}, "it is not valid TOML"),
-        ((), "", {"NDD_SERVE_WORKERS": "many"}, "NDD_SERVE_WORKERS: it is 'many'; write a whole number"),
-        ((), "", {"NDD_SERVE_WORKRES": "1"}, "NDD_SERVE_WORKRES: there is no such setting"),
+        ((), "", {"NDD_SERVE_WORKERS": "many"}, "NDD_SERVE_WORKERS: workers must be a whole number, got 'many'"),
+        ((), "", {"NDD_SERVE_WORKRES": "1"}, "NDD_SERVE_WORKRES: unknown option 'workres' (did you mean workers?)"),
         (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
         (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
-        (("--upstream", "http://x", "--sketch", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
+        (("--upstream", "http://x", "--text", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
         (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "maybe"}, "or the address of a Redis server"),
         (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "ftp://x"}, "Redis URL must specify"),
         (("--upstream", "http://x", "--search-page", "_all,_x"), "", {}, "needs the name of an index"),
@@ -118,6 +119,64 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         assert said in errors
 
 
+def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEngine, run: Any) -> None:
+    """A misspelt field, and sketches that a dynamic mapping would take, are found before the first document is."""
+    name = f"checked-{uuid.uuid4().hex[:8]}"
+    text = {"type": "text"}
+
+    def check(rule: str) -> tuple[int, str]:
+        code, _, errors = run("--upstream", engine.url, "--text", rule, "--check")
+        return code, errors
+
+    with engine.client() as client:
+        try:
+            code, errors = check(f"{name}*:body")
+            assert code == 2
+            assert f"{name}* (there is no index yet): there is no field ndd" in errors
+            for index, fields in (
+                ("a", {}),
+                ("b", {"body": text, "title": text, "meta": {"properties": {"lead": text}}}),
+                ("c", {"note": {"type": "object", "enabled": False}}),
+            ):
+                made = {"properties": {**ndd.mapping_properties(), **fields}}
+                client.indices.create(index=f"{name}-{index}", body={"mappings": made})
+            for named in ("body", "title,body", "meta.lead", "meta.lead,body"):
+                assert check(f"{name}-b:{named}") == (0, "")
+            assert check(f"{name}-c:note.text") == check(f"{name}-a:bdy") == (0, "")
+            code, errors = check(f"{name}-*:bdy")
+            assert code == 2
+            assert f"{name}-b: it has no field bdy, which its rule names; it has" in errors
+            assert f"{name}-a" not in errors
+            assert check(f"{name}-c:note") == (0, "")
+            code, errors = check(f"{name}-b:tittle,body")
+            assert code == 0
+            assert "no field tittle" in errors
+            assert check(f"{name}-b:meta.led")[0] == 2
+            client.indices.create(index=f"{name}-plain", body={"mappings": {"properties": {"body": text}}})
+            code, errors = check(f"{name}-plain:body")
+            assert code == 2
+            assert f"{name}-plain: there is no field ndd" in errors
+        finally:
+            client.indices.delete(
+                index=",".join(f"{name}-{one}" for one in ("a", "b", "c", "plain")), ignore_unavailable=True
+            )
+
+
+def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:
+    def reply(heard: Heard) -> bytes:
+        allowed = heard.header("authorization") == "ApiKey abc" or heard.target == "/"
+        mapping = {"properties": {"body": {"type": "text"}, **ndd.mapping_properties()}}
+        indexes = {"news": {"mappings": mapping, "settings": {"index": {}}}}
+        return response(json.dumps(indexes if allowed else {}).encode(), status=200 if allowed else 401)
+
+    behind.reply = reply
+    words = ("--upstream", behind.url, "--text", "news:body", "--check")
+    code, _, errors = run(*words)
+    assert code == 2
+    assert "set NDD_SEARCH_API_KEY" in errors
+    assert run(*words, NDD_SEARCH_API_KEY="abc") == (0, f"{behind.url} answers\n", "")
+
+
 def test_an_address_in_use_is_named(behind: Engine, run: Any) -> None:
     listen = behind.url.removeprefix("http://")
     code, _, errors = run("--upstream", behind.url, "--listen", listen)
@@ -129,26 +188,27 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
     file = tmp_path / "serve.toml"
     file.write_text(
         'upstream = ["http://a", "http://b"]\nworkers = 2\nmax_parsed = 5\ncache = false\n'
-        '[sketch]\n"shop" = { fields = ["name"], keys = 2 }\n[collapse]\nwindow = 30\nmode = "drop"\n'
+        '[indexes.shop]\nkeys = 2\n[collapse]\nwindow = 30\nmode = "drop"\n'
     )
     environment = {"NDD_SERVE_WORKERS": "3", "NDD_SERVE_MAX_PARSED": "6", "NDD_SERVE_INSECURE": "yes", "HOME": "/"}
-    given: dict[str, Any] = {"workers": 4, "sketch": sketch_rules(["news*:title, body"]), "collapse": {"window": 40}}
+    given: dict[str, Any] = {
+        "workers": 4,
+        "indexes": text_rules(["news*:title, body", "shop:name"]),
+        "collapse": {"window": 40},
+    }
     settings = read_configuration(file, environment, given)
     assert (settings.upstream, settings.workers) == (("http://a", "http://b"), 4)
     assert settings.proxy == {
         **{"max_parsed": 6, "insecure": True, "cache": False, "window": 40, "mode": "drop"},
-        "sketch": {"shop": {"fields": ["name"], "keys": 2}, "news*": ["title", "body"]},
+        "indexes": {"shop": {"text": ["name"], "keys": 2}, "news*": {"text": ["title", "body"]}},
     }
     assert settings.application().driver.settings.options.window == 40
 
 
 def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
-    texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v1", "certificate": "c", "key": "k", "sketch": "a:b"}
-    texts["cursor_keep_alive"] = "1m"
+    texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v2", "certificate": "c", "key": "k"}
     skipped = {
-        "collapse",
-        "indexes",
-        "settings",
+        "preset",
         "items",
         "upstream",
         "ca_certs",
@@ -164,7 +224,7 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
 
 def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
     """A page that one process has made is remembered by the other one."""
-    fields = {"ndd.sketch": [1], "ndd.recipe": ["w3-k64-v1"]}
+    fields = {"ndd.sketch": [1], "ndd.recipe": ["w3-k64-v2"]}
     hit = {"_index": "i", "_id": "1", "_score": 1.0, "_source": {"title": "a text"}, "fields": fields}
     answer = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}}
     behind.reply = lambda heard: response(json.dumps(answer).encode())
@@ -191,12 +251,12 @@ def test_the_application_refuses_wrong_settings() -> None:
             app("http://x", **settings)
     with pytest.raises(ValueError, match="names no address"):
         app([])
-    with pytest.raises(InvalidSettings, match="there is no such setting"):
+    with pytest.raises(InvalidSettings, match="NDD_SERVE_X: unknown option 'x'"):
         read_configuration(None, {"NDD_SERVE_X": "1"}, {})
 
 
 def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> None:
-    schema = ndd.Items(name=ndd.Name(), price=ndd.Number())
+    schema = ndd.Items(name=ndd.items.Name(), price=ndd.items.Number())
     schema.write(file := tmp_path / "shop.toml")
     settings = read_configuration(None, {}, {"upstream": behind.url, "items": str(file)})
     assert settings.application().driver.settings.items == schema

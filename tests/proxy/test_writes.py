@@ -12,25 +12,30 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 import ndd_search as ndd
-from ndd_search.proxy.budget import ByteBudget
-from ndd_search.proxy.bulk import SketchedBody
-from ndd_search.recipe import Recipe
-from ndd_search.writing.writes import SketchedWrites
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.recipe import Recipe
+from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
+from ndd_search.search.flow.observer import Observation
+from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.serving.proxy.http_exchange import ByteBudget
+from ndd_search.serving.proxy.sketch_documents import SketchedBody
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Served, ask, response, serving
 
 NDJSON = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
-RULES = {"news*": ["title", "body"], "shop": {"fields": ["name"], "keys": 2}}
+RULES = {"news*": {"text": ["title", "body"]}, "shop": {"text": ["name"], "keys": 2}}
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 
 
 @pytest.fixture(scope="module")
 def sketching(behind: Engine) -> Iterator[Served]:
     """A proxy that adds sketches."""
-    with serving(behind.url, sketch=RULES, max_parsed=100_000) as served:
+    with serving(behind.url, indexes=RULES, max_parsed=100_000) as served:
         yield served
 
 
@@ -78,8 +83,8 @@ def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engi
         assert len(json.loads(sent[15])["ndd_keys"]) == 2
         assert heard.target == "/_bulk?refresh=true"
         assert heard.header("content-encoding") == ""
-        assert "1 documents passed without a sketch" in got.header("warning")
-        assert "of your own" in got.header("warning")
+        assert "2 documents passed without a sketch" in got.header("warning")
+        assert "has no text in title, body" in got.header("warning")
 
 
 @pytest.mark.parametrize("target", ["/news-1/_doc", "/news-1/_doc/7?routing=x", "/news-1/_create/7", "/news-1/_doc/7/"])
@@ -134,6 +139,62 @@ def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Se
         assert why in got.header("warning")
 
 
+class Counted:
+    """An observer. unsketched: what a proxy told it."""
+
+    def __init__(self) -> None:
+        self.unsketched: list[tuple[str, int]] = []
+
+    def observe(self, seen: Observation) -> None:
+        pass
+
+    def observe_unsketched(self, path: str, documents: int) -> None:
+        self.unsketched.append((path, documents))
+
+
+def test_every_document_without_the_texts_that_its_rule_names_is_told_and_counted(
+    behind: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A misspelt field in the rule leaves a whole index without sketches."""
+    counted, metrics = Counted(), PrometheusMetrics(registry := CollectorRegistry())
+    lines = b"".join(
+        b'{"index":{"_index":"news","_id":"%d"}}\n%s\n' % (n, json.dumps({"body" if n == 2 else "bdy": TEXT}).encode())
+        for n in range(5)
+    )
+    document = json.dumps({"bdy": TEXT}).encode()
+    with serving(
+        behind.url, indexes={"news": {"text": ["body"]}}, observers=[counted, metrics], access_log=True
+    ) as served:
+        for _ in range(2):
+            caplog.clear()
+            got = ask(served.url, "POST", "/_bulk", lines, NDJSON)
+            assert "4 documents passed without a sketch, the first: document 0 has no text in body" in got.header(
+                "warning"
+            )
+            assert "/_bulk: 4 documents passed without a sketch" in caplog.text
+            for method, target, name in (
+                ("POST", "/news/_doc", "document (without _id)"),
+                ("PUT", "/news/_create/7", "document 7"),
+            ):
+                caplog.clear()
+                got = ask(served.url, method, target, document, JSON)
+                assert f"{name} has no text in body" in got.header("warning")
+                assert f"{target}: a document passed without a sketch" in caplog.text
+                assert behind.heard[-1].body == document
+        got = ask(served.url, "POST", "/news/_update/7", b'{"doc": {"n": 1}}', JSON)
+        assert got.header("warning") == ""
+    assert counted.unsketched == [("/_bulk", 4), ("/news/_doc", 1), ("/news/_create/7", 1)] * 2
+    assert registry.get_sample_value("ndd_search_documents_unsketched_total") == 12
+
+
+def test_a_bulk_without_documents_gets_no_warning(behind: Engine, sketching: Served) -> None:
+    """OpenSearch's clients send it without a content type."""
+    for body, headers in ((b"", {}), (None, {}), (b"", {"content-type": "text/plain"}), (b"\n", NDJSON)):
+        got = ask(sketching.url, "POST", "/_bulk", body, headers)
+        assert got.header("warning") == ""
+        assert behind.heard[-1].body == (body or b"")
+
+
 def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, sketching: Served) -> None:
     lines = b"".join(
         b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, uuid.uuid4().bytes.hex().encode()) for n in range(9000)
@@ -153,7 +214,7 @@ def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, ske
 
 @given(data=st.data())
 def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
-    writes = SketchedWrites.of({"news*": ["body"]}, "ndd", Recipe())
+    writes = SketchedWrites.of(IndexRules.of({"news*": {"text": ["body"]}}, CollapseOptions()))
     line = st.sampled_from(
         [
             b'{"index":{"_index":"news"}}',
@@ -206,12 +267,14 @@ def test_a_bulk_of_any_length_is_sketched_while_it_streams(behind: Engine, sketc
 
 
 def test_what_the_proxy_writes_is_what_a_wrapped_client_writes(engine: RealEngine, index: str) -> None:
-    rules = {f"{index}*": ["body"]}
-    with serving(engine.url, sketch=rules) as served, engine.client() as direct:
+    rules = {f"{index}*": {"text": ["body"]}}
+    with serving(engine.url, indexes=rules) as served, engine.client() as direct:
         through = RealEngine(**{**engine.__dict__, "url": served.url})
         direct.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
         with through.client() as plain:
             query = {"query": {"match": {"body": "ministers"}}}
+            for _ in range(2):  # an index that was searched while it was empty is searched as any other afterwards
+                assert plain.search(index=index, body=query)["hits"]["hits"] == []
             bulk = f'{{"index":{{"_id":"1"}}}}\n{{"body":"{TEXT}"}}\n{{"index":{{"_id":"2"}}}}\n{{"body":"{TEXT} x"}}\n'
             assert not plain.bulk(index=index, body=bulk, refresh=True)["errors"]
             page = plain.search(index=index, body=query)
@@ -242,9 +305,7 @@ def test_a_write_forgets_the_pages_of_its_index_and_no_others(behind: Engine) ->
         return response(json.dumps(here).encode())
 
     behind.reply = reply
-    body = json.dumps(
-        {"query": {"match": {"body": "x"}}, "ndd": {"strategy": "one_phase", "min_similarity": 0.8}}
-    ).encode()
+    body = json.dumps({"query": {"match": {"body": "x"}}, "ndd": {"mode": "drop", "min_similarity": 0.8}}).encode()
 
     def cached(index: str) -> bool:
         got: dict[str, Any] = json.loads(ask(served.url, "POST", f"/{index}/_search", body, JSON).body)

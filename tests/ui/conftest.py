@@ -19,9 +19,9 @@ pytest.importorskip("tantivy", reason="the search page needs tantivy")
 from uvicorn import Server
 
 import ndd_search as ndd
-from ndd_search.proxy.server import ServeSettings, configuration, listening, url_of
-from ndd_search.ui.application import SearchPage
-from ndd_search.ui.folder import FolderSearcher
+from ndd_search.serving.proxy.server import ServeSettings, configuration, listening, url_of
+from ndd_search.serving.ui.application import SearchPage
+from ndd_search.serving.ui.folder import FolderSearcher
 from tests.proxy.serving import SECONDS, Engine, engine_of_bytes, wait_until
 from tests.ui.news import documents, hostile
 

@@ -8,7 +8,7 @@ from html import unescape
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.sketching.field import Storage
+from ndd_search.core.sketching.field import Storage
 from tests.engines.find import MODULES
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Heard, Served, ask, response, serving

@@ -16,9 +16,9 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.ui.application import Reply, SearchPage
-from ndd_search.ui.folder import FolderSearcher
-from ndd_search.ui.searcher import Asked, Document, Found, Headers
+from ndd_search.serving.ui.application import Reply, SearchPage
+from ndd_search.serving.ui.folder import FolderSearcher
+from ndd_search.serving.ui.searcher import Asked, Document, Found, Headers
 from tests.proxy.serving import ask
 from tests.ui.news import documents
 
@@ -99,6 +99,12 @@ def test_facets_filter_and_links_keep_the_state(page: SearchPage) -> None:
     assert "Nothing was found" in html(get(page, "q=climate&period=1999"))
 
 
+def test_a_comparison_says_in_a_sentence_which_figures_decided(page: SearchPage) -> None:
+    first = next(link for link in links(html(get(page, "q=climate")), "document?") if "&b=" in link)
+    (verdict,) = re.findall(r'class="verdict">(.*?)</p>', html(get(page, first.partition("?")[2], "/document")))
+    assert re.fullmatch(r"They count as near-duplicates: .* alike.*, which reaches the bar of [\d.]+\d\.", verdict)
+
+
 class Many:
     """A searcher of thirty results, each with a thousand near-duplicates, two sources and ten years."""
 
@@ -137,6 +143,18 @@ class Many:
         return ""
 
     async def close(self) -> None: ...
+
+
+def test_the_time_of_the_whole_search_is_that_between_question_and_answer() -> None:
+    class Slow(Many):
+        async def search(self, asked: Asked, headers: Headers) -> Found:
+            await asyncio.sleep(0.1)
+            return await super().search(asked, headers)
+
+    text = html(get(SearchPage(Slow()), "q=x"))
+    (shown,) = re.findall(r"<dt>the whole search</dt><dd>([\d.]+) ms</dd>", text)
+    assert float(shown) >= 100
+    assert "<dt>comparing</dt><dd>1.0 ms, remembered</dd>" in text
 
 
 def test_paging_needs_no_script_and_long_lists_stay_short() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.ui.state import State
-from ndd_search.ui.texts import RUN, Wording, passage, reason, shared_wording, title_and_text
+from ndd_search.serving.ui.state import State
+from ndd_search.serving.ui.texts import RUN, Wording, passage, reason, shared_wording, title_and_text
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "日", "\u202e", "x" * 400, "\n", ", "]), max_size=40).map(
     " ".join

@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.middleware.settings import Settings
+from ndd_search.search.flow.settings import Settings
 from tests.engines.find import MODULES, Engine
+from tests.searching import in_one_phase
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
 from tests.wrapping.pair import Pair
 from tests.wrapping.proxy import Proxy, proxy_to
@@ -147,12 +148,19 @@ Connect = Callable[..., Caller]
 
 @pytest.fixture(params=["sync", "async"])
 def connect(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """connect(url=None, wrapped=True, settings for the client, **settings for wrap) makes a client, of either kind."""
+    """connect(url=None, wrapped=True, settings for the client, **settings for wrap) makes a client, of either kind.
+
+    splits: False for a client that has learned in each target that split searches are refused.
+    """
     made: list[Caller] = []
     proxies = ExitStack()
 
     def make(
-        url: str | None = None, wrapped: bool = True, client: dict[str, Any] | None = None, **settings: Any
+        url: str | None = None,
+        wrapped: bool = True,
+        client: dict[str, Any] | None = None,
+        splits: bool = True,
+        **settings: Any,
     ) -> Caller:
         place = engine if url is None else Engine(**{**engine.__dict__, "url": url})
         asynchronous = request.param == "async"
@@ -167,6 +175,8 @@ def connect(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Connect]
         made.append(Caller(ndd.wrap(plain, **options) if wrapped else plain, asynchronous))
         if served is not None:
             made[-1].settings = served.proxy.driver.settings
+        if (wrapped or served is not None) and not splits:
+            in_one_phase(settings_of(made[-1]))
         return made[-1]
 
     yield make

@@ -70,8 +70,7 @@ PARAMS: dict[str, list[str]] = {
     "nosuchparameter": ["1"],
 }
 OPTIONS: dict[str, list[Any]] = {
-    "mode": ["drop", "annotate"],
-    "duplicates": ["ids", "count"],
+    "mode": ["ids", "count", "drop", "annotate"],
     "keep": [["newest:published"], ["longest"]],
     "must_match": [["price"], ["language"]],
     "group_by": ["site", "published"],

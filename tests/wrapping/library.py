@@ -9,10 +9,11 @@ from functools import cache
 from typing import Any
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
+from ndd_search.core.sketching.estimates import standard_error
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.text.shingles import shingle_texts
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.sketching.estimates import standard_error
-from ndd_search.sketching.field import SketchField
-from ndd_search.text.shingles import shingle_texts
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()
@@ -86,7 +87,7 @@ def actions(
 ) -> list[dict[str, Any]]:
     """Bulk actions, with sketches of a recipe or, for None, without."""
     chosen = where or documents()
-    sketches = ndd.sketch_many([text_of(one) for one in chosen], recipe or RECIPE)
+    sketches = sketch_many([text_of(one) for one in chosen], recipe or RECIPE)
     made = []
     for document, sketch in zip(chosen, sketches, strict=True):
         source = {key: value for key, value in document.items() if key != "vector" or engine.family == "elasticsearch"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ndd_search.middleware.learned import View
-from ndd_search.paging.cache import MemoryCache
+from ndd_search.core.paging.cache import MemoryCache
+from ndd_search.search.flow.known_targets import View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, settings_of
 from tests.wrapping.forms import FORMS, NOTHING, SEARCH, ask, counts, fill, may_read, probes, stopped
@@ -26,13 +26,13 @@ def forms(engine: Engine, index: str) -> str:
     return fill(engine, index)
 
 
-@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
+@pytest.mark.parametrize("splits", [False, True])
 def test_a_caller_who_may_read_little_decides_nothing_for_the_others(
-    strategy: str, forms: str, connect: Connect, proxy: Proxy
+    splits: bool, forms: str, connect: Connect, proxy: Proxy
 ) -> None:
     """In three documents no form shows; by a table of those, all documents of the form would be hidden under one."""
     proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 3}}}})
-    caller = connect(proxy.url, min_similarity="auto", cache=False, window=200, strategy=strategy)
+    caller = connect(proxy.url, min_similarity="auto", cache=False, window=200, splits=splits)
     for _ in range(2):
         assert len(ids(ask(caller, forms, {"query": MATCH, "size": FORMS}, x_user="few"))) <= 3
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_caller_takes_over_the_table_of_one_who_sees_about_the_same(
 
 def test_a_token_that_is_new_at_every_request_costs_few_requests(forms: str, connect: Connect, proxy: Proxy) -> None:
     """No caller comes back, so nothing learned for a caller is reused; pages are made from the list of hits."""
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, splits=False, window=100))
     answers = [ask(caller, forms, SEARCH, authorization=f"Bearer {number}") for number in range(40)]
     assert len(counts(proxy)) == 1
     assert len(proxy.searches) <= 40 + 8
@@ -92,11 +92,13 @@ def test_a_page_without_hits_is_left_alone_where_there_are_no_sketches(
     """Nothing could have been collapsed in it; where there are sketches it says so as every other page."""
     expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=NOTHING)
     as_it_is = wire(proxy.passed)
-    for strategy in ("one_phase", "one_trip"):
-        caller = stopped(connect(proxy.url, strategy=strategy))
-        for _ in range(2):
-            proxy.reset()
-            assert {**caller.search(index=library.bare, body=NOTHING), "took": expected["took"]} == expected
+    for splits in (False, True):
+        caller = stopped(connect(proxy.url, splits=splits))
+        assert {**caller.search(index=library.bare, body=NOTHING), "took": expected["took"]} == expected
+        caller = stopped(connect(proxy.url, splits=splits))
+        caller.search(index=library.bare, body=SEARCH)  # a page without hits says nothing of the index, this one does
+        proxy.reset()
+        assert {**caller.search(index=library.bare, body=NOTHING), "took": expected["took"]} == expected
         assert wire(proxy.passed) == as_it_is
         assert caller.search(index=library.news, body=NOTHING)["ndd"]["kept"] == 0
 
@@ -122,8 +124,8 @@ def test_a_caller_who_finds_no_sketch_switches_nothing_off_for_one_who_comes_aft
 ) -> None:
     proxy.rewrite = may_read({"bare": {"bool": {"must_not": {"exists": {"field": "ndd.recipe"}}}}})
     total = connect(wrapped=False).search(index=library.mixed, body=SEARCH)["hits"]["total"]["value"]
-    for strategy in ("one_phase", "one_trip"):
-        caller = connect(proxy.url, cache=False, strategy=strategy, window=400, max_window=400)
+    for splits in (False, True):
+        caller = connect(proxy.url, cache=False, splits=splits, window=400, max_window=400)
         for _ in range(2):
             assert "ndd" not in ask(caller, library.mixed, SEARCH, x_user="bare")
         answer = ask(caller, library.mixed, {**SEARCH, "size": 300}, x_user="all")

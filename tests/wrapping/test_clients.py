@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.middleware import settings as middleware_settings
-from ndd_search.paging.cache import MemoryCache
+from ndd_search.core.paging.cache import MemoryCache
+from ndd_search.search.clients.wrap import settings_in
+from ndd_search.search.flow import settings as middleware_settings
 from tests.engines.find import CLASSES, MODULES, Engine
+from tests.searching import in_one_phase
 from tests.wrapping.conftest import Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import BAR, actions, mapping
 from tests.wrapping.proxy import Harm, Proxy
@@ -31,7 +33,7 @@ def ids(answer: Any) -> list[str]:
 
 
 def transport_class(engine: Engine, asynchronous: bool) -> Any:
-    module = importlib.import_module(f"ndd_search.clients.{engine.family}")
+    module = importlib.import_module(f"ndd_search.search.clients.{engine.family}")
     return module.AsyncTransport if asynchronous else module.Transport
 
 
@@ -178,7 +180,8 @@ def test_a_wrapped_client_is_copied_and_pickled_as_far_as_the_client_itself(
 def test_threads_share_a_client_and_one_of_them_does_the_work(library: Library, proxy: Proxy, engine: Engine) -> None:
     at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
     with at_proxy.client() as plain, ThreadPoolExecutor(8) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
+        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False)
+        in_one_phase(settings_in(client))
         proxy.reset(lambda _, __: Harm(delay=0.1))
         answers = list(pool.map(lambda _: body_of(client.search(index=library.news, body=PAGE)), range(8)))
         assert len({tuple(ids(one)) for one in answers}) == 1
@@ -196,7 +199,8 @@ def test_coroutines_share_a_client_and_one_of_them_does_the_work(
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
+            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False)
+            in_one_phase(settings_in(client))
             answers = await asyncio.gather(*(client.search(index=library.news, body=PAGE) for _ in range(8)))
             assert len({tuple(ids(one)) for one in answers}) == 1
             assert len(proxy.searches) == 1
@@ -237,7 +241,8 @@ def test_a_thread_waits_for_another_no_longer_than_its_own_timeout(
 ) -> None:
     at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
     with at_proxy.client() as plain, ThreadPoolExecutor(1) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
+        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False)
+        in_one_phase(settings_in(client))
         proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)  # type: ignore[arg-type, return-value]
         slow = pool.submit(client.search, index=library.news, body=PAGE)
         while not proxy.passed:
@@ -259,7 +264,8 @@ def test_a_task_waits_for_another_no_longer_than_its_own_timeout(
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
+            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False)
+            in_one_phase(settings_in(client))
             slow = asyncio.create_task(client.search(index=library.news, body=PAGE))
             while not proxy.passed:
                 await asyncio.sleep(0.01)
@@ -318,25 +324,21 @@ def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:
 
 
 WRONG: list[tuple[str, Any]] = [
-    ("bypass_seconds", "60"),
     ("time_budget", "2s"),
     ("frequency_table", "table.json"),
     ("frequency_table", None),
-    ("tables", None),
     ("cache", "redis://localhost"),
     ("observers", [print]),
     ("observers", "log"),
-    ("cursor_keep_alive", 300),
-    ("settings", True),
     ("options", {"window": 50}),
-    ("sketch", {"news*": {"keys": 8}}),
-    ("sketch", {"news*": 8}),
+    ("indexes", {"news*": {"keys": 100}}),
+    ("indexes", {"news*": 8}),
 ]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_a_setting_of_a_wrong_type_is_named_before_any_search(name: str, value: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="fields" if value == {"news*": 8} else name):
+    with pytest.raises((TypeError, ValueError), match=name):
         middleware_settings.settings_of(**{name: value})
 
 
@@ -344,7 +346,8 @@ def test_an_index_without_sketches_is_asked_again_after_a_while(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     now = [0.0]
-    caller = connect(proxy.url, cache=False, bypass_seconds=30, strategy="one_phase")
+    caller = connect(proxy.url, cache=False, splits=False)
+    settings_of(caller).bypass_seconds = 30
     settings_of(caller).clock = lambda: now[0]
     for seconds, sent in ((0, 2), (29, 1), (31, 2), (60, 1)):
         now[0] = seconds

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.search.clients.wrap import settings_in
+from tests.searching import in_one_phase
 from tests.wrapping.pair import FAILURE, SEARCH, Call, Pair, Unwritable, transport_of
 from tests.wrapping.recorder import Received, Reply, usual
 
@@ -70,12 +72,13 @@ def test_what_is_raised_below_passes_as_it_is(pair: Pair, error: BaseException, 
 
 
 @pytest.mark.parametrize("status", [401, 409, 429, 500, 502, 503, 504])
-@pytest.mark.parametrize("strategy", ["one_trip", "one_phase"])
+@pytest.mark.parametrize("splits", [True, False])
 def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
-    pair: Pair, status: int, strategy: str
+    pair: Pair, status: int, splits: bool
 ) -> None:
     """The client's own retries are the only ones: a server that asks for patience gets no second search."""
-    ndd.wrap(pair.wrapped, strategy=strategy)  # type: ignore[arg-type]
+    if not splits:
+        in_one_phase(settings_in(pair.wrapped))
     for client in (pair.plain, pair.wrapped):
         client.transport.max_retries = 3
         if pair.family == "elasticsearch":
@@ -101,7 +104,6 @@ def refusing(status: int, *refused: str) -> Callable[[Received], Reply]:
 def test_where_only_an_msearch_is_refused_the_search_is_sent_alone(pair: Pair, status: int) -> None:
     """By a firewall, by a role, or because it holds the query twice."""
     pair.at.reply = refusing(status, "/_msearch")
-    ndd.wrap(pair.wrapped, strategy="one_trip")
     plain, wrapped = pair.both(Call("search", SEARCH))
     assert wrapped.received[-1].path == "/idx/_search"
     assert "NotFound" not in wrapped.returned
@@ -109,10 +111,11 @@ def test_where_only_an_msearch_is_refused_the_search_is_sent_alone(pair: Pair, s
     assert "'took'" in wrapped.returned
 
 
-@pytest.mark.parametrize("strategy", ["one_trip", "one_phase"])
-def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: str) -> None:
+@pytest.mark.parametrize("splits", [True, False])
+def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, splits: bool) -> None:
     """Told in the client's own exception, or as the caller's `ignore` wants it."""
-    ndd.wrap(pair.wrapped, strategy=strategy)  # type: ignore[arg-type]
+    if not splits:
+        in_one_phase(settings_in(pair.wrapped))
     missing = {**FAILURE, "status": 404}
 
     def reply(request: Received) -> Reply:
@@ -123,11 +126,11 @@ def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: st
     pair.at.reply = reply
     plain, wrapped = pair.both(Call("search", SEARCH))
     assert wrapped.returned == plain.returned
-    assert len(wrapped.received) <= 1 + (strategy == "one_trip")
+    assert len(wrapped.received) <= 1 + splits
     if pair.family == "opensearch":
         plain, wrapped = pair.both(Call("search", {**SEARCH, "params": {"ignore": 404}}))
         assert wrapped.returned == plain.returned
-        assert len(wrapped.received) <= 1 + (strategy == "one_trip")
+        assert len(wrapped.received) <= 1 + splits
 
 
 @pytest.mark.parametrize(

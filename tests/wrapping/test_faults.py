@@ -113,7 +113,7 @@ def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Conne
 
 
 def test_counting_common_values_may_fail(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, min_similarity="auto", window=200, strategy="one_phase")
+    caller = connect(proxy.url, min_similarity="auto", window=200, splits=False)
     proxy.reset(after_the_first(Harm(status=500)))
     answer = caller.search(index=library.news, body=LONG)
     assert len(ids(answer)) == 60
@@ -124,7 +124,7 @@ def test_counting_common_values_may_fail(library: Library, connect: Connect, pro
 def test_common_values_are_counted_later_where_the_first_search_took_all_the_time(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    caller = connect(proxy.url, min_similarity="auto", window=200, strategy="one_phase", cache=False, time_budget=2.0)
+    caller = connect(proxy.url, min_similarity="auto", window=200, splits=False, cache=False, time_budget=2.0)
     proxy.reset(lambda number, _: Harm(delay=2.2) if number == 0 else None)
     assert caller.search(index=library.news, body=LONG)["ndd"]["hidden"] > 0
     assert len(proxy.searches) == 1
@@ -133,7 +133,7 @@ def test_common_values_are_counted_later_where_the_first_search_took_all_the_tim
 
 
 def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, frequency_table=False, strategy="one_phase")
+    caller = connect(proxy.url, frequency_table=False, splits=False)
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
     for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=GARBAGE), Harm(status=200, body=NO_RESULT)):
         proxy.reset(after_the_first(harm))
@@ -151,7 +151,7 @@ def test_msearch_gives_what_it_has_where_one_search_gets_nothing_at_all(
     with engine.client() as client:
         client.indices.create(index=index, body=made)  # refuses to read sketches, so its search needs a second round
         bulk(engine, client, actions(index, engine))
-    caller = connect(proxy.url, frequency_table=False, strategy="one_phase", client={"max_retries": 0})
+    caller = connect(proxy.url, frequency_table=False, splits=False, client={"max_retries": 0})
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": index}, {"query": MATCH}]
     for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=b'"upstream connect error"')):
         proxy.reset(after_the_first(harm))
@@ -266,7 +266,7 @@ def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
         hits = {**partial["hits"], "hits": partial["hits"]["hits"][: 20 - number]}  # and one that is short as well
         body = json.dumps({**partial, **said, "hits": hits}).encode()  # type: ignore[dict-item]
         proxy.reset(lambda number, _, body=body: None if number else Harm(status=200, body=body))  # type: ignore[misc]
-        answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
+        answer = connect(proxy.url, splits=False, frequency_table=False).search(index=library.news, body=LONG)
         assert len(proxy.searches) == 1
         assert answer["ndd"]["examined"] == 20 - number
         assert answer["ndd"]["degraded"] == "the engine's answer is partial, the page is made of it"
@@ -282,7 +282,7 @@ def test_a_round_that_another_cluster_answers_is_not_mixed_with_the_first(
     clusters = {"total": 2, "successful": 2, "skipped": 0, "details": {"far": {"took": 3}}}
     body = json.dumps({**both, "_clusters": clusters}).encode()
     proxy.reset(lambda number, _: None if number else Harm(status=200, body=body))
-    answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
+    answer = connect(proxy.url, splits=False, frequency_table=False).search(index=library.news, body=LONG)
     assert answer["_clusters"] == clusters
     assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
     assert answer["ndd"]["examined"] == 80
@@ -303,7 +303,7 @@ def test_a_limit_on_the_documents_looked_at_is_no_trouble(library: Library, conn
 def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    caller = connect(proxy.url, time_budget=5.0, frequency_table=False, strategy="one_phase", cache=False)
+    caller = connect(proxy.url, time_budget=5.0, frequency_table=False, splits=False, cache=False)
     for said in (0.5, 20.0):
         if library.engine.family == "elasticsearch":
             caller = caller.with_client(caller.client.options(request_timeout=said))
@@ -325,7 +325,7 @@ def test_the_timeout_of_a_client_holds_beside_a_longer_time_budget(
 ) -> None:
     """A budget without an end limits nothing, and is no timeout that a socket refuses."""
     name = "request_timeout" if library.engine.family == "elasticsearch" else "timeout"
-    settings: dict[str, Any] = {"frequency_table": False, "strategy": "one_phase", "cache": False}
+    settings: dict[str, Any] = {"frequency_table": False, "splits": False, "cache": False}
     endless = connect(proxy.url, time_budget=float("inf"), **settings)
     assert endless.search(index=library.news, body=LONG)["ndd"]["degraded"] is None
     proxy.reset(after_the_first(Harm(delay=1.0)))
@@ -342,8 +342,8 @@ def test_sketches_that_are_none_stand_alone(engine: Engine, index: str, connect:
         "repeated": {**story["ndd"], "sketch": [*good[:-1], good[0]]},
         "negative": {**story["ndd"], "sketch": [-5, *good[1:]]},
         "too many": {**story["ndd"], "sketch": [*good, good[-1] + 1]},
-        "foreign": {**story["ndd"], "recipe": "w5-k64-v1"},
-        "two recipes": {**story["ndd"], "recipe": [ndd.Recipe().id, "w5-k64-v1"]},
+        "foreign": {**story["ndd"], "recipe": "w5-k64-v2"},
+        "two recipes": {**story["ndd"], "recipe": [ndd.Recipe().id, "w5-k64-v2"]},
         "nobody's": {"sketch": good},
         "empty": {**story["ndd"], "sketch": []},
         "missing": None,

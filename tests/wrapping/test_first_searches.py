@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.paging.cache import MemoryCache
+from ndd_search.core.paging.cache import MemoryCache
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, settings_of
 from tests.wrapping.forms import NOTHING, SEARCH, at_once, counts, fill, probes, stopped
@@ -30,7 +30,7 @@ def forms(engine: Engine, index: str) -> str:
 
 
 def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, splits=False, window=100))
     proxy.reset(lambda _, request: Harm(delay=0.3) if b"random_score" in request.body else None)
     bodies = [{**SEARCH, "_source": [f"price{number}"]} for number in range(AT_ONCE)]
     answers = at_once(caller, forms, bodies, lambda _: {})
@@ -114,7 +114,7 @@ def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Conn
 def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
     forms: str, connect: Connect, proxy: Proxy
 ) -> None:
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, splits=False, window=100))
     answers = at_once(caller, forms, [SEARCH] * AT_ONCE, lambda number: {"authorization": f"Bearer {number}"})
     assert len(proxy.searches) <= AT_ONCE + 8
     assert len(counts(proxy)) == 1
@@ -136,9 +136,7 @@ def test_first_searches_at_once_ask_once_whether_there_are_sketches(
 def test_all_pages_of_a_search_are_decided_by_one_table(forms: str, connect: Connect, proxy: Proxy) -> None:
     """A table that is there a moment later decides the next search, and not the next page of this one."""
     now, body = [0.0], {"query": MATCH, "size": 20, "sort": ["price"]}
-    caller = connect(
-        proxy.url, min_similarity="auto", window=50, strategy="one_phase", cache=MemoryCache(seconds=3600.0)
-    )
+    caller = connect(proxy.url, min_similarity="auto", window=50, splits=False, cache=MemoryCache(seconds=3600.0))
     settings_of(caller).clock = lambda: now[0]
     proxy.reset(lambda _, request: Harm(status=503) if b"random_score" in request.body else None)
     first = caller.search(index=forms, body=body)

@@ -50,13 +50,10 @@ def test_the_users_own_collapse_lists_hits_without_sketches(
                 assert one == other
 
 
-STRATEGIES = ("one_phase", "one_trip")
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_top_hits_come_without_sketches_and_as_the_user_asked(
-    strategy: str, library: Library, wrapped: Caller, plain: Caller
+    library: Library, connect: Connect, plain: Caller
 ) -> None:
+    wrapped = connect(cache=False, window=40)
     tops = {
         "best": {"top_hits": {"size": 2}},
         "titles": {"top_hits": {"size": 2, "_source": ["title"]}},
@@ -69,9 +66,9 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     body = {"query": MATCH, "aggs": aggregations}
     sent = copy.deepcopy(body)
     of_engine = plain.search(index=library.news, body=body)["aggregations"]
-    found = wrapped.search(index=library.news, body={**body, "ndd": {"strategy": strategy}})["aggregations"]
+    found = wrapped.search(index=library.news, body=body)["aggregations"]
     assert body == sent
-    keep = {"keep": ["newest:published"], "strategy": strategy}  # which reads that field of all hits
+    keep = {"keep": ["newest:published"]}  # which reads that field of all hits
     kept = wrapped.search(index=library.news, body={**body, "ndd": keep})["aggregations"]
     beside = wrapped.search(index=library.news, body={**body, "rescore": RESCORE, "ndd": keep})["aggregations"]
     english = {"english": {"filter": {"term": {"language": "en"}}, "aggs": {"hits": {"top_hits": {"size": 2}}}}}
@@ -80,14 +77,13 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     body["fields"] = ["site"]  # which top_hits take over from the search
     for collapse in ({}, {"collapse": {"field": "language"}}):  # whose field hits have, but not `top_hits`
         given = {**body, **collapse, "_source": False}
-        asked = {"strategy": strategy, "must_match": ["language"]}
-        named = wrapped.search(index=library.news, body={**given, "ndd": asked})
+        named = wrapped.search(index=library.news, body={**given, "ndd": {"must_match": ["language"]}})
         whole = plain.search(index=library.news, body=given)
         for bucket, other in zip(*(one["aggregations"]["top_hits"]["buckets"] for one in (named, whole)), strict=True):
             assert bucket["titles"] == other["titles"]
     assert len(found["top_hits"]["buckets"]) == 2
     for bucket, other in zip(found["top_hits"]["buckets"], of_engine["top_hits"]["buckets"], strict=True):
-        assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v1"}
+        assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v2"}
         for name in ("best", "hits"):
             assert all(hit["_source"].pop("ndd") for hit in other[name]["hits"]["hits"])
         assert bucket == other
@@ -97,9 +93,9 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
         assert bucket["best"] == other["best"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("splits", [False, True])
 def test_documents_that_a_suggester_lists_come_as_the_user_asked(
-    strategy: str, engine: Engine, index: str, connect: Connect
+    splits: bool, engine: Engine, index: str, connect: Connect
 ) -> None:
     """Engines read of them what the search reads of hits, so also what was added to it."""
     made = mapping(engine)
@@ -108,7 +104,7 @@ def test_documents_that_a_suggester_lists_come_as_the_user_asked(
         client.indices.create(index=index, body=made)
         bulk(engine, client, actions(index, engine))
     wanted = {"begun": {"prefix": "report", "completion": {"field": "title.begun", "size": 3}}}
-    caller, plain = connect(cache=False, strategy=strategy), connect(wrapped=False)
+    caller, plain = connect(cache=False, window=40, splits=splits), connect(wrapped=False)
     for asked in ({}, {"docvalue_fields": ["site"]}, {"_source": False}):
         body = {"query": MATCH, "suggest": wanted, **asked}
         of_engine = plain.search(index=index, body=body)["suggest"]
@@ -120,9 +116,9 @@ def test_documents_that_a_suggester_lists_come_as_the_user_asked(
             assert answer["suggest"] == of_engine
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("splits", [False, True])
 def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names_it(
-    strategy: str, engine: Engine, index: str, connect: Connect
+    splits: bool, engine: Engine, index: str, connect: Connect
 ) -> None:
     made = mapping(engine)
     made["mappings"]["properties"].update(mapping_properties(keys=True))
@@ -130,7 +126,7 @@ def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names
     with engine.client() as client:
         client.indices.create(index=index, body=made)
         bulk(engine, client, list(ndd.with_sketches(documents, fields=["title", "body"], keys=8, numbers=True)))
-    caller = connect(cache=False, strategy=strategy, numbers_must_match=True)
+    caller = connect(cache=False, window=40, splits=splits, numbers_must_match=True)
     for asked in ({}, {"fields": ["*"]}, {"_source": ["*"]}, {"_source": {"excludes": ["body"]}}):
         answer = caller.search(index=index, body={"query": MATCH, **asked})
         assert answer["ndd"]["degraded"] is None

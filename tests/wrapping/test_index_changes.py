@@ -54,13 +54,13 @@ class Switched:
         self.point_to("a")
 
 
-# Each with the strategy of the search, and what makes the index as it was, for the next one.
-CHANGES: dict[str, tuple[str, Callable[[Switched], None], Callable[[Switched], None]]] = {
-    "switched by its alias": ("one_phase", lambda at: at.point_to("b"), lambda at: at.point_to("a")),
-    "made again with the same documents": ("one_trip", lambda at: at.renew(), lambda at: None),
-    "mapped otherwise": ("one_phase", lambda at: at.renew(sketched=False), lambda at: at.renew()),
-    "made again without documents": ("one_trip", lambda at: at.renew(filled=False), lambda at: at.renew()),
-    "deleted": ("one_phase", lambda at: at.delete("a"), lambda at: at.renew()),
+# Each with whether the search is split, and what makes the index as it was, for the next one.
+CHANGES: dict[str, tuple[bool, Callable[[Switched], None], Callable[[Switched], None]]] = {
+    "switched by its alias": (False, lambda at: at.point_to("b"), lambda at: at.point_to("a")),
+    "made again with the same documents": (True, lambda at: at.renew(), lambda at: None),
+    "mapped otherwise": (False, lambda at: at.renew(sketched=False), lambda at: at.renew()),
+    "made again without documents": (True, lambda at: at.renew(filled=False), lambda at: at.renew()),
+    "deleted": (False, lambda at: at.delete("a"), lambda at: at.renew()),
 }
 
 
@@ -99,11 +99,11 @@ def test_an_index_that_changes_between_two_requests_costs_no_hit_and_raises_noth
     connect: Connect, proxy: Proxy, switched: Switched
 ) -> None:
     """The page holds what the first request gave, no hit twice, and the next search is as if nothing had been."""
-    settings: dict[str, Any] = {"window": 12, "frequency_table": False, "cache": False, "bypass_seconds": 0.0}
+    settings: dict[str, Any] = {"window": 12, "frequency_table": False, "cache": False}
     plain = connect(wrapped=False)
     first = ids(plain.search(index=switched.name, body=SEARCH))
-    for name, (strategy, change, undo) in CHANGES.items():
-        caller, healthy = connect(proxy.url, strategy=strategy, **settings), connect(strategy=strategy, **settings)
+    for name, (splits, change, undo) in CHANGES.items():
+        caller, healthy = connect(proxy.url, splits=splits, **settings), connect(splits=splits, **settings)
         expected = healthy.search(index=switched.name, body=SEARCH)["hits"]["hits"]
         proxy.reset(at_the_second_search(lambda change=change: change(switched)))  # type: ignore[misc]
         found = everything(caller.search(index=switched.name, body=SEARCH))

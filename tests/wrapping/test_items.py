@@ -58,14 +58,14 @@ def learnt() -> tuple[list[list[tuple[str, dict[str, Any]]]], ndd.Items]:
         if len(cluster["members"]) == 2 and len(airports) < LEARNT_FROM:
             airports.append([(name, fields[name]) for name in cluster["members"]])
     schema = ndd.Items(
-        name=ndd.Name(),
-        city=ndd.Name(),
-        country=ndd.Category(),
-        location=ndd.Place(source=("lat", "lon")),
-        elevation_ft=ndd.Number(),
+        name=ndd.items.Name(),
+        city=ndd.items.Name(),
+        country=ndd.items.Category(),
+        location=ndd.items.Place(source=("lat", "lon")),
+        elevation_ft=ndd.items.Number(),
     )
     learnt = ndd.Items.learn([record for airport in airports for _, record in airport], schema)
-    stored: Any = {**learnt.fields, "location": ndd.Place()}  # the engine holds a geo_point
+    stored: Any = {**learnt.fields, "location": ndd.items.Place()}  # the engine holds a geo_point
     return airports, ndd.Items(learnt=learnt.learnt, **stored)
 
 
@@ -149,6 +149,6 @@ def test_modes_keep_guards_and_msearch_hold_for_items(airports: Airports, connec
         caller.search(index=airports.index, body={**body, "ndd": {"min_similarity": "high"}})
     with pytest.raises(CursorUnusable, match="a comparison by items cannot be continued by a cursor"):
         caller.search(index=airports.index, body={**body, "ndd": {"cursor": True}})
-    other = connect(items=ndd.Items(title=ndd.Name()), min_similarity="auto")
+    other = connect(items=ndd.Items(title=ndd.items.Name()), min_similarity="auto")
     assert len(ids(other.search(index=airports.index, body=body))) == len(ids(annotated))
     assert settings_of(caller).key != settings_of(other).key

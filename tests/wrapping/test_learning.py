@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.cache import cache_key
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.learned import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
-from ndd_search.paging.cache import cache_key
+from ndd_search.search.flow.known_targets import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk, settings_of
 from tests.wrapping.library import FIELDS, actions, documents, mapping
@@ -22,8 +22,6 @@ from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
 pytestmark = pytest.mark.one_kind_of_client
-
-STRATEGIES = ("one_phase", "one_trip", "auto")
 
 
 def samples(proxy: Proxy) -> list[Passed]:
@@ -81,7 +79,7 @@ def client_like(client: Any) -> Any:
 
 def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, connect: Connect, proxy: Proxy) -> None:
     """As with field-level security: the blind one's hits have no doc values, and nothing exists for him."""
-    caller = connect(proxy.url, cache=False, frequency_table=False, strategy="one_phase")
+    caller = connect(proxy.url, cache=False, frequency_table=False, splits=False)
     plain = connect(wrapped=False)
     seen = plain.search(index=library.news, body={"query": MATCH, "size": 20, "_source": False})
 
@@ -100,9 +98,9 @@ def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, co
     assert len(blinds) == 3  # two to find out, then as it comes
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("splits", [False, True])
 def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
-    strategy: str, engine: Engine, index: str, library: Library, connect: Connect, proxy: Proxy
+    splits: bool, engine: Engine, index: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     """What dynamic mapping makes of the first sketch that comes before any template."""
     made = mapping(engine)
@@ -112,7 +110,7 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
         bulk(engine, client, [{**one, "vector": None} for one in actions(index, engine)])
         mapped = client.indices.get_mapping(index=index)[index]["mappings"]["properties"]["ndd"]["properties"]
         assert mapped["recipe"]["type"] == "text"
-    good, caller = connect(cache=False, strategy="one_phase"), connect(proxy.url, strategy=strategy)
+    good, caller = connect(cache=False, window=40, splits=False), connect(proxy.url, window=40, splits=splits)
     body = {"query": MATCH, "size": 10, "sort": [{"published": "desc"}, {"price": "asc"}], "_source": ["title"]}
     for start in (0, 10, 40):
         answer = caller.search(index=index, body={**body, "from": start})
@@ -129,7 +127,7 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
         assert (answer["ndd"]["degraded"], answer["ndd"]["lacking"], answer["_shards"]["failed"]) == (None, {}, 0)
         assert (answer["ndd"]["examined"], answer["ndd"]["exhausted"]) == (2 * len(documents()), True)
     last = {"_index": "asc" if library.news < index else "desc"}  # it is met in a later round only
-    rounds = connect(cache=False, strategy=strategy, window=100)
+    rounds = connect(cache=False, splits=splits, window=100)
     late = rounds.search(index=both, body={**body, "size": 100, "sort": [last]})
     assert (late["ndd"]["degraded"], late["ndd"]["lacking"], late["ndd"]["exhausted"]) == (None, {}, True)
     caller.search(index=both, body={**body, "ndd": {"min_similarity": "auto"}})
@@ -139,9 +137,9 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
     assert len(proxy.searches) == 1  # it knows by now
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("splits", [False, True])
 def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
-    strategy: str, engine: Engine, index: str, library: Library, connect: Connect
+    splits: bool, engine: Engine, index: str, library: Library, connect: Connect
 ) -> None:
     made = mapping(engine)
     made["mappings"]["properties"] = {**FIELDS, **mapping_properties(), "site": {"type": "text"}}
@@ -149,7 +147,8 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
     with engine.client() as client:
         client.indices.create(index=index, body=made)
         bulk(engine, client, [{**one, "vector": None} for one in actions(index, engine)])
-    both, caller, plain = f"{index},{library.news}", connect(cache=False, strategy=strategy), connect(wrapped=False)
+    both, plain = f"{index},{library.news}", connect(wrapped=False)
+    caller = connect(cache=False, window=100, splits=splits)
     body = {"query": MATCH, "size": 40, "_source": False}
     answer, whole = caller.search(index=both, body=body), plain.search(index=both, body=body)
     assert (answer["hits"], answer["_shards"]) == (whole["hits"], whole["_shards"])
@@ -162,7 +161,7 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
 
 def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     values = np.arange(20_000, dtype=np.int32)
-    knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v1")  # type: ignore[arg-type]
+    knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v2")  # type: ignore[arg-type]
     counted = Counted(table, View(frozenset(), 0), until=1.0)
     for number in range(200):
         assert knowledge.add_table(cache_key(number), counted) == table.digest
@@ -185,3 +184,26 @@ def test_a_count_that_never_ends_is_not_waited_for_for_ever() -> None:
     assert knowledge.claim_count(target, caller, now=0.0)
     assert not knowledge.claim_count(target, caller, now=30.0)
     assert knowledge.claim_count(target, caller, now=90.0)
+
+
+@pytest.mark.parametrize("before", ["nothing", "documents without sketches"])
+def test_documents_that_a_client_writes_are_collapsed_at_once_whatever_its_searches_found_before(
+    before: str, engine: Engine, index: str, connect: Connect
+) -> None:
+    """That an index held no sketch says nothing of what was written into it since."""
+    caller = connect(window=20)
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        if before != "nothing":
+            old = [{"_index": index, "_id": f"old{n}", "body": f"the market of {n} towns"} for n in range(3)]
+            bulk(engine, client, old)
+    for start in (0, 5):
+        page = caller.search(index=index, body={"query": MATCH, "from": start})
+        assert "ndd" not in page or not page["hits"]["hits"]
+    written = [{"_index": index, "_id": str(n), "body": "the market market market of one town"} for n in range(3)]
+    for one in ndd.with_sketches(written, fields=["body"]):
+        document = {"body": one["body"], "ndd": one["ndd"]}
+        caller.ask("PUT", f"/{index}/_doc/{one['_id']}", document, {"refresh": "true"})
+    answer = caller.search(index=index, body={"query": MATCH})
+    assert answer["ndd"]["hidden"] == 2
+    assert not [hit for hit in answer["hits"]["hits"] if "ndd" in hit["_source"]]

@@ -174,11 +174,11 @@ def test_a_search_that_does_not_rank_is_collapsed_where_that_is_asked_for(
     body = {**UNRANKED[name], "size": 60}
     for asked in (True, {}, {"mode": "drop"}):
         assert wrapped.search(index=library.news, body={**body, "ndd": asked})["ndd"]["hidden"] > 0
-    with ndd.options(collapse_unranked=True):
+    with ndd.options(also=["unranked"]):
         assert wrapped.search(index=library.news, body=body)["ndd"]["hidden"] > 0
-    everywhere = connect(cache=False, collapse_unranked=True)
+    everywhere = connect(cache=False, also=["unranked"])
     assert everywhere.search(index=library.news, body=body)["ndd"]["hidden"] > 0
-    assert "ndd" not in everywhere.search(index=library.news, body={**body, "ndd": {"collapse_unranked": False}})
+    assert "ndd" not in everywhere.search(index=library.news, body={**body, "ndd": {"also": []}})
 
 
 def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library, wrapped: Caller) -> None:
@@ -198,7 +198,7 @@ def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library
 
 
 REFUSED = [elasticsearch.ApiError, opensearchpy.TransportError]  # some of what follows, by some engine
-OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v1"}, "ndd_keys": ["00000001"]}
+OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v2"}, "ndd_keys": ["00000001"]}
 
 # What writes, or says how, with a top-level key "ndd" in its body: method, path, body.
 WRITES: dict[str, Any] = {

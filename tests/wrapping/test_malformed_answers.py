@@ -16,13 +16,14 @@ import urllib3
 
 import ndd_search as ndd
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.settings import settings_of
-from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
 from tests.conftest import LONG
 from tests.engines.find import Engine
 from tests.prove.answers import BODIES, OWN_ERRORS, STATUSES, changed
+from tests.searching import in_one_phase
 from tests.wrapping.conftest import bulk
 
 # For each changed answer.
@@ -128,7 +129,7 @@ def test_a_changed_answer_to_a_later_request_raises_nothing_and_loses_no_hit(
     server = Server(engine.url)
 
     def search(body: dict[str, Any]) -> Any:
-        settings = settings_of(cache=False, window=15, strategy="one_phase", frequency_table=False)
+        settings = in_one_phase(settings_of(cache=False, window=15, frequency_table=False))
         settings.family = "elasticsearch" if engine.family == "elasticsearch" else "opensearch"
         return Driver(settings).handle(Request("POST", f"/{index}/_search", {}, {}, body), server.send).body
 

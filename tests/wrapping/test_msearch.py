@@ -37,7 +37,7 @@ def test_msearch_of_ten_takes_one_request_a_round(library: Library, connect: Con
 
 def test_searches_in_a_tuple_and_a_number_of_them_at_once_change_nothing(library: Library, connect: Connect) -> None:
     """The number is of the whole request, so it does not keep a search from being split."""
-    caller = connect(cache=False, strategy="one_trip")
+    caller = connect(cache=False, window=100)
     lines = ({"index": library.news}, {"query": MATCH, "ndd": {"mode": "drop"}})
     (alone,) = caller.msearch(body=list(lines))["responses"]
     (ours,) = caller.msearch(body=lines, max_concurrent_searches=2)["responses"]
@@ -76,7 +76,7 @@ def test_an_msearch_refused_as_a_whole_is_the_clients_own_error(library: Library
 
 
 def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, strategy="one_phase")
+    caller = connect(proxy.url, splits=False)
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}]
     caller.msearch(body=lines)
     proxy.reset()

@@ -37,13 +37,13 @@ LONE: dict[str, Any] = {
     "with a similarity": {"knn": {**NEAR, "similarity": 0.5}},
     "as a query": {"query": {"knn": THREE}, "size": 3},
     "as a query below its k": {"query": {"knn": NEAR}, "size": 4},
+    "as a query without k": {"query": {"knn": BARE}, "size": 5, "from": 2},
     "with aggregations": {"knn": NEAR, "aggs": PRICES},
     "of a retriever, with aggregations": {"retriever": {"knn": THREE}, "aggs": PRICES},
 }
 # Here a shard or a clause finds more than k, or a larger k would change scores: nothing is raised.
 OTHERS: dict[str, Any] = {
     "as a query above its k": {"query": {"knn": THREE}, "size": 20},
-    "as a query without k": {"query": {"knn": BARE}, "size": 5, "from": 2},
     "two": {"knn": [THREE, OTHER], "size": 20},
     "beside a query": {"query": FEW, "knn": THREE, "size": 20},
     "beside a query, without k": {"query": FEW, "knn": BARE, "size": 5},
@@ -83,7 +83,7 @@ def test_no_more_is_shown_and_counted_than_without_us(
         shown = {hit["_id"] for hit in got["hits"]["hits"]}
         listed = shown | {copy["_id"] for hit in got["hits"]["hits"] for copy in copies(hit)}
         first = {hit["_id"] for hit in of_engine["hits"]["hits"]}
-        assert shown <= {hit["_id"] for hit in whole} or "without k" in name
+        assert shown <= {hit["_id"] for hit in whole}
         assert "from" in body or first <= listed
         scores = {hit["_id"]: hit["_score"] for hit in of_engine["hits"]["hits"]}
         assert all(scores.get(hit["_id"], hit["_score"]) == hit["_score"] for hit in got["hits"]["hits"])
@@ -146,3 +146,24 @@ def test_windows_of_neighbours_grow_with_the_page_whatever_the_total_counts(
         listed |= {copy["_id"] for hit in page for copy in copies(hit)} | {one["_id"] for one in answer["ndd"]["late"]}
     assert len(shown) == len(set(shown)) == promised["value"] <= 60
     assert {hit["_id"] for hit in nearest} <= listed.union(shown)
+
+
+def test_pages_of_a_knn_query_are_the_same_cached_or_not_and_show_no_more_than_the_engine(
+    library: Library, connect: Connect, plain: Caller
+) -> None:
+    """One limit holds on all of them, that of the engine for all its shards; no page repeats another."""
+    body = {"query": {"knn": {**NEAR, "k": 30}}, "size": 10}
+    most = plain.search(index=library.news, body=body)["hits"]["total"]["value"]
+    cached, fresh = connect(window=20), connect(window=20, cache=False)
+    walks = [
+        [caller.search(index=library.news, body={**body, "from": start}) for start in range(0, most + 20, 10)]
+        for caller in (cached, cached, fresh)
+    ]
+    ids = [[[hit["_id"] for hit in answer["hits"]["hits"]] for answer in walk] for walk in walks]
+    assert ids[0] == ids[1] == ids[2]
+    shown = [id for page in ids[0] for id in page]
+    assert len(shown) == len(set(shown)) <= most
+    assert [len(page) for page in ids[0][:3]] == [10, 10, 10]
+    totals = [[answer["hits"]["total"]["value"] for answer in walk] for walk in walks]
+    assert totals[0] == totals[1] == totals[2]
+    assert max(totals[0]) <= most

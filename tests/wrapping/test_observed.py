@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.middleware.observer import Observation, PageFacts
-from ndd_search.middleware.settings import settings_of
+from ndd_search.search.flow.observer import Observation, PageFacts
+from ndd_search.search.flow.settings import settings_of
 from tests.wrapping.conftest import Caller, Connect, Library, body_of
 from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_searches import MATCH
@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 SEARCH: dict[str, Any] = {"query": MATCH, "size": 5}
 ONE = Observation(
     path="/news/_search",
-    pages=(PageFacts(collapsed=True, examined=100, hidden=40, windows=1, cache="miss", strategy="one_trip"),),
+    pages=(PageFacts(collapsed=True, examined=100, hidden=40, windows=1, cache="miss"),),
     trips=2,
     own_seconds=0.0004,
     upstream_seconds=0.01,
@@ -74,7 +74,7 @@ def test_an_observer_is_given_the_facts_of_each_search(library: Library, connect
 
 def test_a_degraded_page_and_a_failed_search_are_counted(library: Library, connect: Connect, proxy: Proxy) -> None:
     seen = Seen()
-    caller = connect(proxy.url, observers=[seen], cache=False, strategy="one_phase", client={"max_retries": 0})
+    caller = connect(proxy.url, observers=[seen], cache=False, splits=False, client={"max_retries": 0})
     proxy.reset(lambda number, request: Harm(status=503) if number == 1 else None)
     answer = caller.search(index=library.news, body={**SEARCH, "size": 60})
     (page,) = seen.pop().pages
@@ -98,7 +98,7 @@ def metrics(registry: Any) -> dict[str, float]:
 
 def test_prometheus_counts_what_was_observed() -> None:
     registry = prometheus_client.CollectorRegistry()
-    counting = ndd.PrometheusMetrics(registry)
+    counting = ndd.plugins.PrometheusMetrics(registry)
     counting.observe(ONE)
     counting.observe(
         Observation(
@@ -138,13 +138,13 @@ def test_prometheus_counts_what_was_observed() -> None:
 
 def test_a_client_with_observers_can_be_copied_and_sent_to_another_process() -> None:
     pytest.importorskip("opentelemetry")
-    metrics, spans = ndd.PrometheusMetrics(prefix="copied"), ndd.OpenTelemetrySpans()
+    metrics, spans = ndd.plugins.PrometheusMetrics(prefix="copied"), ndd.plugins.OpenTelemetrySpans()
     settings = settings_of(observers=[metrics, spans])
     assert deepcopy(settings.observers) == (metrics, spans)
     copied = pickle.loads(pickle.dumps(settings.observers))
     assert copied[0] is metrics
     copied[1].observe(ONE)
-    assert ndd.PrometheusMetrics(prefix="another").registry is prometheus_client.REGISTRY
+    assert ndd.plugins.PrometheusMetrics(prefix="another").registry is prometheus_client.REGISTRY
 
 
 def test_a_span_is_below_that_of_the_caller(library: Library, connect: Connect) -> None:
@@ -155,7 +155,7 @@ def test_a_span_is_below_that_of_the_caller(library: Library, connect: Connect) 
 
     exported, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exported))
-    caller: Caller = connect(observers=[ndd.OpenTelemetrySpans(provider)])
+    caller: Caller = connect(observers=[ndd.plugins.OpenTelemetrySpans(provider)])
     with provider.get_tracer("test").start_as_current_span("outer") as outer:
         answer = body_of(caller.search(index=library.news, body=SEARCH))
     span, last = exported.get_finished_spans()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.rest.request import Request, read_search
-from ndd_search.rest.search_pipeline import obstacle, reorders
+from ndd_search.search.flow.prepared_search import obstacle, reorders
+from ndd_search.search.rest.request import Request, read_search
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library
 from tests.wrapping.pair import Pair
@@ -102,7 +102,7 @@ def test_a_search_is_collapsed_after_a_safe_pipeline(
     assert f"{busy} is not collapsed after: its processor oversample" in left["ndd"]["degraded"]
     unasked = caller.search(index=library.news, body=SEARCH, params={"search_pipeline": filtered})
     assert "ndd" not in unasked
-    with ndd.options(collapse_pipelines=True):
+    with ndd.options(also=["pipelines"]):
         unasked = caller.search(index=library.news, body=SEARCH, params={"search_pipeline": filtered})
     assert unasked["hits"]["hits"] == expected["hits"]["hits"]
 
@@ -122,17 +122,10 @@ def test_a_template_is_rendered_and_its_search_collapsed(library: Library, conne
     for body in (template, {**template, "ndd": False}, {**template, "explain": True, "ndd": True}):
         asked = {name: value for name, value in body.items() if name != "ndd"}
         assert caller.ask("POST", path, body)["hits"] == plain.ask("POST", path, asked)["hits"]
-    with ndd.options(collapse_templates=True):
+    with ndd.options(also=["templates"]):
         assert caller.ask("POST", path, template)["hits"] == expected["hits"]
-    ruled = connect(cache=False, window=40, indexes={library.news: {"collapse_templates": True}})
+    ruled = connect(cache=False, window=40, indexes={library.news: {"also": ["templates"]}})
     assert ruled.ask("POST", path, template)["hits"] == expected["hits"]
-    ordered = {**SEARCH, "size": 10, "sort": ["_score", "_id"]}
-    first = caller.ask("POST", path, {"source": json.dumps(ordered), "ndd": {"search_after": True}})
-    following = {**ordered, "search_after": first["hits"]["hits"][-1]["sort"]}
-    asked = {"source": json.dumps(following), "ndd": {"search_after": first["ndd"]["search_after"]}}
-    second = caller.ask("POST", path, asked)
-    assert (second["ndd"]["page"], len(second["hits"]["hits"])) == (2, 10)
-    assert not {hit["_id"] for hit in first["hits"]["hits"]} & {hit["_id"] for hit in second["hits"]["hits"]}
     refused = {"source": '{"query": {"nonsense": {}}}', "ndd": True}
     with pytest.raises(Exception, match="nonsense"):
         caller.ask("POST", path, refused)

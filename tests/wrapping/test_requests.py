@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.paging.cache import cache_key
+from ndd_search.core.paging.cache import cache_key
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import actions, documents, expected, mapping
@@ -21,7 +21,6 @@ from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 pytestmark = pytest.mark.one_kind_of_client
 
 SKETCH = {"_source": {"excludes": ["ndd"]}}
-STRATEGIES = ("one_phase", "one_trip")
 
 # What to fetch of each hit: (body, parameters), and the same for a plain client that is to give the same hits.
 FETCHES: dict[str, Any] = {
@@ -183,7 +182,7 @@ def test_what_is_switched_off_stays_off_until_it_is_switched_on(library: Library
 def test_an_unknown_option_is_named_with_those_there_are(library: Library, wrapped: Caller) -> None:
     with pytest.raises(TypeError, match=r"'min_similarty' \(did you mean min_similarity\?\): the options are .*window"):
         wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"min_similarty": 1}})
-    with pytest.raises(ValueError, match="mode must be one of group, drop"):
+    with pytest.raises(ValueError, match="mode must be one of group, ids, count, drop"):
         wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"mode": "hide"}})
 
 
@@ -235,16 +234,16 @@ def test_a_lowered_max_result_window_narrows_ours_and_is_remembered(
         caller.search(index=index, body={"query": MATCH, "size": 60, "from": 11})
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("splits", [False, True])
 def test_a_lowered_max_result_window_of_one_index_ends_the_list_of_several_without_a_fault(
-    strategy: str, engine: Engine, index: str, library: Library, connect: Connect
+    splits: bool, engine: Engine, index: str, library: Library, connect: Connect
 ) -> None:
     with engine.client() as client:
         made = mapping(engine)
         client.indices.create(index=index, body={**made, "settings": {**made["settings"], "max_result_window": 70}})
         bulk(engine, client, actions(index, engine))
     for target, window in ((index, 20), (f"{index},{library.news}", 20), (f"{index},{library.news}", 100)):
-        caller = connect(cache=False, strategy=strategy, window=window)
+        caller = connect(cache=False, splits=splits, window=window)
         found = [caller.search(index=target, body={"query": MATCH, "size": 60, "from": start}) for start in (0, 5)]
         ids = [[(hit["_index"], hit["_id"]) for hit in answer["hits"]["hits"]] for answer in found]
         for answer in found:
@@ -377,7 +376,7 @@ def test_a_serializer_that_returns_bytes_is_used_for_several_searches_too(librar
     serializer = importlib.import_module("opensearchpy.serializer").JSONSerializer()
     dumps = serializer.dumps
     serializer.dumps = lambda data: data if isinstance(data, str) else dumps(data).encode()
-    caller = connect(client={"serializer": serializer}, cache=False, strategy="one_trip", window=50)
+    caller = connect(client={"serializer": serializer}, cache=False, window=50)
     assert caller.search(index=library.news, body={"query": MATCH, "size": 5})["ndd"]["strategy"] == "one_trip"
 
 

@@ -1,4 +1,4 @@
-"""The page is the same with every strategy, and a fault between two requests never makes a wrong page."""
+"""The page is the same in one phase and in one trip, and a fault between two requests never makes a wrong page."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "the newest": {"keep": ["newest:published"]},
     "the longest": {"keep": ["longest"]},
     "same language": {"must_match": ["language"]},
-    "ids of copies": {"duplicates": "ids"},
-    "numbers of copies": {"duplicates": "count"},
+    "ids of copies": {"mode": "ids"},
+    "numbers of copies": {"mode": "count"},
     "a bar that nothing meets": {"min_similarity": 1.0},
 }
 
@@ -47,25 +47,21 @@ def without_facts(answer: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_strategy_gives_the_same_pages_in_every_mode(name: str, library: Library, connect: Connect) -> None:
-    caller = connect(window=100, cache=False)
+    callers = [connect(window=100, cache=False, splits=splits) for splits in (False, True)]
+    reads_documents = name in ("the newest", "same language")
     for start in (0, 10, 60):
-        made = {}
-        for strategy in STRATEGIES:
-            wish = {**OPTIONS[name], "strategy": strategy}
-            made[strategy] = caller.search(index=library.news, body={**PAGE, "from": start, "ndd": wish})
-        assert [made[one]["ndd"]["strategy"] for one in STRATEGIES] == list(STRATEGIES)
-        assert len(ids(made["one_phase"])) == 10
-        assert without_facts(made["one_trip"]) == without_facts(made["one_phase"])
+        asked = {**PAGE, "from": start, "ndd": OPTIONS[name]}
+        whole, split = (caller.search(index=library.news, body=asked) for caller in callers)
+        assert (whole["ndd"]["strategy"], len(ids(whole))) == ("one_phase", 10)
+        assert split["ndd"]["strategy"] == ("one_phase" if reads_documents else "one_trip")
+        assert without_facts(split) == without_facts(whole)
 
 
 @pytest.mark.parametrize("name", FETCHES)
 def test_every_strategy_fetches_of_a_hit_what_the_user_asked(name: str, library: Library, connect: Connect) -> None:
     body, params, _, _ = FETCHES[name]
-    caller = connect(window=100, cache=False)
-    path = f"/{library.news}/_search"
-    made = [
-        caller.ask("POST", path, {**PAGE, **body, "ndd": {"strategy": strategy}}, params) for strategy in STRATEGIES
-    ]
+    callers = [connect(window=100, cache=False, splits=splits) for splits in (False, True)]
+    made = [caller.ask("POST", f"/{library.news}/_search", {**PAGE, **body}, params) for caller in callers]
     assert len(made[0]["hits"]["hits"]) == 10
     assert without_facts(made[1]) == without_facts(made[0])
 
@@ -77,12 +73,11 @@ def bodies(one: Passed) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["docvalue_fields", "fields"])
-@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
 def test_a_field_in_a_format_is_shown_in_it_and_compared_by_its_value(
-    strategy: str, name: str, library: Library, connect: Connect
+    name: str, library: Library, connect: Connect
 ) -> None:
     """All are of one year, so by the values in that format every copy would be as new as its group."""
-    caller = connect(cache=False, keep=["newest:published"], strategy=strategy)
+    caller = connect(cache=False, keep=["newest:published"])
     body = {"query": MATCH, "size": 20, "_source": ["published"]}
     by_value = caller.search(index=library.news, body=body)["hits"]["hits"]
     body[name] = [{"field": "published", "format": "yyyy"}]
@@ -102,7 +97,8 @@ def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
     asked = {**PAGE, "aggs": {"mean": {"avg": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}}
     round_trips = {}
     for strategy in STRATEGIES:
-        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy=strategy)
+        splits = strategy == "one_trip"
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, splits=splits)
         proxy.reset()
         answer = caller.search(index=library.news, body=asked)
         assert all("body" in hit["highlight"] for hit in answer["hits"]["hits"])
@@ -121,7 +117,7 @@ def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
 
 
 def test_one_trip_is_enough_where_copies_stand_close(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy="one_trip", mode="drop")
+    caller = connect(proxy.url, window=100, cache=False, frequency_table=False, mode="drop")
     caller.search(index=library.news, body={"query": MATCH, "size": 5})
     (sent,) = proxy.searches
     assert "/_msearch" in sent.target
@@ -131,15 +127,13 @@ def test_copies_that_are_only_named_or_counted_need_no_documents(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     """Their number is always right. What was fetched for one listing is not taken for another one's documents."""
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip")
+    caller = connect(proxy.url, window=100, frequency_table=False)
     pages, sent = {}, {}
-    for listing in ("count", "ids", "documents", "ids"):
+    for listing in ("count", "ids", "group", "ids"):
         proxy.reset()
-        pages[listing] = caller.search(index=library.news, body={**PAGE, "ndd": {"duplicates": listing}})["hits"][
-            "hits"
-        ]
+        pages[listing] = caller.search(index=library.news, body={**PAGE, "ndd": {"mode": listing}})["hits"]["hits"]
         sent[listing] = [bodies(one) for one in proxy.searches]
-    counted, named, whole = (pages[listing] for listing in ("count", "ids", "documents"))
+    counted, named, whole = (pages[listing] for listing in ("count", "ids", "group"))
     assert [hit["_source"] for hit in counted] == [hit["_source"] for hit in named] == [hit["_source"] for hit in whole]
     groups = [
         [hit["inner_hits"]["near_duplicates"]["hits"] for hit in hits if "inner_hits" in hit]
@@ -151,12 +145,12 @@ def test_copies_that_are_only_named_or_counted_need_no_documents(
         assert not any("_source" in one for one in ids_only["hits"])
         assert all("_source" in one for one in full["hits"])
     assert all(body["_source"] is False for trip in sent["ids"] for body in trip)
-    assert any(body["_source"] is not False for trip in sent["documents"] for body in trip)
+    assert any(body["_source"] is not False for trip in sent["group"] for body in trip)
 
 
 def test_the_next_page_asks_for_documents_only(library: Library, connect: Connect, proxy: Proxy) -> None:
     caller = connect(proxy.url, window=100, frequency_table=False)
-    plain = connect(window=100, cache=False, strategy="one_phase")
+    plain = connect(window=100, cache=False, splits=False)
     first = caller.search(index=library.news, body=PAGE)
     proxy.reset()
     second = caller.search(index=library.news, body={**PAGE, "from": 10})
@@ -170,16 +164,16 @@ def test_the_next_page_asks_for_documents_only(library: Library, connect: Connec
     assert again["hits"] == second["hits"]
 
 
-@pytest.mark.parametrize("start", [15, 40])
+@pytest.mark.parametrize("start", [0, 18, 40])
 def test_one_trip_gives_the_page_where_the_list_ends_before_it_does(
     start: int, library: Library, connect: Connect
 ) -> None:
     caller = connect(window=20, max_window=20, cache=False, frequency_table=False, mode="annotate")
-    body = {"query": MATCH, "from": start, "size": 10}
-    whole = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_phase"}})
-    answer = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_trip"}})
-    assert answer["ndd"]["strategy"] == "one_trip"
-    assert len(ids(answer)) == max(0, 20 - start)
+    body = {"query": MATCH, "from": start, "size": 3}
+    whole = caller.search(index=library.news, body={**body, "timeout": "1m"})
+    answer = caller.search(index=library.news, body=body)
+    assert (whole["ndd"]["strategy"], answer["ndd"]["strategy"]) == ("one_phase", "one_trip")
+    assert len(ids(answer)) == min(3, max(0, 20 - start))
     assert without_facts(answer) == without_facts(whole)
 
 
@@ -198,8 +192,8 @@ def test_a_keep_of_your_own_is_given_documents_though_sketches_are_remembered(
 def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
     name: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", client={"max_retries": 0})
+    healthy = connect(window=100, cache=False, splits=False).search(index=library.news, body=PAGE)
+    caller = connect(proxy.url, window=100, frequency_table=False, client={"max_retries": 0})
     for _ in range(2):  # it is not remembered
         proxy.reset(after_the_first(LATER[name]))
         answer = caller.search(index=library.news, body=PAGE)
@@ -222,7 +216,7 @@ def test_documents_of_a_later_page_that_cannot_be_fetched_give_the_page_of_the_e
 ) -> None:
     later = {**PAGE, "from": 20}
     plain = connect(wrapped=False).search(index=library.news, body={**later, "_source": {"excludes": ["ndd"]}})
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", client={"max_retries": 0})
+    caller = connect(proxy.url, window=100, frequency_table=False, client={"max_retries": 0})
     caller.search(index=library.news, body=PAGE)  # the stream is cached, without documents of the later page
     seen: list[Passed] = []
 
@@ -243,7 +237,7 @@ def test_documents_of_a_later_page_that_cannot_be_fetched_give_the_page_of_the_e
 
 def test_out_of_time_between_the_trips(library: Library, connect: Connect, proxy: Proxy) -> None:
     proxy.reset(lambda number, _: Harm(delay=0.6) if number == 0 else None)
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", time_budget=0.5)
+    caller = connect(proxy.url, window=100, frequency_table=False, time_budget=0.5)
     answer = caller.search(index=library.news, body=PAGE)
     assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
     assert 5 <= len(ids(answer)) <= 10
@@ -256,7 +250,7 @@ def test_a_later_trip_that_is_refused_is_not_tried_again_beyond_the_time(
     if library.engine.family != "elasticsearch":
         pytest.skip("opensearch-py cannot be told for a single request")
     proxy.reset(lambda number, _: Harm(status=503, delay=0.3) if number else None)
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", time_budget=1.0)
+    caller = connect(proxy.url, window=100, frequency_table=False, time_budget=1.0)
     assert caller.search(index=library.news, body=PAGE)["ndd"]["degraded"]
     assert len(proxy.searches) == 2  # the client on its own would have asked three times more
 
@@ -268,7 +262,7 @@ def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
     body = b'{"error": {"type": "x", "reason": "no", "root_cause": []}, "status": %d}' % status
     proxy.reset(lambda _, request: Harm(status=status, body=body) if "_msearch" in request.target else None)
     caller = connect(proxy.url, window=100, cache=False, frequency_table=False)
-    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
+    healthy = connect(window=100, cache=False, splits=False).search(index=library.news, body=PAGE)
     for round_trips in (2, 3):  # the second search does not try again
         answer = caller.search(index=library.news, body=PAGE)
         assert answer["hits"] == healthy["hits"]
@@ -289,20 +283,20 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
                 client.delete(index=index, id=best, refresh=True)
             return None
 
-        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy="one_trip")
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False)
         proxy.reset(change)
         answer = caller.search(index=index, body=PAGE)
         assert len(proxy.searches) == 3
         assert answer["ndd"]["strategy"] == "one_phase"
         assert best not in ids(answer)
-        after = connect(window=100, cache=False, strategy="one_phase").search(index=index, body=PAGE)
+        after = connect(window=100, cache=False, splits=False).search(index=index, body=PAGE)
         assert without_facts(answer) == without_facts(after)
         assert answer["hits"]["total"]["value"] == len(documents()) - 1
 
 
 def test_an_index_without_sketches_pays_for_no_window(library: Library, connect: Connect, proxy: Proxy) -> None:
     whole = connect(wrapped=False).search(index=library.bare, body=PAGE)
-    caller = connect(proxy.url, window=100, cache=False, strategy="one_trip")
+    caller = connect(proxy.url, window=100, cache=False)
     for _ in range(2):
         answer = caller.search(index=library.bare, body=PAGE)
         assert {**answer, "took": 0} == {**whole, "took": 0}
@@ -319,7 +313,7 @@ def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
         for one in ids(first)[:3]:
             client.delete(index=index, id=one, refresh=True)
         second = caller.search(index=index, body={**PAGE, "from": 10})
-        now = connect(window=100, cache=False, strategy="one_phase").search(index=index, body={**PAGE, "from": 10})
+        now = connect(window=100, cache=False, splits=False).search(index=index, body={**PAGE, "from": 10})
         assert second["hits"] == now["hits"]
         assert second["ndd"]["strategy"] == "one_phase"
         assert caller.search(index=index, body={**PAGE, "size": 9})["ndd"]["strategy"] == "one_trip"  # as before
@@ -338,10 +332,8 @@ def test_scores_are_those_that_the_sketches_came_with(library: Library, connect:
             return Harm(status=200, body=re.sub(rb'"_score":[0-9.]+', b'"_score":0.001', answer.read()))
 
     proxy.reset(a_little_later)
-    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    answer = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip").search(
-        index=library.news, body=PAGE
-    )
+    healthy = connect(window=100, cache=False, splits=False).search(index=library.news, body=PAGE)
+    answer = connect(proxy.url, window=100, frequency_table=False).search(index=library.news, body=PAGE)
     assert len(proxy.searches) == 2
     assert answer["ndd"]["degraded"] is None
     assert answer["hits"] == healthy["hits"]

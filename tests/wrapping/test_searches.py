@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from ndd_search.sketching.estimates import standard_error
-from tests.wrapping.conftest import Caller, Connect, Library
-from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, documents, expected, jaccard
+from ndd_search.core.sketching.estimates import standard_error
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Connect, Library, bulk
+from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, actions, documents, expected, jaccard, mapping
 
 pytestmark = pytest.mark.one_kind_of_client
 
@@ -105,10 +106,10 @@ def pages(caller: Caller, index: str, body: dict[str, Any], size: int = 20) -> l
     return made
 
 
-@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
+@pytest.mark.parametrize("splits", [False, True])
 @pytest.mark.parametrize("name", SEARCHES)
 def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
-    name: str, strategy: str, library: Library, connect: Connect, record_property: Any
+    name: str, splits: bool, library: Library, connect: Connect, record_property: Any
 ) -> None:
     body = search_named(name, library)
     whole = connect(wrapped=False).search(
@@ -116,7 +117,7 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
     )
     of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
     truth = expected(list(of_engine))
-    caller = connect(cache=False, window=20, strategy=strategy, collapse_unranked=True)
+    caller = connect(cache=False, window=100 if splits else 20, splits=splits, also=["unranked"])
     got = pages(caller, library.news, body)
     shown = [hit for page in got for hit in page["hits"]["hits"]]
     ids = [hit["_id"] for hit in shown]
@@ -134,7 +135,9 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
             assert similarity >= BAR
             assert {**copy, "fields": copy["fields"]} == {"fields": {}, **of_engine[copy["_id"]]}
     first, last = got[0], got[-1]
-    assert {page["ndd"]["strategy"] for page in got} == {"one_phase" if name in IN_ONE_PHASE else strategy}
+    assert {page["ndd"]["strategy"] for page in got} == {
+        "one_trip" if splits and name not in IN_ONE_PHASE else "one_phase"
+    }
     assert {key: value for key, value in first.items() if key not in ("took", "hits", "ndd")} == {
         key: value for key, value in whole.items() if key not in ("took", "hits")
     }
@@ -166,3 +169,20 @@ def test_a_rescorer_shows_as_many_hits_as_it_rescores(library: Library, connect:
     assert len(engines) == found["ndd"]["examined"] == 25
     assert sorted(shown) == sorted(hit["_id"] for hit in engines)
     assert (found["ndd"]["degraded"], found["ndd"]["hidden"] > 0) == (None, True)
+
+
+def test_entries_of_one_form_that_are_kept_apart_are_told_with_the_option_that_joins_them(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    airport = "Airport {0} is a small public airport with one runway that lies ten kilometres to the north of the town"
+    airports = [{"_id": str(number), "title": "", "body": airport.format(f"Name{number}")} for number in range(16)]
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine, where=[*airports, *documents()[:100]]))
+    caller = connect(min_similarity="auto", window=100)
+    search = {"query": {"match": {"body": "airport"}}, "size": 10}
+    [warning] = caller.search(index=index, body=search)["ndd"]["warnings"]
+    joined = caller.search(index=index, body={**search, "ndd": {"min_similarity": 0.7}})["ndd"]
+    assert warning.startswith("10 of 10 shown hits are short texts")
+    assert "set min_similarity=0.7" in warning
+    assert (joined["kept"], joined["warnings"]) == (1, [])

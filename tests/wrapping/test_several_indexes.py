@@ -77,6 +77,35 @@ def test_hits_of_an_index_without_sketches_stand_alone_in_an_alias(
     assert block["lacking"] == {"missing": len(documents())}
 
 
+def test_a_copy_with_the_same_id_in_another_index_is_told_from_its_original(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    """Wherever a response names a hit, it names the index, too."""
+    text, rest = documents()[0]["body"], {"query": {"match_all": {}}, "size": 1, "sort": [{"place": "asc"}]}
+    names = [f"{index}-{letter}" for letter in "ab"]
+    properties = {**mapping_properties(), "place": {"type": "integer"}}
+    with engine.client() as client:
+        for place, name in enumerate(names):
+            client.indices.create(index=name, body={"mappings": {"properties": properties}})
+            acts = [{"_index": name, "_id": "1", "body": text, "place": 2 * place}]
+            acts += [{"_index": name, "_id": "2", "body": f"another text {place} of its own", "place": 1}]
+            bulk(engine, client, list(ndd.with_sketches(acts, fields=["body"])))
+        try:
+            caller = connect(window=1)
+            both = ",".join(names)
+            first = caller.search(index=both, body={**rest, "ndd": {"max_window": 1}})
+            later = [caller.search(index=both, body={**rest, "from": start, "ndd": True}) for start in (1, 2, 3)]
+            shown = caller.search(index=both, body={**rest, "size": 4, "ndd": {"mode": "annotate"}})["hits"]["hits"]
+        finally:
+            client.indices.delete(index=both)
+    assert (first["hits"]["hits"][0]["_index"], first["hits"]["hits"][0]["_id"]) == (names[0], "1")
+    (late,) = [one for page in later for one in page["ndd"]["late"]]
+    named = {name: late[name] for name in ("_index", "_id", "duplicate_of", "duplicate_of_index")}
+    assert named == {"_index": names[1], "_id": "1", "duplicate_of": "1", "duplicate_of_index": names[0]}
+    (copy,) = [hit for hit in shown if "ndd.duplicate_of" in hit.get("fields", {})]
+    assert (copy["_index"], copy["fields"]["ndd.duplicate_of_index"]) == (names[1], [names[0]])
+
+
 def test_sketches_of_another_recipe_stand_alone(library: Library, wrapped: Caller, plain: Caller) -> None:
     half = {one["_id"] for one in documents()[: len(documents()) // 2]}
     ranking = [id for _, id in ranking_of(plain, library.two)]
@@ -91,7 +120,7 @@ def test_a_recipe_that_the_index_does_not_hold_is_a_warning(library: Library, co
     caller = connect(recipe=ndd.Recipe.words(size=7))
     block = caller.search(index=library.news, body={"query": MATCH})["ndd"]
     (warning,) = block["warnings"]
-    assert "sketches of another recipe than w7-k64-v1" in warning
+    assert "sketches of another recipe than w7-k64-v2" in warning
     assert block["hidden"] == 0
 
 

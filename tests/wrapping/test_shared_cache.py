@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.middleware import page_memory
+from ndd_search.search.flow import page_memory
 from tests.engines.find import Engine
 from tests.redis_server import Link, server
 from tests.wrapping.conftest import Connect, Library, body_of, bulk
@@ -36,7 +36,7 @@ def shared(redis_url: str) -> Iterator[Shared]:
 
     def make(url: str | None = None, **settings: Any) -> Any:
         given = {"prefix": prefix, "seconds": 600.0, "budget": 20.0, **settings}
-        made.append(ndd.RedisCache(url or redis_url, **given))
+        made.append(ndd.plugins.RedisCache(url or redis_url, **given))
         return made[-1]
 
     yield make
@@ -101,12 +101,12 @@ def test_one_of_several_processes_computes_a_page(
 
 def _ready(_: int) -> None:
     """Import what a search needs, so that all processes search at the same time."""
-    print(ndd.wrap, ndd.RedisCache)
+    print(ndd.wrap, ndd.plugins.RedisCache)
 
 
 def _search(about: tuple[dict[str, Any], str, str, str]) -> dict[str, Any]:
     engine, index, url, prefix = about
-    cache = ndd.RedisCache(url, prefix=prefix, seconds=600.0, budget=20.0)
+    cache = ndd.plugins.RedisCache(url, prefix=prefix, seconds=600.0, budget=20.0)
     with Engine(**engine).client() as client, closing(cache):
         caller = ndd.wrap(client, min_similarity=BAR, window=20, cache=cache)
         answer: dict[str, Any] = body_of(caller.search(index=index, body=SEARCH))
@@ -231,7 +231,7 @@ def test_a_server_that_is_killed_and_restarted_under_load_harms_no_search(
 ) -> None:
     with server() as cache, engine.client() as client, ThreadPoolExecutor(4) as pool, ExitStack() as stack:
         settings: dict[str, Any] = {"seconds": 600.0, "budget": 20.0, "pause": 0.0}
-        shared = stack.enter_context(closing(ndd.RedisCache(cache.url, **settings)))
+        shared = stack.enter_context(closing(ndd.plugins.RedisCache(cache.url, **settings)))
         wrapped = ndd.wrap(client, min_similarity=BAR, window=20, cache=shared)
 
         def ask(number: int) -> tuple[list[str], Any]:

@@ -14,18 +14,18 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.indexing.tables import TableCount
-from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.learned import View
-from ndd_search.middleware.stored_table import StoredTable, document, named, read_document
-from ndd_search.sketching.field import SketchField
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.frequency_table import store_frequency_table
+from ndd_search.search.flow.frequency_tables import TABLES, StoredTable, document, document_id, read_document
+from ndd_search.search.flow.known_targets import View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, bulk, settings_of
 from tests.wrapping.forms import FORMS, SEARCH, ask, counts, form, may_read, probes
 from tests.wrapping.library import RECIPE, actions, mapping
-from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_clients import ids
-from tests.wrapping.test_learning import samples
 from tests.wrapping.test_searches import MATCH
 
 HOUR = 3601.0
@@ -42,32 +42,44 @@ def forms(engine: Engine) -> Iterator[str]:
         client.indices.delete(index=name)
 
 
-@pytest.fixture
-def tables(engine: Engine) -> Iterator[str]:
-    """A name for a companion index that no other test uses."""
-    name = f"ndd-tables-{uuid.uuid4().hex[:12]}"
-    yield name
+@pytest.fixture(autouse=True)
+def no_table_left(engine: Engine, forms: str) -> Iterator[None]:
+    """After each test, no table of the index is stored."""
+    yield
     with engine.client() as client:
-        client.indices.delete(index=name, ignore_unavailable=True)
+        client.indices.refresh(index=TABLES, ignore_unavailable=True)
+        if held(client, forms) is not None:
+            client.delete(index=TABLES, id=document_id(forms, SketchField(), RECIPE.id), refresh=True)
 
 
-def count(engine: Engine, index: str, tables: str) -> FrequencyTable:
+def held(client: Any, index: str) -> StoredTable | None:
+    """The table that is stored for an index, None if there is none."""
+    body = {"query": {"ids": {"values": [document_id(index, SketchField(), RECIPE.id)]}}, "size": 1}
+    found = client.search(index=TABLES, body=body, ignore_unavailable=True)["hits"]["hits"]
+    return read_document(found[0], RECIPE.id) if found else None
+
+
+def count(engine: Engine, index: str) -> FrequencyTable:
+    """Store the table of an index, as a backfill does."""
     with engine.client() as client:
-        return TableCount(index=index, tables=tables).run(client)
+        table = store_frequency_table(client, index, SketchField(), RECIPE)
+    assert table is not None
+    return table
 
 
-def store(engine: Engine, index: str, tables: str, table: FrequencyTable) -> None:
-    """Replace the table of a companion index, with the view of the one that is there."""
-    counting = TableCount(index=index, tables=tables)
+def store(engine: Engine, index: str, table: FrequencyTable) -> None:
+    """Replace the stored table of an index, with the view of the one that is there."""
     with engine.client() as client:
-        before = counting.stored(client)
+        before = held(client, index)
         assert before is not None
-        counting._store(client, replace(before, frequency_table=table))
+        line = {"index": {"_index": TABLES, "_id": document_id(index, SketchField(), RECIPE.id)}}
+        stored = document(index, SketchField(), replace(before, frequency_table=table))
+        assert not client.bulk(body=[line, stored], refresh=True)["errors"]
 
 
-def connected(connect: Connect, tables: str, url: str | None = None, **settings: Any) -> Caller:
+def connected(connect: Connect, url: str | None = None, **settings: Any) -> Caller:
     """A wrapped client whose clock stands still until it is set."""
-    caller = connect(url, **{"min_similarity": "auto", "cache": False, "window": 100, "tables": tables, **settings})
+    caller = connect(url, **{"min_similarity": "auto", "cache": False, "window": 100, **settings})
     settings_of(caller).clock = lambda: 0.0
     return caller
 
@@ -81,13 +93,11 @@ def table_in(answer: dict[str, Any]) -> str:
     return name
 
 
-def test_every_client_decides_by_the_stored_table(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
+def test_every_client_decides_by_the_stored_table(engine: Engine, forms: str, connect: Connect, proxy: Proxy) -> None:
     """Each reads it with one request, and compares 32 ids."""
-    table = count(engine, forms, tables)
+    table = count(engine, forms)
     for _ in range(2):
-        caller = connected(connect, tables, proxy.url)
+        caller = connected(connect, proxy.url)
         proxy.reset()
         for _ in range(2):
             answer = caller.search(index=forms, body=SEARCH)
@@ -98,60 +108,38 @@ def test_every_client_decides_by_the_stored_table(
         assert (len(proxy.lookups), len(probes(proxy)), len(counts(proxy))) == (2, 2, 0)
 
 
-def test_the_searches_of_an_msearch_decide_by_it(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
+def test_the_searches_of_an_msearch_decide_by_it(engine: Engine, forms: str, connect: Connect, proxy: Proxy) -> None:
     lines = [{"index": forms, "preference": "_local"}, SEARCH, {"index": forms}, {**SEARCH, "size": 4}]
-    caller = connected(connect, tables, proxy.url, write_tables=True)
+    caller = connected(connect, proxy.url)
     for answer in caller.msearch(body=lines)["responses"]:
         assert (len(ids(answer)) in (4, 5), answer["ndd"]["degraded"]) == (True, None)
-    assert not [one for one in proxy.passed if one.method == "PUT"]
-    table = count(engine, forms, tables)
-    caller = connected(connect, tables, proxy.url, write_tables=True)
+    table = count(engine, forms)
+    caller = connected(connect, proxy.url)
     answers = caller.msearch(body=lines)["responses"] + caller.msearch(body=lines)["responses"]
     assert table.digest[:8] in {table_in(answer) for answer in answers[:2]}  # the other one is not held up
     assert {table_in(answer) for answer in answers[2:]} == {table.digest[:8]}
 
 
-def test_a_refreshed_table_is_read_within_an_hour(engine: Engine, forms: str, tables: str, connect: Connect) -> None:
-    table = count(engine, forms, tables)
-    caller = connected(connect, tables)
+def test_a_refreshed_table_is_read_within_an_hour(engine: Engine, forms: str, connect: Connect) -> None:
+    table = count(engine, forms)
+    caller = connected(connect)
     assert table_in(caller.search(index=forms, body=SEARCH)) == table.digest[:8]
     other = FrequencyTable(table.documents, table.values[:5], table.counts[:5], table.recipe)
-    store(engine, forms, tables, other)
+    store(engine, forms, other)
     assert table_in(caller.search(index=forms, body=SEARCH)) == table.digest[:8]
     later(caller, HOUR)
     assert table_in(caller.search(index=forms, body=SEARCH)) == other.digest[:8]
 
 
 def test_a_caller_who_sees_other_documents_counts_an_own_table(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
+    engine: Engine, forms: str, connect: Connect, proxy: Proxy
 ) -> None:
-    table = count(engine, forms, tables)
+    table = count(engine, forms)
     proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 40}}}})
-    caller = connected(connect, tables, proxy.url, write_tables=True)
+    caller = connected(connect, proxy.url)
     assert table_in(ask(caller, forms, SEARCH, x_user="few")) not in (table.digest[:8], "list")
     assert len(counts(proxy)) == 1
     assert table_in(ask(caller, forms, SEARCH, x_user="all")) == table.digest[:8]
-    with engine.client() as client:  # the caller with few rights has not replaced it
-        stored = TableCount(index=forms, tables=tables).stored(client)
-    assert stored is not None
-    assert stored.frequency_table == table
-
-
-def test_the_table_of_a_caller_with_few_rights_is_replaced_by_that_of_one_who_sees_more(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
-    """An index that has grown looks the same: the stored table is of fewer documents."""
-    proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 40}}}})
-    caller = connected(connect, tables, proxy.url, write_tables=True)
-    of_few = table_in(ask(caller, forms, SEARCH, x_user="few"))
-    of_all = table_in(ask(caller, forms, SEARCH, x_user="all"))
-    assert of_few != of_all
-    with engine.client() as client:
-        stored = TableCount(index=forms, tables=tables).stored(client)
-    assert stored is not None
-    assert (stored.frequency_table.digest[:8], stored.view.total) == (of_all, FORMS)
 
 
 HARM = {
@@ -173,81 +161,31 @@ HARM = {
 
 
 @pytest.mark.parametrize("name", HARM)
-def test_without_the_stored_table_each_client_counts(
-    name: str, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
-    caller = connected(connect, tables, proxy.url, client={"max_retries": 0}, write_tables=name == "not allowed")
-    proxy.reset(lambda _, request: HARM[name] if tables in request.target else None)
+def test_without_the_stored_table_each_client_counts(name: str, forms: str, connect: Connect, proxy: Proxy) -> None:
+    caller = connected(connect, proxy.url, client={"max_retries": 0})
+    proxy.reset(lambda _, request: HARM[name] if TABLES in request.target else None)
     answer = caller.search(index=forms, body=SEARCH)
     assert (len(ids(answer)), answer["ndd"]["hidden"], answer["ndd"]["degraded"]) == (5, 0, None)
     assert len(counts(proxy)) == 1
     assert table_in(answer) not in (None, "list")
 
 
-def test_the_first_client_that_may_write_stores_its_table(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
-    first = connected(connect, tables, proxy.url, write_tables=True)
-    table = table_in(first.search(index=forms, body=SEARCH))
-    other = connected(connect, tables, proxy.url, write_tables=True)
-    assert table_in(other.search(index=forms, body=SEARCH)) == table
-    assert len(counts(proxy)) == 1
-    assert named(f"/{forms}") == forms
-    with engine.client() as client:
-        stored = TableCount(index=forms, tables=tables).stored(client)
-        everything = client.indices.get(index="ndd-t*")
-    assert stored is not None
-    assert stored.frequency_table.digest[:8] == table
-    assert tables not in everything  # patterns do not match it
-    settings_of(other).now = lambda: stored.counted + 25 * 3600
-    later(other, HOUR)
-    proxy.reset()
-    assert table_in(other.search(index=forms, body=SEARCH)) == table
-    assert len(counts(proxy)) == 1
-    with engine.client() as client:
-        again = TableCount(index=forms, tables=tables).stored(client)
-    assert again is not None
-    assert again.counted == stored.counted + 25 * 3600
-
-
-def test_of_two_clients_that_count_at_once_both_use_the_table_that_was_stored_first(
-    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
-) -> None:
-    """The second client's look-up came before the first client's table was stored."""
-    stored = count(engine, forms, tables)
-    other = FrequencyTable(stored.documents, stored.values[:5], stored.counts[:5], stored.recipe)
-    store(engine, forms, tables, other)
-    caller = connected(connect, tables, proxy.url, write_tables=True)
-    nothing = b'{"took": 1, "_shards": {"total": 1, "failed": 0}, "hits": {"hits": []}}'
-    first: list[int] = []
-
-    def too_early(_: int, request: Passed) -> Harm | None:
-        if tables in request.target and not first:
-            first.append(1)
-            return Harm(status=200, body=nothing)
-        return None
-
-    proxy.reset(too_early)
-    assert table_in(caller.search(index=forms, body=SEARCH)) == other.digest[:8]
-    assert len(samples(proxy)) == 1
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_pages_of_one_stream_are_decided_by_one_table(
-    seed: int, engine: Engine, forms: str, tables: str, connect: Connect, redis_url: str
+    seed: int, engine: Engine, forms: str, connect: Connect, redis_url: str
 ) -> None:
     """Four clients with their own state are asked for pages at random, while the table changes."""
     rng, size = random.Random(seed), 20
-    common = count(engine, forms, tables)
+    common = count(engine, forms)
     rare = FrequencyTable(common.documents, common.values[:0], common.counts[:0], common.recipe)
     prefix = uuid.uuid4().hex
-    caches = [ndd.RedisCache(redis_url, prefix=prefix, seconds=600.0, budget=20.0) for _ in range(4)]
-    callers = [connected(connect, tables, strategy="one_phase", window=20, cache=cache) for cache in caches]
+    caches = [ndd.plugins.RedisCache(redis_url, prefix=prefix, seconds=600.0, budget=20.0) for _ in range(4)]
+    callers = [connected(connect, splits=False, window=20, cache=cache) for cache in caches]
     body, now = {"query": MATCH, "size": size, "sort": ["price"]}, 0.0
     pages: dict[int, dict[str, Any]] = {}
     for step in range(50):
         if step % 5 == 4:
-            store(engine, forms, tables, (rare, common)[step // 5 % 2])
+            store(engine, forms, (rare, common)[step // 5 % 2])
             now += HOUR
             for caller in callers:
                 later(caller, now)
@@ -273,26 +211,61 @@ def hidden(pages: dict[int, dict[str, Any]]) -> set[str]:
     return found
 
 
-def test_the_commands_store_a_table(
-    engine: Engine, forms: str, tables: str, capsys: pytest.CaptureFixture[str]
+def test_a_backfill_stores_the_table_and_run_again_refreshes_it(
+    engine: Engine, forms: str, connect: Connect, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    where = ["--engine", engine.family, engine.url, forms, "--tables", tables]
-    assert main(["count", *where, "--show"]) == 1
-    assert main(["count", *where]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith(f"common values in {FORMS} documents")
-    assert main(["count", *where, "--show", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    main(["doctor", *where, "--count"])
-    assert shown["digest"][:8] in capsys.readouterr().out
-    assert main(["backfill", *where, "--fields", "title,body", "--count"]) == 0
-    assert f"table {shown['digest'][:8]}" in capsys.readouterr().out
-    assert main(["count", *where, "--recipe", "w5-k128-v1"]) == 2
-    assert "none of its documents has a sketch" in capsys.readouterr().err
+    where = ["--engine", engine.family, engine.url, forms, "--fields", "title,body"]
+    assert main(["backfill", *where, "--dry-run"]) == 0
+    with engine.client() as client:
+        assert held(client, forms) is None
+    for _ in range(2):
+        capsys.readouterr()
+        assert main(["backfill", *where, "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["written"], report["table"]["documents"]) == (0, FORMS)
+        with engine.client() as client:
+            stored = held(client, forms)
+            assert stored is not None
+            assert stored.frequency_table.digest == report["table"]["digest"]
+            assert TABLES not in client.indices.get(index="ndd-t*")  # patterns do not match it
+        table = stored.frequency_table
+        answer = connected(connect).search(index=forms, body=SEARCH)
+        assert table_in(answer) == table.digest[:8]
+        store(engine, forms, FrequencyTable(table.documents, table.values[:5], table.counts[:5], table.recipe))
+    assert main(["backfill", *where]) == 0
+    assert f"table {table.digest[:8]} stored: " in capsys.readouterr().out
+
+
+def test_an_alias_has_a_table_of_its_own(engine: Engine, forms: str) -> None:
+    with engine.client() as client:
+        client.indices.put_alias(index=forms, name=f"{forms}-some", body={"filter": {"range": {"price": {"lt": 40}}}})
+        try:
+            table = store_frequency_table(client, f"{forms}-some", SketchField(), RECIPE)
+            assert table is not None
+            assert table.documents == 40
+            assert held(client, forms) is None
+        finally:
+            client.delete(index=TABLES, id=document_id(f"{forms}-some", SketchField(), RECIPE.id), refresh=True)
+            client.indices.delete_alias(index=forms, name=f"{forms}-some")
+
+
+def test_a_table_that_the_server_does_not_store_is_a_note(engine: Engine, forms: str, proxy: Proxy) -> None:
+    """The sketches are written, and each client counts a table of its own."""
+    proxy.reset(lambda _, request: HARM["not allowed"] if request.target.startswith(f"/{TABLES}") else None)
+    with replace(engine, url=proxy.url).client() as client:
+        report = Backfill(index=forms, fields=["title", "body"]).run(client)
+    assert (report.remaining, report.table) == (0, None)
+    assert any(f"{TABLES}: the frequency table was not stored" in note for note in report.notes)
+
+
+def test_an_index_without_sketches_of_the_recipe_stores_no_table(engine: Engine, forms: str) -> None:
+    with engine.client() as client:
+        assert store_frequency_table(client, forms, SketchField(), ndd.Recipe.words(k=128)) is None
 
 
 def test_a_document_that_is_damaged_is_no_table() -> None:
     table = FrequencyTable(10.0, np.array([3, 5], np.int32), np.array([4.0, 5.0]), RECIPE.id)
-    stored = StoredTable(table, View(frozenset({"a"}), 10), 1.5)
+    stored = StoredTable(table, View(frozenset({"a"}), 10))
     whole = document("/b,a", SketchField(), stored)
     assert read_document({"_source": json.loads(json.dumps(whole))}, RECIPE.id) == stored
     assert whole["target"] == "a,b"
@@ -302,8 +275,7 @@ def test_a_document_that_is_damaged_is_no_table() -> None:
         ("table", {**whole["table"], "counts": [1.0]}),
         ("table", {**whole["table"], "counts": [4.0, 6.0]}),
         ("view", {}),
-        ("counted", None),
     ):
         assert read_document({"_source": {**whole, name: value}}, RECIPE.id) is None
-    assert read_document({"_source": whole}, "w5-k128-v1") is None
+    assert read_document({"_source": whole}, "w5-k128-v2") is None
     assert read_document({}, RECIPE.id) is None

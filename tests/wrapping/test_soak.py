@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.clients.wrap import settings_in
 from tests.engines.find import Engine
 from tests.soak import soak
 from tests.wrapping.conftest import body_of
@@ -200,7 +201,8 @@ def test_threads_that_write_and_search_lose_nothing(engine: Engine, index: str) 
     ledger = Ledger()
     create(engine, index)
     with engine.client() as plain, ThreadPoolExecutor(WORKERS) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, bypass_seconds=0.0)
+        client = ndd.wrap(plain, min_similarity=BAR)
+        settings_in(client).bypass_seconds = 0.0
         done = [pool.submit(run, Worker(number, index, ledger), client) for number in range(WORKERS)]
         for one in done:
             one.result()
@@ -214,7 +216,8 @@ def test_tasks_that_write_and_search_lose_nothing(engine: Engine, index: str) ->
 
     async def soak() -> None:
         async with engine.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, bypass_seconds=0.0)
+            client = ndd.wrap(plain, min_similarity=BAR)
+            settings_in(client).bypass_seconds = 0.0
             await asyncio.gather(*(run_async(Worker(number, index, ledger), client) for number in range(WORKERS)))
 
     asyncio.run(soak())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.sketching import sketch_many
 from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Library
@@ -47,7 +48,7 @@ def test_langchain_elasticsearch_retrieves_no_near_duplicates(library: Library) 
 
 def stored(haystack: Any) -> list[Any]:
     """The documents as Haystack writes them, with what it calls meta data beside the text."""
-    sketches = ndd.sketch_many([text_of(one) for one in documents()])
+    sketches = sketch_many([text_of(one) for one in documents()])
     return [
         haystack.Document(
             id=one["_id"],
@@ -65,7 +66,7 @@ def test_the_bm25_retriever_of_elasticsearch_haystack_comes_to_an_end(engine: En
     retrievers = pytest.importorskip("haystack_integrations.components.retrievers.elasticsearch", reason=WHERE)
     if engine.family != "elasticsearch":
         pytest.skip("a retriever of Elasticsearch")
-    from ndd_search.clients.elasticsearch import Transport
+    from ndd_search.search.clients.elasticsearch import Transport
 
     mapping = {"properties": {"content": {"type": "text"}, **mapping_properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)
@@ -91,7 +92,7 @@ def test_the_bm25_retriever_of_opensearch_haystack_fills_its_page(engine: Engine
     retrievers = pytest.importorskip("haystack_integrations.components.retrievers.opensearch", reason=WHERE)
     if engine.family != "opensearch":
         pytest.skip("a retriever of OpenSearch")
-    from ndd_search.clients.opensearch import Transport
+    from ndd_search.search.clients.opensearch import Transport
 
     mapping = {"properties": {"content": {"type": "text"}, **mapping_properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.search.clients.wrap import settings_in
 from tests.engines.find import MODULES
+from tests.searching import in_one_phase
 from tests.wrapping.pair import FAILURE, SEARCH, Call, Pair, transport_of
 from tests.wrapping.recorder import Received, usual
 
@@ -63,7 +65,7 @@ def test_what_is_set_on_the_transport_takes_effect(pair: Pair) -> None:
 
 def test_a_serializer_set_later_writes_what_is_sent(pair: Pair) -> None:
     """A search of ours and a request that is none are both written by it."""
-    transport = transport_of(ndd.wrap(pair.wrapped, strategy="one_phase"))
+    transport = transport_of(pair.wrapped)
     if pair.family == "elasticsearch":
         owner, name = transport.serializers.get_serializer("application/vnd.elasticsearch+json"), "json_dumps"
     else:
@@ -120,7 +122,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
 
 def test_a_transport_class_may_ask_for_the_nodes_as_it_starts(pair: Pair) -> None:
     """sniff_on_start sends a request before there is a client."""
-    ours = importlib.import_module(f"ndd_search.clients.{pair.family}")
+    ours = importlib.import_module(f"ndd_search.search.clients.{pair.family}")
     kind = ours.AsyncTransport if pair.asynchronous else ours.Transport
     address = pair.at.url.removeprefix("http://")
     node = {"http": {"publish_address": address}, "roles": ["data"], "version": "9.0.0"}
@@ -180,7 +182,8 @@ def pieces(received: Received) -> Iterator[str]:
 
 def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
     """Odd escapes, bytes and repeated names keep their meaning, though we add parameters of our own."""
-    ndd.wrap(pair.wrapped, strategy="one_phase", collapse_unranked=True)
+    ndd.wrap(pair.wrapped, also=["unranked"])
+    in_one_phase(settings_in(pair.wrapped))
     if pair.family == "opensearch":
         given: Any = {"routing": b"\xff", "preference": "ü &=", "typed_keys": True}
         outcomes = [

@@ -21,7 +21,7 @@ from tests.wrapping.recorder import HIT, NO_HITS, Received, Reply
 pytestmark = pytest.mark.one_kind_of_client
 
 MATCH = {"match": {"body": "common"}}
-SKETCHED = {**HIT, "_source": {"body": "x"}, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["w3-k64-v1"]}}
+SKETCHED = {**HIT, "_source": {"body": "x"}, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["w3-k64-v2"]}}
 
 
 def holding(*hits: Any, **others: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_times_and_scores_that_are_no_numbers_raise_no_error(pair: Pair) -> None
 
 def test_a_page_that_comes_as_the_engine_gave_it_does_not_show_sketches(pair: Pair) -> None:
     """Where the wider request is refused, and the user's own is sent, documents come without the sketch as ever."""
-    stored = {"body": "x", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v1"}}
+    stored = {"body": "x", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v2"}}
 
     def reply(request: Received) -> Reply:
         if b"docvalue_fields" in request.body:
@@ -132,9 +132,9 @@ def filled(engine: Engine, actions: Any) -> None:
         importlib.import_module(f"{MODULES[engine.family]}.helpers").bulk(client, actions, refresh=True)
 
 
-@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
+@pytest.mark.parametrize("splits", [False, True])
 def test_documents_of_one_id_on_several_shards_are_all_shown(
-    engine: Engine, connect: Connect, index: str, strategy: str
+    engine: Engine, connect: Connect, index: str, splits: bool
 ) -> None:
     """With routing an id may be there once on each shard: these are different documents."""
     texts = [" ".join(f"{letter}{number}" for number in range(40)) + " common" for letter in "abcdefgh"]
@@ -145,7 +145,7 @@ def test_documents_of_one_id_on_several_shards_are_all_shown(
         found = connect(wrapped=wrapped, **settings).search(index=index, body={"query": MATCH})
         return {hit["_routing"] for hit in found["hits"]["hits"]}
 
-    assert routings(True, cache=False, strategy=strategy) == routings(False)
+    assert routings(True, cache=False, window=40, splits=splits) == routings(False)
 
 
 def test_an_index_whose_field_ndd_is_the_users_own_is_left_alone(engine: Engine, connect: Connect, index: str) -> None:

@@ -18,7 +18,7 @@ import ndd_search as ndd
 from ndd_search.cli import DONE, NO, main
 from ndd_search.errors import CursorUnusable
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.middleware.observer import Observation
+from ndd_search.search.flow.observer import Observation
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk
 from tests.wrapping.proxy import Harm, Proxy
@@ -206,7 +206,8 @@ def test_each_search_of_several_finds_its_members_and_a_failure_costs_no_more_th
     groups = [[hit["_id"], *listed(hit)] for answer in answers for hit in answer["hits"]["hits"]]
     assert [sorted(group) for group in groups] == [[f"{text}-{copy}" for copy in range(COPIES)] for text in range(4)]
     proxy.reset(after_the_first(Harm(status=503, body=b'{"error": "down", "status": 503}')))
-    answer = caller.search(index=articles.index, body={**body, "ndd": {"strategy": "one_phase"}})
+    whole = connect(proxy.url, splits=False, window=WINDOW, frequency_table=False, members="all", cache=False)
+    answer = whole.search(index=articles.index, body=body)
     assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["0-0", "1-0"]
     failed = {"reason": "the search for members failed", "ids": ["0-0", "1-0"]}
     assert answer["ndd"]["members"]["incomplete"] == [failed]
@@ -236,7 +237,7 @@ def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: 
             assert found["total"] == {"value": 99, "relation": "gte"}
         finally:
             client.indices.delete(index=index)
-    with pytest.raises(ValueError, match='set mode="group" and max_per_group=1'):
+    with pytest.raises(ValueError, match="set mode to group, ids, count, max_per_group=1"):
         connect(members="all", mode="drop")
 
 
@@ -298,3 +299,40 @@ def test_the_command_explains_a_search(
     assert nowhere == "45-9: there is no document with this id, or the caller may not read it"
     assert main(["explain", engine.url, articles.index, "45-9", "--query", "market", "--json"]) == NO
     assert json.loads(capsys.readouterr().out)["status"] == "not_found"
+
+
+@pytest.mark.parametrize("mode", ["group", "ids", "count"])
+def test_the_copy_that_keep_chooses_among_all_members_is_shown_whole_in_every_listing(
+    mode: str, engine: Engine, connect: Connect
+) -> None:
+    """Also if the window alone would have chosen another copy, so that the documents of that one were fetched."""
+    texts, editions, index = 15, 12, f"ndd-editions-{uuid.uuid4().hex[:12]}"
+    rng, found, longest = random.Random(3), [], dict[int, str]()
+    for text in range(texts):
+        words = rng.choices(WORDS, k=60)
+        longest[text] = f"{text}-{rng.randrange(editions)}"
+        for edition in range(editions):
+            id = f"{text}-{edition}"
+            end = ["last", "edition", "of", "all"] if id == longest[text] else []
+            whole = " ".join([*words, "market", *end])
+            found.append({"_index": index, "_id": id, "n": texts * edition + text, "body": whole})
+    properties = {**mapping_properties(keys=True), "n": {"type": "integer"}}
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
+        bulk(engine, client, list(ndd.with_sketches(found, fields=["body"], keys=8)))
+    try:
+        caller = connect(window=50, frequency_table=False, cache=False)
+        body = {"query": {"match": {"body": "market"}}, "sort": ["n"], "size": 10}
+        for keep in (["longest"], ["score"]):
+            options = {"members": "all", "keep": keep, "mode": mode}
+            answer = caller.search(index=index, body={**body, "ndd": options})
+            assert (answer["ndd"]["strategy"], answer["ndd"]["degraded"]) == ("one_trip", None)
+            shown = {hit["_id"]: hit for hit in answer["hits"]["hits"]}
+            best = [longest[text] if keep == ["longest"] else f"{text}-0" for text in range(10)]
+            assert list(shown) == best
+            for hit in shown.values():
+                assert set(hit["_source"]) == {"n", "body"}
+                assert hit["inner_hits"]["near_duplicates"]["hits"]["total"]["value"] == editions - 1
+    finally:
+        with engine.client() as client:
+            client.indices.delete(index=index)

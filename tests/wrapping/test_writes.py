@@ -1,4 +1,4 @@
-"""Documents written through a client wrapped with `sketch=...` get their sketch on the way."""
+"""Documents written through a client wrapped with `text` in a rule of `indexes` get their sketch on the way."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
 from ndd_search.indexing.mapping import mapping_properties
-from ndd_search.rest.request import Request
-from ndd_search.writing.writes import SketchedWrites
+from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.request import Request
+from ndd_search.search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 LATER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
-WRITES = SketchedWrites.of({"news*": "body"}, "ndd", ndd.Recipe())
+WRITES = SketchedWrites.of(IndexRules.of({"news*": {"text": "body"}}, ndd.CollapseOptions()))
 
 
 def request(path: str, body: Any, method: str = "PUT") -> Request:
@@ -46,7 +47,7 @@ def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_tex
 
     with engine.client() as plain, engine.client() as client:
         plain.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
-        ndd.wrap(client, sketch={f"{index}*": ["body"]})
+        ndd.wrap(client, indexes={f"{index}*": {"text": ["body"]}})
 
         def stored(id: str) -> dict[str, Any]:
             return dict(plain.get(index=index, id=id)["_source"])
@@ -98,7 +99,7 @@ def test_without_the_setting_every_request_stays_the_same_object() -> None:
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
     number = "3.14159265358979323846264338327950288"
-    old = '{"sketch": [1], "recipe": "w3-k64-v1"}'
+    old = '{"sketch": [1], "recipe": "w3-k64-v2"}'
     line = f'{{"pi" : {number},  "ndd": {old}, "body": "{TEXT}", "big": 1e400 }}'
     lines = ['{"index":{"_index":"news"}}', line, '{"index":{"_index":"other"}}', line, ""]
     body = "\n".join(lines)
@@ -142,7 +143,8 @@ HEADER = {"index": {"_id": "1"}}
     ],
 )
 def test_a_bulk_request_is_read_in_every_form_that_clients_send(body: Any) -> None:
-    writes = SketchedWrites.of({"news*": "body", "2024": "body"}, "ndd", ndd.Recipe())
+    rules = {"news*": {"text": "body"}, "2024": {"text": "body"}}
+    writes = SketchedWrites.of(IndexRules.of(rules, ndd.CollapseOptions()))
     made = writes(request("/news/_bulk", body, "POST")).body
     last = made[-1].decode() if isinstance(made[-1], bytes) else made[-1]
     document = json.loads(last.rstrip().split("\n")[-1]) if isinstance(last, str) else last
@@ -208,10 +210,10 @@ def test_text_and_objects_are_changed_alike(given: tuple[str, dict[str, Any]], i
 
 def test_settings_that_cannot_be_are_refused() -> None:
     for rules, error, message in (
-        (["body"], TypeError, "must map index names to text fields"),
-        ({"news": {"fields": ["body"], "kys": 8}}, TypeError, "no setting 'kys'"),
-        ({"news": []}, ValueError, "at least one text field"),
-        ({"news": ["ndd"]}, ValueError, "no text field"),
+        (["news"], TypeError, "must map patterns of index names to settings"),
+        ({"news": {"text": ["body"], "kys": 8}}, TypeError, r"unknown option 'kys' \(did you mean keys\?\)"),
+        ({"news": {"text": {"ndd": []}}}, ValueError, "indexes 'news': .*at least one text field"),
+        ({"news": {"text": ["ndd"]}}, ValueError, "indexes 'news': .*no text field"),
     ):
         with pytest.raises(error, match=message):
-            SketchedWrites.of(rules, "ndd", ndd.Recipe())  # type: ignore[arg-type]
+            SketchedWrites.of(IndexRules.of(rules, ndd.CollapseOptions()))  # type: ignore[arg-type]

@@ -6,16 +6,27 @@ import json
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.errors import CursorUnusable
+from ndd_search.core.options import LISTING
 from tests.wrapping.conftest import Caller, Connect, body_of
+from tests.wrapping.likeness import are_alike, are_one_by_key, values_of
 
 DOCUMENTS = 42
+EXPLAINED = [str(place) for place in range(0, DOCUMENTS, 5)]  # ids
+UNSKETCHED = range(0, DOCUMENTS, 7)
+SEEN = (1, 7, 16, 23)  # places of documents that were shown before; one of them has no sketch
 SEED = int(os.environ.get("NDD_TEST_SEED", "0"))
 
-OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of"}
+OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of", "ndd.duplicate_of_index"}
+
+STORED = {"ndd", "ndd_keys"}  # what with_sketches adds to a document
 
 WORDS = [f"word{number}" for number in range(900)]
 
@@ -33,7 +44,7 @@ def document(place: int) -> dict[str, Any]:
         "weight": 1000 - place,
         "day": f"2026-05-{draw.randrange(1, 28):02}",
         "language": draw.choice(["de", "en"]),
-        "body": " ".join([*words, f"costs {place % 3} euro", "market"]),
+        "body": " ".join([*words, f"costs {place // 26} euro", "market"]),
     }
     for name, values in {"source": 4, "isbn": 20, "work": 30}.items():
         if draw.random() < 0.7:
@@ -42,178 +53,190 @@ def document(place: int) -> dict[str, Any]:
     return made
 
 
-class Walks:
-    """All pages of one search with one combination of options, in each way of paging."""
+@dataclass(frozen=True, kw_only=True)
+class Walk:
+    """All pages of one search with one combination of options.
 
-    def __init__(
-        self,
-        connect: Connect,
-        index: str,
-        body: dict[str, Any],
-        given: dict[str, Any],
-        settings: dict[str, Any],
-    ) -> None:
-        self.index, self.body, self.given, self.pages_made = index, body, given, 0
-        self.cached, self.fresh = connect(window=20, **settings), connect(window=20, cache=False, **settings)
-        self.size: int = body["size"]
-        self.templates = type(self.fresh.client).__module__.startswith("opensearch")  # the other server has no mustache
-        (rule,) = settings.get("indexes", {"": {}}).values()
-        self.options = {**rule, **given}
-        self.bounded = self.options.get("max_window", DOCUMENTS) < DOCUMENTS
+    options: CollapseOptions by name. beside: what a search alone can have, `seen` and `explain`.
+    given:   where the options stand: in the "body", in a "rule" for the index, or in a "block" around the search.
+    paging:  "from", "cursor", "msearch" or "template".
+    """
+
+    connect: Connect
+    index: str
+    body: dict[str, Any]
+    options: dict[str, Any]
+    beside: dict[str, Any]
+    given: str
+    paging: str
+    splits: bool
+    cache: bool
+    settings: dict[str, Any]
+
+    @cached_property
+    def found(self) -> dict[str, dict[str, Any]]:
+        """The hits that a plain client gets, in their order, by id."""
+        body = {**self.body, "size": 1000}
+        return {
+            hit["_id"]: hit for hit in self.connect(wrapped=False).search(index=self.index, body=body)["hits"]["hits"]
+        }
 
     def check(self) -> None:
-        once = self.by_from(self.cached)
-        check_pages(self, once)
-        again = self.by_from(self.cached)
-        assert comparable(once) == comparable(again)
-        fresh = self.by_from(self.fresh)
-        assert comparable(once) == comparable(fresh)
-        if "seen" not in self.options:
-            assert once[0]["ndd"]["cache"] == "miss"
-            assert again[0]["ndd"]["cache"] == "hit"
-        assert fresh[0]["ndd"]["cache"] == "off"
-        self.check_strategies(once)
-        self.check_listings(once)
-        self.check_facets(once)
-        self.check_others(once)
-        self.check_experiment(once)
-        self.check_explanations(once)
-        for walk in (self.by_cursor, self.by_search_after):
-            problem, pages = "", list[dict[str, Any]]()
-            try:
-                pages = walk()
-            except CursorUnusable as refused:
-                problem = str(refused)
-            assert not problem or (self.first_refused and " cannot be " in problem), problem
-            if problem:
-                continue
-            check_pages(self, pages)
-            if not self.bounded and self.options.get("keep", ["score"]) == ["score"]:
-                assert shown(pages) == shown(once)
+        """Compare the pages with the hits of a plain client, with those of another client, and with one another."""
+        caller = self.caller(cache=self.cache, splits=self.splits)
+        pages = self.pages(caller, self.paging)
+        check_pages(self, pages)
+        fresh = self.pages(self.caller(cache=False, splits=not self.splits), "from")
+        if self.paging != "cursor":
+            assert comparable(pages) == comparable(fresh)
+            self.check_cache(caller, pages)
+        elif not self.bounded and "keep" not in self.options:
+            assert shown(pages) == shown(fresh)
+        self.check_listings(caller, pages)
+        self.check_facets(caller, pages)
+        self.check_explanations(pages)
 
-    def search(self, caller: Caller, **changes: Any) -> dict[str, Any]:
-        """One page; `ndd` in changes is added to the options."""
-        body = {**self.body, **changes, "ndd": {**self.given, **changes.get("ndd", {})} or True}
-        answer = caller.search(index=self.index, body=body)
-        self.pages_made += 1
+    def caller(self, cache: bool, splits: bool) -> Caller:
+        rules = {"indexes": {f"{self.index}*": self.options}} if self.given == "rule" else {}
+        return self.connect(window=self.options["window"], cache=cache, splits=splits, **rules, **self.settings)
+
+    @property
+    def size(self) -> int:
+        return int(self.body["size"])
+
+    @property
+    def bounded(self) -> bool:
+        """Whether fewer hits are examined than the result has."""
+        return bool(self.options.get("max_window", DOCUMENTS) < DOCUMENTS)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether another copy than the best one may be shown."""
+        return "keep" in self.options
+
+    @property
+    def guards(self) -> bool:
+        return not {"must_match", "numbers_must_match", "max_apart", "min_length_ratio"}.isdisjoint(self.options)
+
+    @property
+    def changes_leaders(self) -> bool:
+        """Whether hits may be one group that do not resemble each other."""
+        by_field = not {"keep", "group_by", "max_per"}.isdisjoint(self.options)
+        return by_field or bool(self.settings["items"]) or self.options.get("max_per_group", 1) > 1
+
+    @property
+    def lists(self) -> bool:
+        return self.options.get("mode", "group") in LISTING
+
+    def pages(self, caller: Caller, paging: str, **changes: Any) -> Answers:
+        """All pages, and one after the end, in a way of paging. changes: other options."""
+        starts = range(0, DOCUMENTS + self.size, self.size)
+        with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
+            match paging:
+                case "from":
+                    return [caller.search(index=self.index, body=self.asked(start, changes)) for start in starts]
+                case "cursor":
+                    return list(self.by_cursor(caller))
+                case "msearch":
+                    lines = [line for start in starts for line in ({"index": self.index}, self.asked(start, changes))]
+                    answers = caller.msearch(body=lines)["responses"]
+                    return [{name: one[name] for name in one if name != "status"} for one in answers]
+                case _:
+                    return [self.by_template(caller, start) for start in starts]
+
+    def asked(self, start: int, changes: dict[str, Any]) -> dict[str, Any]:
+        """The body of one page."""
+        return {**self.body, "from": start, **self.key(changes)}
+
+    def key(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """The "ndd" of a body, if it has one."""
+        own = {"body": {**self.options, **self.beside}, "rule": self.beside, "block": {}}[self.given]
+        return {"ndd": {**own, **changes}} if own or changes else {}
+
+    def by_cursor(self, caller: Caller) -> Iterator[dict[str, Any]]:
+        cursor: Any = True
+        for _ in range(DOCUMENTS):
+            answer = caller.search(index=self.index, body={**self.body, **self.key({"cursor": cursor})})
+            yield answer
+            if (cursor := answer["ndd"]["cursor"]) is None:
+                return
+        raise AssertionError("a cursor does not end")
+
+    def by_template(self, caller: Caller, start: int) -> dict[str, Any]:
+        template = {"source": json.dumps({**self.body, "from": start}), "params": {}, **self.key({})}
+        answer: dict[str, Any] = body_of(caller.run(caller.client.search_template(index=self.index, body=template)))
         return answer
 
-    def by_from(self, caller: Caller, **changes: Any) -> Answers:
-        starts = range(0, DOCUMENTS + self.size, self.size)
-        return [self.search(caller, **{"from": start}, ndd=changes) for start in starts]
+    def check_cache(self, caller: Caller, pages: Answers) -> None:
+        """A page that is asked for again is the same, and the cache knows it, if there is one."""
+        again = self.pages(caller, self.paging)
+        assert comparable(again) == comparable(pages)
+        if not self.cache:
+            assert {page["ndd"]["cache"] for page in (*pages, *again)} == {"off"}
+        elif not self.beside:
+            assert {page["ndd"]["cache"] for page in again} == {"hit"}
 
-    def by_cursor(self) -> Answers:
-        self.first_refused = True
-        pages, cursor = list[dict[str, Any]](), True
-        while cursor and len(pages) < DOCUMENTS:
-            pages.append(self.search(self.fresh, ndd={"cursor": cursor}))
-            self.first_refused, cursor = False, pages[-1]["ndd"]["cursor"]
-        return pages
-
-    def by_search_after(self) -> Answers:
-        self.first_refused = True
-        pages: Answers = []
-        token, after = True, dict[str, Any]()
-        while token and len(pages) < DOCUMENTS:
-            pages.append(self.search(self.fresh, **after, ndd={"search_after": token}))
-            self.first_refused, token = False, pages[-1]["ndd"]["search_after"]
-            after = {"search_after": pages[-1]["hits"]["hits"][-1]["sort"]} if pages[-1]["hits"]["hits"] else after
-        return pages
-
-    def check_strategies(self, pages: Answers) -> None:
-        """Each strategy gives the same pages."""
-        for strategy in ("one_phase", "one_trip"):
-            place = self.size
-            other = self.search(self.fresh, **{"from": place}, ndd={"strategy": strategy})
-            assert comparable([other]) == comparable([pages[1]]), strategy
-
-    def check_others(self, pages: Answers) -> None:
-        """A search in an `_msearch`, and one of a template, gives the same page."""
-        body = {**self.body, "from": self.size}
-        line = {**body, "ndd": self.given or True}
-        answers = self.cached.msearch(body=[{"index": self.index}, line] * 2)["responses"]
-        if self.templates:
-            template = {"source": json.dumps(body), "params": {}, "ndd": {**self.given, "collapse_templates": True}}
-            rendered = self.fresh.client.search_template(index=self.index, body=template)
-            answers.append(body_of(self.fresh.run(rendered)))
-        for answer in answers:
-            answer.pop("status", None)
-            assert comparable([answer]) == comparable([pages[1]])
-
-    def check_listings(self, pages: Answers) -> None:
+    def check_listings(self, caller: Caller, pages: Answers) -> None:
         """Duplicates are the same with any form of the list."""
-        whole = self.by_from(self.fresh, duplicates="documents")
+        if not self.lists or self.options.get("mode", "group") == "group" or self.paging == "cursor":
+            return
+        whole = self.pages(caller, "from", mode="group")
         assert shown(whole) == shown(pages)
         for one, other in zip(hits_of(pages), hits_of(whole), strict=True):
             assert one.get("_source") == other["_source"]
             assert copies(one)[0] == copies(other)[0]
-            if self.options.get("duplicates") != "count":
+            if self.options["mode"] != "count":
                 assert ids(copies(one)[1]) == ids(copies(other)[1])
 
-    def check_facets(self, pages: Answers) -> None:
+    def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
-        if not self.options.get("facets") or self.options["window"] < DOCUMENTS or self.bounded:
+        if "facets" not in self.options or self.options["window"] < DOCUMENTS or self.bounded:
             return
         for bucket in pages[0]["aggregations"]["sources"]["buckets"][:2]:
             click = {"bool": {"must": self.body["query"], "filter": {"term": {"source": bucket["key"]}}}}
             alone = {"mode": "drop", "max_per_group": 1, "members": "window"}
-            page = self.search(self.fresh, query=click, size=DOCUMENTS, ndd=alone)
+            with ndd.options(**self.options, **self.beside):
+                body = {**self.body, "query": click, "size": DOCUMENTS, "ndd": alone}
+                page = caller.search(index=self.index, body=body)
             assert bucket["doc_count"] == len(page["hits"]["hits"]), bucket
 
-    def check_experiment(self, pages: Answers) -> None:
-        """Both arms know both pages; the page of the control is the engine's own."""
-        if "seen" in self.options:
-            return
-        for start in (0, self.size):
-            own = pages[start // self.size]
-            arms = {
-                share: self.search(self.cached, **{"from": start}, ndd={"experiment": {"unit": "u", "share": share}})
-                for share in (1, 0)
-            }
-            with ndd.options(enabled=False):
-                engines = self.cached.search(index=self.index, body={**self.body, "from": start})
-            assert ids(arms[1]["hits"]["hits"]) == ids(own["hits"]["hits"])
-            for hit in engines["hits"]["hits"]:
-                hit["_source"] = document(int(hit["_id"]))  # without the sketch, which a search left alone shows
-            assert arms[0]["hits"]["hits"] == engines["hits"]["hits"]
-            facts = [arms[share]["ndd"]["experiment"] for share in (1, 0)]
-            assert ids(facts[0]["instead"]) == ids(engines["hits"]["hits"])
-            assert ids(facts[1]["instead"]) == ids(own["hits"]["hits"])
-
     def check_explanations(self, pages: Answers) -> None:
-        """Each document has one entry, and the places are those of the pages."""
-        every = [str(place) for place in range(DOCUMENTS)]
-        answer = self.search(self.cached, **{"from": self.size}, ndd={"explain": every})
-        assert comparable([answer]) == comparable([pages[1]])
-        entries = answer["ndd"]["explain"]
-        assert [one["_id"] for one in entries] == every
-        order, page = shown(pages), ids(pages[1]["hits"]["hits"])
-        for one in entries:
-            assert one["status"] in ("shown", "hidden", "beyond_window"), one
-            assert (one["status"] == "shown" and one["place"] in range(self.size + 1, 2 * self.size + 1)) == (
-                one["_id"] in page
-            ), one
-            if one["_id"] in page:
-                assert order[one["place"] - 1] == one["_id"]
+        """Each document asked about has one entry on each page, and the places are those of the pages."""
+        order = shown(pages)
+        for number, page in enumerate(pages):
+            if "explain" not in self.beside:
+                assert not page["ndd"].get("explain")
+                continue
+            entries = page["ndd"]["explain"]
+            assert [one["_id"] for one in entries] == EXPLAINED
+            here = ids(page["hits"]["hits"])
+            first = number * self.size
+            for one in entries:
+                assert one["status"] in ("shown", "hidden", "beyond_window"), one
+                on_page = one["status"] == "shown" and first < one["place"] <= first + self.size
+                assert on_page == (one["_id"] in here), one
+                assert not on_page or order[one["place"] - 1] == one["_id"]
 
 
-def check_pages(walks: Walks, pages: Answers) -> None:
+def check_pages(walk: Walk, pages: Answers) -> None:
     """What holds for the pages of every search."""
-    options, size = walks.options, walks.size
+    options, size = walk.options, walk.size
     mode, seen_mode = options.get("mode", "group"), options.get("seen_mode", "hide")
     lengths = [len(one["hits"]["hits"]) for one in pages]
     assert sorted(lengths, reverse=True) == lengths, lengths
-    if not walks.bounded:
+    if not walk.bounded:
         assert sum(length not in (0, size) for length in lengths) <= 1, lengths
     for one in pages:
         assert one["ndd"]["degraded"] is None
         assert "error" not in one
+        assert one["ndd"]["kept"] + one["ndd"]["hidden"] == one["ndd"]["examined"], one["ndd"]
     order = shown(pages)
     assert max(Counter(order).values(), default=0) <= 1, order
     for hit in hits_of(pages):
-        check_hit(hit, "_source", walks)
+        check_hit(walk, hit, is_whole=True)
+        assert hit["_score"] == walk.found[hit["_id"]]["_score"], hit
         for copy in copies(hit)[1]:
-            check_hit(copy, "_source" if options.get("duplicates") != "ids" else "", walks)
+            check_hit(walk, copy, is_whole=mode != "ids")
     listed = [copy["_id"] for hit in hits_of(pages) for copy in copies(hit)[1]]
     late = [one["_id"] for page in pages for one in page["ndd"]["late"]]
     passed = [one["_id"] for page in pages for one in page["ndd"].get("seen", [])]
@@ -226,43 +249,89 @@ def check_pages(walks: Walks, pages: Answers) -> None:
         assert not set(listed) & set(late), (listed, late)
     if seen_mode == "hide":
         assert not set(passed) & {*order, *listed, *late}
-    check_totals(walks, pages, len(order))
-    if walks.bounded:
+    check_totals(walk, pages, len(order))
+    check_shown(walk, order, passed)
+    check_listed(walk, pages)
+    if walk.bounded:
         return
     found = {*order, *listed, *late, *passed}
-    every = {str(place) for place in range(DOCUMENTS)}
+    every = set(walk.found)
     counted = sum(copies(hit)[0] for hit in hits_of(pages))
     if mode in ("demote", "annotate"):
         assert {*order, *(passed if seen_mode == "hide" else [])} == every
-    elif mode == "group" and options.get("duplicates") == "count" and options.get("members") != "all":
+    elif mode == "count" and options.get("members") != "all":
         named = len(set(late) - set(passed)) + len(order) + (len(passed) if seen_mode == "hide" else 0)
-        assert named + counted == DOCUMENTS
-    elif mode == "group" and options.get("duplicates") != "count":
+        assert named + counted == len(every)
+    elif mode in ("group", "ids"):
         assert found == every, sorted(every - found)
+    elif not walk.changes_leaders:
+        for id in every - found:
+            assert any(alike(walk, id, other) is not False for other in order), f"{id} is like no shown hit"
 
 
-def check_totals(walks: Walks, pages: Answers, count: int) -> None:
+def check_shown(walk: Walk, order: list[str], passed: list[str]) -> None:
+    """No two hits that lead groups are near-duplicates, and none leads more groups of a value than it may."""
+    options, mode = walk.options, walk.options.get("mode", "group")
+    hides = "seen" not in walk.beside or options.get("seen_mode", "hide") == "hide"
+    if mode in ("demote", "annotate") or options.get("max_per_group", 1) > 1:
+        return
+    if not walk.chooses and (hides or options["seen_mode"] == "annotate"):
+        places = list(walk.found)
+        assert order == sorted(order, key=places.index)
+    if not walk.chooses and not walk.settings["items"]:
+        for one, other in combinations(order, 2):
+            assert alike(walk, one, other) is not True, (one, other)
+            if not options.get("max_per"):
+                assert not are_one_by_key(document(int(one)), document(int(other)), options.get("group_by", [])), (
+                    one,
+                    other,
+                )
+    for field, most in options.get("max_per", {}).items():
+        led = Counter(value for one in order for value in values_of(document(int(one)), field))
+        assert max(led.values(), default=0) <= most, led
+    if hides and not walk.guards and not walk.chooses and not walk.settings["items"] and "seen" in walk.beside:
+        for one in set(order) - set(map(str, UNSKETCHED)):
+            for place in set(SEEN) - set(UNSKETCHED):
+                assert alike(walk, one, str(place)) is not True, f"{one} was seen as {place}"
+
+
+def check_listed(walk: Walk, pages: Answers) -> None:
+    """What is listed under a hit resembles it."""
+    if walk.changes_leaders:
+        return
+    for hit in hits_of(pages):
+        for copy in copies(hit)[1]:
+            assert alike(walk, hit["_id"], copy["_id"]) is not False, (hit["_id"], copy["_id"])
+
+
+def alike(walk: Walk, one: str, other: str) -> bool | None:
+    """Whether two documents are near-duplicates by their words, None in doubt."""
+    if int(one) in UNSKETCHED or int(other) in UNSKETCHED:
+        return False
+    return are_alike(document(int(one)), document(int(other)), walk.options)
+
+
+def check_totals(walk: Walk, pages: Answers, count: int) -> None:
     totals = [page["hits"]["total"]["value"] for page in pages]
-    match walks.options.get("total", "hits"):
+    match walk.options.get("total", "hits"):
         case "groups":
             assert set(totals) == {count}, (totals, count)
         case "estimate":
             assert len({str(page["ndd"]["unique"]) for page in pages}) == 1
             assert max(totals) <= count, (totals, count)
-            if not walks.bounded:
+            if not walk.bounded:
                 assert totals[-1] == count
-        case _ if "cursor" not in pages[0]["ndd"] and "search_after" not in pages[0]["ndd"] and not walks.bounded:
+        case _ if "cursor" not in pages[0]["ndd"] and not walk.bounded:
             assert totals[-1] == count
 
 
-def check_hit(hit: dict[str, Any], source: str, walks: Walks) -> None:
-    """A hit has its whole document and nothing of ours but what the documentation names."""
-    if source:
-        assert hit["_source"] == document(int(hit["_id"])), hit
+def check_hit(walk: Walk, hit: dict[str, Any], is_whole: bool) -> None:
+    """A hit is that of the plain client, and has nothing of ours but what the documentation names."""
+    plain = walk.found[hit["_id"]]
+    if is_whole:
+        assert hit["_source"] == {name: value for name, value in plain["_source"].items() if name not in STORED}, hit
     assert set(hit.get("fields", {})) <= OURS, hit
-    assert ("sort" in hit) == ("sort" in walks.body), hit
-    if "sort" in hit:
-        assert hit["sort"] == [int(hit["_id"])]
+    assert hit.get("sort") == plain.get("sort"), hit
 
 
 def comparable(pages: Answers) -> list[Any]:

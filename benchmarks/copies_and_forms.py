@@ -1,0 +1,348 @@
+"""Measure short texts: copies of one brief should be joined, fillings of one form kept apart.
+
+    python -m benchmarks.copies_and_forms DATA [--part held_out] [--seeds 8]    # DATA: the development collections
+
+Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has an edge of its own (dateline, byline,
+         mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
+         Spanish and French; and in Russian, Arabic and Chinese with a site or a link.
+Forms:   20 to 60 fillings of one sentence, by where its slots lie: S at the start, I inside, E at the end.
+Manuals: sections in sentences of one form, cut into chunks, in two versions that differ in one word or two.
+
+A list has 100 texts and counts its own frequency table; an index has 300 or 3,000, and its table is counted in all of
+them. The other texts are sentences of the same collections. Printed is the share of pairs that have one leader: high
+for copies and versions, low for forms. The part "train" has other texts, edges and forms than "held_out"; constants and
+word lists were chosen with the first only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches, sketch_many
+
+RECIPE = Recipe()
+COPIES = (2, 4, 6, 8, 12, 20, 30)
+FILLINGS = (20, 40, 60)
+HITS = 100
+SENTENCE_END = r"(?<=[.!?؟])\s+|(?<=[。！？])\s*"
+COLLECTIONS = {
+    "train": ("synth_web/base", "advisories/documents"),
+    "held_out": ("xquad_pages/documents", "factbook/documents"),
+}
+EUROPEAN = ("en", "de", "es", "fr")
+
+FIRST = ["North", "Saint", "Lake", "Grand", "Old", "Upper", "Green", "King's", "Mount", "Little", "Red", "Fort"]
+LAST = [
+    "Hill",
+    "Creek",
+    "Haven",
+    "Ridge",
+    "Falls",
+    "Bay",
+    "Ferry",
+    "Wood",
+    "Marsh",
+    "Valley",
+    "Bend",
+    "Moor",
+    "Cross",
+    "Ford",
+]
+VALUES = [
+    "baker",
+    "joiner",
+    "storm",
+    "nurse",
+    "pilot",
+    "heat",
+    "flood",
+    "March",
+    "driver",
+    "frost",
+    "clerk",
+    "eye",
+    "May",
+    "skin",
+]
+
+
+class World:
+    """The texts, edges and forms of one part; slots are {town}, {name}, {n} and so on."""
+
+    def __init__(self, data: Path, part: str, seed: int) -> None:
+        self.rng = random.Random(f"{part} {seed}")
+        self.made: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text())[part]
+        sentences = _sentences(data, part)
+        self.bodies = {language: self._bodies(found, language == "zh") for language, found in sentences.items()}
+        self.others = [body for bodies in self.bodies.values() for body in bodies]
+        self.rng.shuffle(self.others)
+
+    def _bodies(self, found: list[str], dense: bool) -> list[str]:
+        """Return briefs of 12 to 60 words (Chinese: 24 to 120 characters): one sentence or several in a row."""
+        bodies, current, wanted = [], "", self.rng.randint(12, 60)
+        for sentence in found:
+            current = f"{current} {sentence}".strip()
+            length = len(current) // 2 if dense else len(current.split())
+            if length >= 12 and (length >= wanted or self.rng.random() < 0.5):
+                if length <= 60:
+                    bodies.append(current)
+                current, wanted = "", self.rng.randint(12, 60)
+        self.rng.shuffle(bodies)
+        return bodies
+
+    def filled(self, template: str, language: str) -> str:
+        rng, made = self.rng, self.made
+        name, other = rng.sample(made["names"], 2)
+        tag, tag2 = rng.sample(made["tags"], 2)
+        town = rng.choice(made["towns"])
+        return template.format(
+            town=town,
+            TOWN=town.upper(),
+            agency=rng.choice(made["agencies"]),
+            month=rng.choice(made["months"][language]),
+            n=rng.randint(1, 28),
+            name=name,
+            name2=other,
+            site=rng.choice(made["sites"]),
+            tag=tag,
+            tag2=tag2,
+            link=f"{rng.getrandbits(30):x}",
+        )
+
+    def copies(self, body: str, language: str, count: int) -> list[str]:
+        """Return copies of a brief, each with an edge, one in three with a changed word."""
+        made = []
+        for _ in range(count):
+            text = self._edited(body, language == "zh") if self.rng.random() < 1 / 3 else body
+            where = self.rng.random()
+            if language not in EUROPEAN:
+                where = 0.6
+            if where < 0.5 or where > 0.8:
+                text = self.filled(self.rng.choice(self.made["heads"][language]), language) + text
+            if where >= 0.5:
+                known = language if language in EUROPEAN else "en"
+                tails = self.made["tails"][known]
+                text += self.filled(
+                    self.rng.choice(
+                        tails if known == language else [one for one in tails if "{link}" in one or "{site}" in one]
+                    ),
+                    known,
+                )
+            made.append(text)
+        return made
+
+    def _edited(self, body: str, dense: bool) -> str:
+        words = list(body) if dense else body.split()
+        at = self.rng.randrange(1, len(words) - 1)
+        words[at : at + 1] = self.rng.choice([[], [words[at][::-1]], [words[at], self.rng.choice(VALUES)]])
+        return ("" if dense else " ").join(words)
+
+    def fillings(self, form: str, count: int) -> list[str]:
+        rng, made = self.rng, dict[str, None]()
+        while len(made) < count:
+            name, place = (f"{rng.choice(FIRST)} {rng.choice(LAST)}" for _ in range(2))
+            if rng.random() < 0.7:
+                place = place.replace(" ", "").capitalize()
+            made[form.format(a=name, b=place, v=rng.choice(VALUES), n=rng.randint(2, 1999))] = None
+        return list(made)
+
+    def manual(self) -> list[tuple[str, str]]:
+        """Return chunks of two versions, of six sentences; a third of the chunks differ in one word, a third in two."""
+        rng, step = self.rng, self.made["step"]
+        nouns = [f"{one.lower()} {two.lower()}" for one in FIRST for two in LAST]
+        pairs = []
+        for _ in range(40):
+            old = " ".join(
+                step.format(
+                    v=rng.choice(["print", "move", "rename", "share", "sort", "lock"]),
+                    n=rng.choice(nouns),
+                    m=rng.choice(LAST),
+                    i=rng.choice(FIRST),
+                )
+                for _ in range(6)
+            )
+            words = old.split()
+            for at in rng.sample(range(len(words)), rng.choice([0, 1, 2])):
+                words[at] = rng.choice(VALUES)
+            pairs.append((old, " ".join(words)))
+        return pairs
+
+
+@cache
+def _sentences(data: Path, part: str) -> dict[str, list[str]]:
+    """Return sentences of the texts of a part, by language."""
+    found: dict[str, dict[str, None]] = {}
+    for name in COLLECTIONS[part]:
+        for line in gzip.decompress((data / f"{name}.jsonl.gz").read_bytes()).splitlines():
+            document = json.loads(line)
+            for paragraph in document["text"].split("\n"):
+                for sentence in re.split(SENTENCE_END, paragraph):
+                    if len(sentence) > 20:
+                        found.setdefault(document.get("lang") or "en", {})[sentence.strip()] = None
+    wanted = [*EUROPEAN, "ru", "ar", "zh"]
+    return {language: list(found[language])[:20_000] for language in wanted if language in found}
+
+
+class Rule:
+    """A way to decide which hits of a page have one leader."""
+
+    def __init__(self, name: str, setting: str | float, joins_from: float = 2.0) -> None:
+        self.name, self.setting, self.joins_from = name, setting, joins_from
+
+    def leaders(self, sketches: Sketches, table: FrequencyTable) -> np.ndarray:
+        decision, rows = Decision.of(self.setting, RECIPE, table), rows_of(sketches, RECIPE.k)
+        pairs = resembling_pairs(rows, decision)
+        if self.joins_from <= 1:
+            alike, overlaps = overlapping_pairs(rows, Decision.of(self.joins_from, RECIPE))
+            pairs = _union(pairs, alike.where(overlaps.resemblance >= self.joins_from), len(sketches))
+        return choose_leaders(len(sketches), pairs)[0]
+
+
+def _union(one: Pairs, other: Pairs, count: int) -> Pairs:
+    codes = np.unique(np.concatenate((one.first * count + one.second, other.first * count + other.second)))
+    return Pairs(codes // count, codes % count, np.ones(len(codes)))
+
+
+RULES = [
+    Rule("default", "auto"),
+    Rule("default, all from .9", "auto", 0.9),
+    Rule("a bar of .5", 0.5),
+    Rule("a bar of .3", 0.3),
+]
+
+
+def joined(members: Sequence[int], leaders: np.ndarray) -> tuple[int, int]:
+    """Return how many pairs of members have one leader, and how many pairs there are."""
+    pairs = list(combinations(members, 2))
+    return sum(leaders[a] == leaders[b] for a, b in pairs), len(pairs)
+
+
+Score = dict[tuple[str, str, str], list[tuple[int, int]]]  # of a rule, a row and a column
+
+
+def measure_page(
+    score: Score, row: str, column: str, texts: list[str], members: Sequence[int], table: FrequencyTable | None = None
+) -> None:
+    sketches = sketch_many(texts, RECIPE)
+    counted = count_in_list(sketches, RECIPE) if table is None else table
+    for rule in RULES:
+        score.setdefault((rule.name, row, column), []).append(joined(members, rule.leaders(sketches, counted)))
+
+
+def stories(world: World, counts: Iterable[int]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the language, the kind of length and the copies of stories, of each number of copies."""
+    for count in counts:
+        for language, bodies in world.bodies.items():
+            for _ in range(8 if language == "en" else 3):
+                body = world.rng.choice(bodies)
+                words = len(body) // 2 if language == "zh" else len(body.split())
+                yield (
+                    language,
+                    "copies, 12-20 words" if words <= 20 else "copies, 21-60 words",
+                    world.copies(body, language, count),
+                )
+
+
+def measure_lists(score: Score, world: World) -> None:
+    for language, length, copies in stories(world, COPIES):
+        row = (
+            length if language == "en" else f"copies, {'other languages' if language in EUROPEAN else 'other scripts'}"
+        )
+        texts = copies + world.rng.sample(world.others, HITS - len(copies))
+        order = world.rng.sample(range(HITS), HITS)
+        measure_page(score, row, "list", [texts[i] for i in order], [order.index(i) for i in range(len(copies))])
+    for place, form in world.made["forms"]:
+        for count in FILLINGS:
+            fillings = world.fillings(form, count)
+            measure_page(
+                score, f"forms, {place}", "list", fillings + world.rng.sample(world.others, HITS - count), range(count)
+            )
+    pairs = world.manual()
+    texts = [old for old, _ in pairs] + [new for _, new in pairs]
+    measure_page_of_versions(score, "list", texts, None)
+
+
+def measure_page_of_versions(score: Score, column: str, texts: list[str], table: FrequencyTable | None) -> None:
+    half, sketches = len(texts) // 2, sketch_many(texts, RECIPE)
+    counted = count_in_list(sketches, RECIPE) if table is None else table
+    for rule in RULES:
+        leaders = rule.leaders(sketches, counted)
+        same = sum(leaders[i] == leaders[half + i] for i in range(half))
+        score.setdefault((rule.name, "manual, versions of a chunk", column), []).append((int(same), half))
+        score.setdefault((rule.name, "manual, different chunks", column), []).append(joined(range(half), leaders))
+
+
+def measure_index(score: Score, world: World, size: int) -> None:
+    """Put stories of each number of copies into one index, forms into another, and decide on pages of their hits."""
+    made = list(stories(world, COPIES))
+    world.rng.shuffle(made)
+    kept: list[tuple[str, str, list[str]]] = []
+    for story in made:  # at most a third of the index
+        if sum(len(one[2]) for one in kept) + len(story[2]) <= size / 3:
+            kept.append(story)
+    copies = [text for _, _, texts in kept for text in texts]
+    others = (world.others * (size // len(world.others) + 1))[: size - len(copies)]
+    table = count_document_frequency(sketch_many(copies + others, RECIPE), RECIPE)
+    for language, length, texts in kept:
+        row = (
+            length if language == "en" else f"copies, {'other languages' if language in EUROPEAN else 'other scripts'}"
+        )
+        page = texts + world.rng.sample(others, HITS - len(texts))
+        measure_page(score, row, f"index of {size:,}", page, range(len(texts)), table)
+    for chosen in (world.made["forms"][start::6] for start in range(6)):
+        forms = [(place, world.fillings(form, world.rng.choice(FILLINGS))) for place, form in chosen]
+        fillings = [text for _, texts in forms for text in texts]
+        table = count_document_frequency(sketch_many(fillings + others[: size - len(fillings)], RECIPE), RECIPE)
+        for place, texts in forms:
+            page = texts + world.rng.sample(others, HITS - len(texts))
+            measure_page(score, f"forms, {place}", f"index of {size:,}", page, range(len(texts)), table)
+    pairs = world.manual()
+    texts = [old for old, _ in pairs] + [new for _, new in pairs]
+    table = count_document_frequency(sketch_many(texts + others[: size - len(texts)], RECIPE), RECIPE)
+    measure_page_of_versions(score, f"index of {size:,}", texts, table)
+
+
+def print_table(score: Score) -> None:
+    columns = list(dict.fromkeys(column for _, _, column in score))
+    for rule in RULES:
+        print(f"\n| {rule.name} | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}")
+        for row in sorted({row for name, row, _ in score if name == rule.name}):
+            cells = [np.sum(score.get((rule.name, row, column), [(0, 0)]), axis=0) for column in columns]
+            print(f"| {row} | {' | '.join(f'{one / all_:.2f}' if all_ else '' for one, all_ in cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--part", choices=list(COLLECTIONS), default="held_out")
+    parser.add_argument("--seeds", type=int, default=8)
+    arguments = parser.parse_args()
+    score: Score = {}
+    for seed in range(arguments.seeds):
+        world = World(arguments.data, arguments.part, seed)
+        measure_lists(score, world)
+        for size in (300, 3000):
+            measure_index(score, world, size)
+    print_table(score)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""A study as Markdown tables, as `python -m benchmarks.study` prints and figures.md holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.study.study import Study
+from ndd_search.reports.html import markdown
+
+
+def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield titles and tables. speed: add times, which differ between machines and runs; all else does not."""
+    yield "F1 at the default bar", f1_table(study)
+    yield "Best F1 with its bar, average precision", best_table(study)
+    if len(study.collections) > 1:
+        yield "F1 at the bar that suits all other collections best (leave one out)", left_out_table(study)
+    if any(result.pages for result in study.results):
+        yield "Result pages: top 20, first 10 shown", pages_table(study)
+    yield "Share called near-duplicates, by kind of pair", kinds_table(study)
+    if any(result.languages for result in study.results):
+        yield "F1 by language at the default bar", languages_table(study)
+    if speed:
+        yield "Bytes per document and speed", speed_table(study)
+
+
+def f1_table(study: Study) -> str:
+    """Return F1 with precision and recall, at the default bars."""
+    heads = ["method", "bar", *(collection.name for collection in study.collections), "mean"]
+    rows = []
+    for method in study.methods:
+        qualities = [result.quality for result in study.of(method)]
+        cells = [f"{each.f1:.3f} ({each.precision:.2f}/{each.recall:.2f})" for each in qualities]
+        rows.append([method.name, f"{method.bar:.2f}", *cells, f"{np.mean([each.f1 for each in qualities]):.3f}"])
+    return markdown(heads, rows)
+
+
+def best_table(study: Study) -> str:
+    """Return the best F1 on each collection with its bar, and average precision."""
+    heads = ["method", *(collection.name for collection in study.collections)]
+    rows = []
+    for method in study.methods:
+        curves = [result.curve for result in study.of(method)]
+        cells = [f"{curve.best[0]:.3f} @ {curve.best[1]:.2f}, {curve.average_precision:.3f}" for curve in curves]
+        rows.append([method.name, *cells])
+    return markdown(heads, rows)
+
+
+def left_out_table(study: Study) -> str:
+    """Return F1 on each collection at the bar chosen on all others."""
+    heads = ["method", *(collection.name for collection in study.collections), "mean"]
+    rows = []
+    for method in study.methods:
+        figures = study.left_out(method)
+        rows.append([method.name, *(f"{figure:.3f}" for figure in figures), f"{np.mean(figures):.3f}"])
+    return markdown(heads, rows)
+
+
+def best_elsewhere_table(study: Study) -> str:
+    """Return the method that is best on all other collections, and its F1 on the one left out."""
+    rows = [
+        [result.collection.name, method.name, f"{result.quality.f1:.3f}"] for method, result in study.best_elsewhere()
+    ]
+    return markdown(["left out", "best on the others", "F1"], rows)
+
+
+def pages_table(study: Study) -> str:
+    """Return the quality of result pages."""
+    heads = ["collection, method", "dup@10 before", "dup@10", "missed", "lost", "lost, -1 forgiven", "fill"]
+    rows = []
+    for result in study.results:
+        if result.pages:
+            page = result.pages
+            shares = (page.repeated_before, page.repeated, page.missed, page.lost, page.lost_hard, page.fill)
+            rows.append([f"{result.collection.name}, {result.method.name}", *(f"{share:.4f}" for share in shares)])
+    return markdown(heads, rows)
+
+
+def kinds_table(study: Study) -> str:
+    """Return the share of accepted pairs by kind: recall for label 1, wrong answers for 0, neither for -1."""
+    heads = ["collection, kind (label, pairs)", *(method.name for method in study.methods)]
+    rows = []
+    for collection in study.collections:
+        results = [result for result in study.results if result.collection.name == collection.name]
+        for position, kind in enumerate(results[0].kinds):
+            name = f"{collection.name}, {kind.name} ({kind.label}, {kind.count})"
+            rows.append([name, *(f"{result.kinds[position].called:.3f}" for result in results)])
+    return markdown(heads, rows)
+
+
+def languages_table(study: Study) -> str:
+    """Return F1 by language, a row for each language of each collection."""
+    heads = ["collection, language", *(method.name for method in study.methods)]
+    rows = []
+    for collection in study.collections:
+        results = [result for result in study.results if result.collection.name == collection.name]
+        for language in results[0].languages:
+            cells = (f"{result.languages[language].f1:.3f}" for result in results)
+            rows.append([f"{collection.name}, {language}", *cells])
+    return markdown(heads, rows)
+
+
+def speed_table(study: Study) -> str:
+    """Return bytes and speed over all collections. Pairs are timed in one batch, not page by page."""
+    heads = ["method", "bytes a document", "documents a second", "MB a second", "thousand pairs a second"]
+    rows = []
+    for method in study.methods:
+        results = study.of(method)
+        documents = sum(len(result.collection.texts) for result in results)
+        size = sum(len(text.encode("utf-8", "replace")) for result in results for text in result.collection.texts)
+        prepare = sum(result.prepare_seconds for result in results)
+        check = sum(result.check_seconds for result in results)
+        pairs = sum(len(result.scores) for result in results)
+        stored = np.mean([result.bytes for result in results])
+        figures = (documents / prepare, size / prepare / 1e6, pairs / max(check, 1e-9) / 1e3)
+        rows.append([method.name, f"{stored:.0f}", *(f"{figure:,.0f}" for figure in figures)])
+    return markdown(heads, rows)

@@ -1,0 +1,1 @@
+"""From any ranked list to pages without near-duplicates: no module here reads or writes anything."""

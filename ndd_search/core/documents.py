@@ -1,0 +1,118 @@
+"""Read the fields of documents: mappings, or objects with attributes."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from ndd_search.errors import InvalidDocument
+
+_ABSENT = object()
+
+
+def value_of(document: Any, path: str) -> Any:
+    """Return the value of a field of a document, None if it has none.
+
+    document: a mapping, or any object with attributes. path: a name, or names joined by dots ("author.name"). A key
+    that is the whole path takes precedence, then keys of few names. For a list on the path, the values of its members
+    are listed.
+    """
+    value = _member(document, path)
+    if value is not _ABSENT:
+        return value
+    for head, rest in splits(path):
+        inner = _member(document, head)
+        if isinstance(inner, list | tuple):
+            return [value for value in (value_of(member, rest) for member in inner) if value is not None]
+        if inner is not _ABSENT and (value := value_of(inner, rest)) is not None:
+            return value
+    return None
+
+
+def splits(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a path before and after each of its dots: keys may contain dots, too."""
+    end = path.find(".")
+    while end >= 0:
+        yield path[:end], path[end + 1 :]
+        end = path.find(".", end + 1)
+
+
+def text_of(document: Any, paths: Sequence[str]) -> str | None:
+    """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
+
+    If a document writes a path in several ways, {"a.b": ..., "a": {"b": ...}}, all are read, as engines do. Lists are
+    read in order, objects in the order of their keys, because engines return keys in any order. Numbers and booleans
+    are written as in JSON; NaN is no text. Raises InvalidDocument for a value that contains itself.
+    """
+    if (
+        len(paths) == 1
+        and type(document) is dict
+        and "." not in paths[0]
+        and type(value := document.get(paths[0])) is str
+    ):
+        return value  # the usual case, which is ten times as fast as what follows
+    parts = [part for path in paths for value in _values(document, path) for part in _texts(value)]
+    return "\n".join(parts) if parts else None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, or NaN, NaT or NA, which data frames write where a value is missing."""
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NaTType", "NAType")
+
+
+def _member(document: Any, name: str) -> Any:
+    if type(document) is dict or isinstance(document, Mapping):
+        return document.get(name, _ABSENT)
+    return getattr(document, name, _ABSENT)
+
+
+def _values(document: Any, path: str) -> Iterator[Any]:
+    """Yield the values of a field in every way in which its path can be written, in the order of `value_of`."""
+    value = _member(document, path)
+    if value is not _ABSENT:
+        yield value
+    for head, rest in splits(path):
+        inner = _member(document, head)
+        for member in inner if isinstance(inner, list | tuple) else [inner]:
+            if member is not _ABSENT:
+                yield from _values(member, rest)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, at any depth. Raises InvalidDocument for a value that contains itself."""
+    stack: list[Iterator[Any]] = [iter([value])]
+    ancestors: list[int] = []  # ids of the containers being read, the outermost first
+    seen: set[int] = set()  # the same ids
+    while stack:
+        if (item := next(stack[-1], _ABSENT)) is _ABSENT:
+            stack.pop()
+            if ancestors:
+                seen.discard(ancestors.pop())
+            continue
+        if isinstance(item, np.generic | np.ndarray):
+            item = item.tolist()
+        if isinstance(item, Mapping | list | tuple):
+            if id(item) in seen:
+                raise InvalidDocument("a document", "a value in it contains itself", "give it as JSON would hold it")
+            stack.append(iter([item[key] for key in sorted(item, key=str)] if isinstance(item, Mapping) else item))
+            ancestors.append(id(item))
+            seen.add(id(item))
+        elif isinstance(item, str):
+            yield item
+        elif not is_missing(item):
+            yield _as_stored(item)
+
+
+def _as_stored(value: Any) -> str:
+    """Return a value as it reads after a client has written it as JSON and an engine has returned it."""
+    if isinstance(value, datetime.date):  # or a datetime
+        return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(float(value)) if isinstance(value, Decimal) else str(value)

@@ -1,0 +1,225 @@
+"""The kinds of values that settings take.
+
+A setting is declared once, with its kind: `window: int = setting(Whole(1), 100)`. The kind checks a value wherever it
+is given, reads it from a word of the command line or the environment, and gives the JSON Schema for files of settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ndd_search.core.checks import check_one_of, check_share, check_whole
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_DURATION = r"\d+(\.\d+)?(ms|s|m|h|d|w)"
+_YES_AND_NO = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
+
+
+class Kind:
+    """One kind of values."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the values that a file can hold."""
+        raise NotImplementedError
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return a value as it is kept. Raises TypeError or ValueError, which name the setting."""
+        raise NotImplementedError
+
+    def read(self, name: str, text: str) -> Any:
+        """Return the value that a word stands for. Raises TypeError or ValueError, which name the setting."""
+        return self.check(name, text)
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """A text. pattern: of all of it, "" for any text. example: one that it matches."""
+
+    pattern: str = ""
+    example: str = ""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "string",
+            **({"pattern": f"^({self.pattern})$", "examples": [self.example]} if self.pattern else {}),
+        }
+
+    def check(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a text, got {value!r}")
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            raise ValueError(f'{name} must be like "{self.example}", got {value!r}')
+        return value
+
+
+@dataclass(frozen=True)
+class OneOf(Kind):
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+    def check(self, name: str, value: Any) -> Any:
+        check_one_of(name, value, self.words)
+        return value
+
+
+class YesNo(Kind):
+    """True or false."""
+
+    schema = {"type": "boolean"}  # noqa: RUF012 - of the kind, as in the others
+
+    def check(self, name: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be true or false, got {value!r}")
+        return value
+
+    def read(self, name: str, text: str) -> bool:
+        if (word := text.strip().lower()) not in _YES_AND_NO:
+            raise ValueError(f"{name} must be true or false, got {text!r}")
+        return _YES_AND_NO[word]
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number of at least `least`, and at most `most`."""
+
+    least: int
+    most: int | None = None
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.least, **({} if self.most is None else {"maximum": self.most})}
+
+    def check(self, name: str, value: Any) -> Any:
+        check_whole(name, value, self.least, self.most)
+        return value
+
+    def read(self, name: str, text: str) -> Any:
+        return self.check(name, _number(int, text))
+
+
+class Share(Kind):
+    """A number in 0..1."""
+
+    schema = {"type": "number", "minimum": 0, "maximum": 1}  # noqa: RUF012
+
+    def check(self, name: str, value: Any) -> Any:
+        check_share(name, value)
+        return value
+
+    def read(self, name: str, text: str) -> Any:
+        return self.check(name, _number(float, text))
+
+
+class Seconds(Kind):
+    """A number of seconds, above 0; None where there is no limit."""
+
+    schema = {"type": "number", "exclusiveMinimum": 0}  # noqa: RUF012
+
+    def check(self, name: str, value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number of seconds, got {value!r}")
+        if not value > 0:
+            raise ValueError(f"{name} must be above 0 seconds, got {value}")
+        return value
+
+    def read(self, name: str, text: str) -> Any:
+        return self.check(name, _number(float, text))
+
+
+class Duration(Text):
+    """A time with its unit: "90s", "1.5h"."""
+
+    def __init__(self) -> None:
+        super().__init__(_DURATION, "1d")
+
+
+@dataclass(frozen=True)
+class Several(Kind):
+    """A list of values of one kind, kept as a tuple. one: whether one value may stand for a list of it."""
+
+    kind: Kind
+    one: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        several = {"type": "array", "items": self.kind.schema}
+        return {"anyOf": [self.kind.schema, several]} if self.one else several
+
+    def check(self, name: str, value: Any) -> tuple[Any, ...]:
+        if self.one and isinstance(value, str):
+            value = (value,)
+        if isinstance(value, str) or not isinstance(value, Collection):
+            remedy = f": write [{value!r}]" if isinstance(value, str) else ""
+            raise TypeError(f"{name} must be a list, got {value!r}{remedy}")
+        return tuple(self.kind.check(name, each) for each in value)
+
+    def read(self, name: str, text: str) -> tuple[Any, ...]:
+        return tuple(self.kind.read(name, word.strip()) for word in text.split(","))
+
+
+@dataclass(frozen=True)
+class OfFields(Kind):
+    """Values of one kind by the names of fields, as {"source": 2}; kept as a dict of its own, in the order of names."""
+
+    kind: Kind
+    example: str
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": self.kind.schema}
+
+    def check(self, name: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{name} must map fields to values, as in {self.example}, got {value!r}")
+        for each in value:
+            Field().check(name, each)
+        return {each: self.kind.check(f"{name} of {each}", value[each]) for each in sorted(value)}
+
+
+class Field(Kind):
+    """The name of a field, dotted for one inside another."""
+
+    schema = {"type": "string"}  # noqa: RUF012
+
+    def check(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must name fields, got {value!r}")
+        return value
+
+
+def setting(kind: Kind, default: Any) -> Any:
+    """Return a field of a dataclass whose values are of a kind."""
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, metadata={"kind": kind})
+    return field(default=default, metadata={"kind": kind})
+
+
+def kinds_of(settings: Any) -> dict[str, Kind]:
+    """Return the kind of each setting of a dataclass, by name."""
+    return {each.name: each.metadata["kind"] for each in fields(settings) if "kind" in each.metadata}
+
+
+def seconds_of(duration: str) -> float:
+    """Return the seconds of a Duration."""
+    number = duration.rstrip("mshdw")
+    return float(number) * _SECONDS[duration[len(number) :]]
+
+
+def _number(kind: type[int | float], text: str) -> Any:
+    """Return the number that a text is, the text itself if it is none: the check then names it."""
+    try:
+        return kind(text)
+    except ValueError:
+        return text

@@ -1,0 +1,301 @@
+"""The decision which pairs are near-duplicates: a fixed bar on resemblance, or "auto".
+
+"auto" uses the resemblance of two texts and three more questions.
+Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in counters,
+headers and advertisements. Two texts in one template share what many documents of the index contain, and differ in
+their own content.
+Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
+rare the frame is.
+Does each of the two have half a page or more of its own? Two editions of a report may share most of their words.
+Frames and corrections seldom fill half a page on both sides. With
+
+    j  resemblance, KMV estimate (see `sketching.estimates`)
+    s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
+    d  mean idf of the values that only one of them contains
+    m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
+    n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
+    o  shingles that one of them has of its own, the smaller of the two numbers; each counts its idf
+
+two hits are near-duplicates when both of these hold:
+
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b
+    j  >=  b + (1 - 0.27 - b) * o**6 / (o**6 + 150**6)
+    with  b = 0.27 + q / max(16, min(n, 16 + N))
+
+The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
+grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a
+long text, its idf means little, but in a short text the same difference may decide. The bar b is higher for short
+texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. The second bar rises,
+up to 0.73, with the content that each of two long texts has of its own (150 shingles of three words are half a page of
+print). It applies to the resemblance itself, so that one difference does not count twice.
+Without a frequency table s / d is 1, N is 0 and each idf is 1, which gives a bar of 0.46 for words, and more for two
+long texts with content of their own. docs/quality.md has the evidence, and the effect of halving and doubling each
+constant.
+"""
+
+from __future__ import annotations
+
+from math import cos, log, pi
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.matching.frequency_table import HANDFUL, UNIT, FrequencyTable, Shares
+from ndd_search.core.recipe import Kind, Measure, Recipe
+from ndd_search.errors import RecipeMismatch
+from ndd_search.native import Rule
+
+Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
+PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on resemblance
+PAGE: dict[Kind, float] = {"words": 300, "characters": 1800, "lines": 40, "sentences": 15}  # shingles of a printed page
+MIN_SHINGLES = 4  # of fewer, only an identical sketch is a near-duplicate
+ALIKE = 0.7  # resemblance: two short texts above it are copies or fillings of one form
+ENOUGH = 80  # shingles: of shorter texts, less than a tenth may differ, as one changed word may be another thing
+ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a similarity that equals the bar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The six constants of "auto"; changed only to measure their effect (`python -m benchmarks.study --sensitivity`).
+
+    least:   resemblance below which no pair is accepted: nearly three times as much differs as is shared.
+    power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
+             mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
+    margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
+    unknown: shingles. Shorter texts count as this long, and so do all texts if no documents were counted.
+    pages:   pages of print (see PAGE) that both texts have of their own if the bar on their resemblance is half-way up
+             to 1 - least, where nearly three times as much is shared as differs.
+    handful: documents that may share a value before it is common: a name, a quotation, a saying.
+    """
+
+    least: float = 0.27
+    power: float = 11.0
+    margin: float = 8.0
+    unknown: float = 16.0
+    pages: float = 0.5
+    handful: int = HANDFUL
+    differ: float = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """The overlap of the two sketches of each pair; arrays of one length.
+
+    shared:      number of values that both contain.
+    left, right: number of values of each up to the limit t (see `sketching.estimates`).
+    shorter, longer: shingles of the shorter and the longer document, estimated; at least 1.
+    rare_shared, rare_left, rare_right: sums of the idf of the same values; without a table equal to the numbers.
+    """
+
+    shared: npt.NDArray[np.int64]
+    left: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+    shorter: Shares
+    longer: Shares
+    rare_shared: Shares
+    rare_left: Shares
+    rare_right: Shares
+
+    @cached_property
+    def resemblance(self) -> Shares:
+        """Return shared / union, 0..1."""
+        share: Shares = self.shared / np.maximum(self.left + self.right - self.shared, 1)
+        return share
+
+    @property
+    def specificity(self) -> Shares:
+        """Return s / d, at most 1; 1 if the two sketches do not differ."""
+        apart = self.left + self.right - 2 * self.shared
+        mean_shared = self.rare_shared / np.maximum(self.shared, 1)
+        specific: Shares = np.minimum(mean_shared * apart / self._rare_apart, 1.0)
+        specific[apart <= 0] = 1.0
+        return specific
+
+    @property
+    def mutuality(self) -> Shares:
+        """Return m, 0..1: twice the smaller share of the idf that only one of the two contains."""
+        mutual: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
+        return mutual
+
+    @property
+    def own(self) -> Shares:
+        """Return o: the estimated idf sum of the shingles that only one of the two documents has, the smaller one."""
+        shingles: Shares = self.longer / np.maximum(np.maximum(self.left, self.right), 1)  # that each value stands for
+        return np.maximum(np.minimum(*self._own), 0) * shingles
+
+    @cached_property
+    def _own(self) -> tuple[Shares, Shares]:
+        """Return the sums of the idf of the values that only the left and only the right sketch contains."""
+        return self.rare_left - self.rare_shared, self.rare_right - self.rare_shared
+
+    @cached_property
+    def _rare_apart(self) -> Shares:
+        return np.maximum(self._own[0] + self._own[1], ROUNDING)
+
+
+def telling_shingles(recipe: Recipe, constants: Constants | None = None) -> float:
+    """Return the shingles a text needs so that copies can be told from texts in one template: margin / (1 - least)."""
+    constants = constants or Constants()
+    return min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A setting of min_similarity, applied to pairs.
+
+    bar:       similarity from which two hits are near-duplicates, None for "auto".
+    size:      tokens in a shingle of the recipe.
+    frequency_table: of the index, or None.
+    constants: of "auto".
+    measure:   of the recipe; the bar applies to it. "auto" requires "kmv".
+    kind:      of the recipe's shingles, for "auto".
+    """
+
+    bar: float | None
+    size: int
+    frequency_table: FrequencyTable | None = None
+    constants: Constants = Constants()
+    measure: Measure = "kmv"
+    kind: Kind = "words"
+
+    @classmethod
+    def of(cls, setting: Setting, recipe: Recipe, frequency_table: FrequencyTable | None = None) -> Self:
+        """Parse a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
+        if frequency_table is not None and frequency_table.recipe != recipe.id:
+            raise RecipeMismatch("the table of common values", frequency_table.recipe, recipe.id)
+        if setting == "auto" and recipe.measure == "kmv":
+            told = frequency_table if frequency_table and frequency_table.telling else None
+            return cls(None, recipe.size, told, kind=recipe.kind)
+        if setting == "auto":
+            return cls(_usual(recipe), recipe.size, measure=recipe.measure)
+        if isinstance(setting, str):
+            if setting not in PLAIN:
+                names = ", ".join(["auto", *PLAIN])
+                raise ValueError(f"min_similarity is one of {names} or a number above 0, at most 1, got {setting!r}")
+            if recipe.measure == "cosine" and PLAIN[setting] < 1:  # most texts of one language are above
+                raise ValueError(f'"{setting}" is a resemblance, and {recipe.id} has cosines: give a number, or "auto"')
+            setting = PLAIN[setting]
+        elif isinstance(setting, bool) or not 0 < setting <= 1:
+            raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
+        return cls(float(setting), recipe.size, measure=recipe.measure)
+
+    @property
+    def key(self) -> tuple[float | None, int, Measure, Kind, str]:
+        """Return a short key that differs for different decisions."""
+        return self.bar, self.size, self.measure, self.kind, self.frequency_table.digest if self.frequency_table else ""
+
+    @cached_property
+    def rule(self) -> Rule:
+        """Return the rule that numpy and the native core apply."""
+        power = self.constants.power if self.frequency_table else 0.0
+        margin = self.constants.margin * self.size
+        if self.bar is not None:
+            return Rule(self.bar, power=power, margin=margin)
+        few = self.constants.unknown
+        known = few + (self.frequency_table.documents if self.frequency_table else 0)
+        content = self.constants.pages * PAGE[self.kind]
+        edges = float(self.kind == "words")
+        rule = Rule(
+            self.constants.least, self.size, few, known, power, margin, content, self.constants.differ / ENOUGH, edges
+        )
+        if self.frequency_table is None:
+            return rule
+        scale = log(self.frequency_table.documents / self.frequency_table.handful)
+        return rule._replace(third=round(UNIT * log(3) / scale), few_hold=round(UNIT * log(2) / scale))
+
+    @property
+    def floor(self) -> float:
+        """Return the resemblance below which no pair is accepted, above 0."""
+        rule = self.rule
+        return rule.least if rule.edges else min(rule.least + rule.asked / rule.known, 1.0)
+
+    def similarity(self, pairs: Overlaps) -> Shares:
+        """Return the value that is compared with the bar, 0..1: resemblance, with a table discounted by the idf."""
+        return pairs.resemblance if self.frequency_table is None else pairs.resemblance * self._discounts(pairs)
+
+    def bars(self, pairs: Overlaps) -> Shares:
+        """Return the bar of each pair on its similarity: the higher of the two, the second one discounted alike."""
+        bars = self._bars(pairs.shorter)
+        own_bars = self._own_bars(bars, pairs.own)
+        return own_bars if self.frequency_table is None else np.maximum(bars, own_bars * self._discounts(pairs))
+
+    def _discounts(self, pairs: Overlaps) -> Shares:
+        """Return what the idf leaves of the resemblance of each pair, 0..1."""
+        rule = self.rule
+        apart = np.minimum(1 - pairs.resemblance + rule.margin / np.maximum(pairs.shorter, 1), 1)
+        discounts: Shares = pairs.specificity ** (rule.power * apart * pairs.mutuality)
+        return discounts
+
+    def _bars(self, shorter: Shares | float) -> Shares:
+        """Return b of pairs whose shorter documents have these numbers of shingles."""
+        rule = self.rule
+        bars: Shares = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(shorter, rule.few), rule.known), 1.0)
+        return bars
+
+    def _own_bars(self, bars: Shares, own: Shares) -> Shares:
+        """Return the bars on resemblance: those given, raised towards 1 - least for content of both documents' own."""
+        if not self.rule.content:
+            return np.broadcast_to(bars, own.shape)
+        pages = own / self.rule.content
+        square = pages * pages
+        sixth = square * square * square  # in this order the native core rounds alike
+        own_bars: Shares = bars + np.maximum(1 - self.rule.least - bars, 0) * (sixth / (1 + sixth))
+        return own_bars
+
+    def surely_accepts(
+        self, resemblance: Shares, specificity: Shares, own: Shares, shortest: float
+    ) -> npt.NDArray[np.bool_]:
+        """Return which pairs are accepted for any mutuality of the difference.
+
+        specificity: a lower bound of s / d. own: an upper bound of the content of both documents' own.
+        shortest: shingles of the shortest document in all pairs.
+        """
+        rule, bar = self.rule, self._bars(shortest)
+        apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
+        return sure & (resemblance > self._own_bars(bar, own) + ROUNDING)
+
+    def surely_refuses(
+        self, shared: Shares, apart: Shares, rare_shared: Shares, own_left: Shares, own_right: Shares
+    ) -> npt.NDArray[np.bool_]:
+        """Return which pairs are certainly rejected, from bounds of the sums of idf.
+
+        shared: number of shared values, at least 1. apart: number of values that only one of the two contains.
+        rare_shared: upper bound of the idf sum of the shared values.
+        own_left, own_right: lower bounds of the idf sums of the values that only one contains.
+
+        With p the exponent of s / d, a pair is rejected if j < bar * (1 + p * (1 - s / d)), because e**x >= 1 + x and
+        log(x) <= x - 1. In p, 1 - j is apart / union, and m is at least 2 * min(own) / apart, because idf is at most 1.
+        So p is at least 2 * power * min(own) / union. The code multiplies by the denominators.
+        """
+        smaller, own = np.minimum(own_left, own_right), own_left + own_right
+        bar, of_shared = self.floor - 2 * ROUNDING, shared * own
+        parts = 2 * bar * self.constants.power * smaller * (of_shared - rare_shared * apart)
+        joins = of_shared * (shared - bar * (shared + apart))
+        refused: npt.NDArray[np.bool_] = (joins < parts) & (smaller > 0)
+        return refused
+
+    def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
+        """Return which pairs are near-duplicates, apart from those that differ at their edges (see `pairs`)."""
+        bars = self._bars(pairs.shorter)
+        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= bars - ROUNDING
+        accepted &= pairs.resemblance >= self._own_bars(bars, pairs.own) - ROUNDING
+        return accepted | self.surely_copies(pairs.resemblance, pairs.shorter)
+
+    def surely_copies(self, resemblance: Shares, shorter: Shares) -> npt.NDArray[np.bool_]:
+        """Return which pairs hardly differ: by a tenth, or less if they are short. shorter: as in Overlaps."""
+        differ: npt.NDArray[np.bool_] = 1 - resemblance <= self.rule.differ * np.minimum(shorter, ENOUGH) + ROUNDING
+        return differ & (self.rule.differ > 0)
+
+
+def _usual(recipe: Recipe) -> float:
+    """Return the bar that the publication of a recipe's method uses, on the recipe's measure."""
+    if recipe.method == "super-shingles":
+        return min(2 / recipe.k, 1.0)  # two of six
+    if recipe.method == "simhash":
+        return cos(3 * pi / 64)  # three bits: Manku, Jain and Das Sarma 2007
+    if recipe.method == "profile":
+        return 1.0
+    return 0.85 if recipe.estimator == "overlap" else 0.5  # 0.85: Sycamore's dedup; 0.5: Broder. Basu names none

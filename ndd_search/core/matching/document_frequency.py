@@ -1,0 +1,274 @@
+"""Count the document frequency of sketch values in a sample of an index, with a lower weight for copies.
+
+Twenty copies of one article are no template, although they share much. Counted one by one, they would make the words of
+the article common, so that more copies looked less like copies. But twenty texts in one form look the same, and the
+more there are, the more certainly it is a form. As a compromise, g documents that may be copies of one another count
+sqrt(g).
+
+Possible copies are identified in two passes. Pass 1 has no frequency table and uses resemblance alone: two texts that
+would still be similar if `margin` words of the shorter one were changed. In a short text nearly nothing may differ.
+Pass 2 uses the default decision with the table of pass 1, and connects copies of copies, because the twentieth revision
+of a text may share little with the first.
+
+In a large sample, each document is compared only with the first ones to contain its values, because the first version
+of an article is the first to contain its own values. So the work grows with the sample, not with its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
+from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
+from ndd_search.core.matching.groups import assign_leaders, choose_leaders
+from ndd_search.core.matching.insides import inside
+from ndd_search.core.matching.pairs import Pairs, accepted, overlaps, resembling_pairs
+from ndd_search.core.matching.rows import Ranks, Rows, core_arguments, rows_of
+from ndd_search.core.matching.shared_values import compare
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.sketches import Sketch, Sketches
+
+UNSEEN = 16  # documents without any value of a list, counted with it
+_PLACES = 3  # decimals of a count
+_FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
+_BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
+_FEW = 500  # documents up to which all pairs are compared
+
+
+def count_document_frequency(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, constants: Constants | None = None
+) -> FrequencyTable:
+    """Count the values of sketches, best of a random sample of `frequency_table.SAMPLE` documents of an index.
+
+    Equal sketches count once, empty ones are skipped. The table is empty for a recipe whose measure is not "kmv", which
+    does not use it. Raises InvalidSketch naming the position of an invalid one.
+    """
+    if recipe.measure != "kmv":
+        return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
+    return _count_different(_distinct(sketches, recipe), recipe, constants or Constants())
+
+
+def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
+    """Count the values of a list of hits: of its long texts, and of short texts that fill one form.
+
+    A list is a small part of an index, and the hits of a query resemble one another more than other documents do. So a
+    value that several hits hold is less common in the index than in the list: UNSEEN further documents are counted,
+    which hold none of the values. A list too short to tell common values from rare ones gets none.
+
+    Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
+    text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
+    fills a form.
+    """
+    if found := _counted(sketches, recipe):
+        documents, values, counts, *_ = found
+        return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
+    table = _count_list(_distinct(sketches, recipe), recipe)
+    return replace(table, documents=table.documents + UNSEEN) if table.telling else table
+
+
+def leaders_of_list(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0
+) -> tuple[Ranks, Shares] | None:
+    """Return the leaders of a list of hits and the similarity to them, by "auto" with the table of `count_in_list`.
+
+    min_shingles: a document of fewer is a near-duplicate only of an equal one. None if only numpy can decide.
+    """
+    if (found := _counted(sketches, recipe, min_shingles, brief=True)) is None:
+        return None
+    *_, leaders, similarities = found
+    return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
+
+
+def _distinct(sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> Rows:
+    """Return sketches that differ, one of those that differ only at the edges of their texts, and no empty one."""
+    rows = rows_of(sketches, recipe.k)
+    return _rows_at(rows, _different(_inside(rows, recipe)))
+
+
+def _inside(rows: Rows, recipe: Recipe) -> Rows:
+    return inside(rows) if recipe.kind == "words" else rows
+
+
+def _count_list(rows: Rows, recipe: Recipe) -> FrequencyTable:
+    """Count the values of the long texts of different rows, and of short texts that fill one form."""
+    shortest = telling_shingles(recipe)
+    if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
+        return _count_different(rows, recipe, Constants())
+    texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
+    short = [text for text in texts if len(text) < shortest]
+    return count_document_frequency(
+        [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
+    )
+
+
+def _counted(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, brief: bool = False
+) -> tuple[float, bytes, bytes, bytes, bytes] | None:
+    """Return what native.core.counted does, None if it cannot."""
+    if recipe.measure != "kmv" or not native.core:
+        return None
+    constants, decision = Constants(), Decision(None, recipe.size, kind=recipe.kind)
+    rule = decision.rule._replace(power=constants.power, min_shingles=min(min_shingles, recipe.k))
+    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, brief)
+
+
+def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> FrequencyTable:
+    """Count the values of different rows, in two passes."""
+    few = len(rows.lengths) <= _FEW
+    alike = Decision(constants.least, recipe.size)
+    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, constants.least)
+    sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
+    shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
+    copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
+    leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
+    any_common = not few or _any_repeated(rows, constants.handful)
+    frequency_table = _count(rows, leaders, recipe, constants, any_common=any_common)
+    if not len(pairs):
+        return frequency_table
+    table = frequency_table if frequency_table.telling else None
+    decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
+    if few:
+        copied = resembling_pairs(rows, decision)
+    else:
+        copied = pairs.where(
+            accepted(rows, decision, pairs.first, pairs.second, overlaps(rows, pairs.first, pairs.second, table))
+        )
+    return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
+
+
+def _any_repeated(rows: Rows, times: int) -> bool:
+    """Return whether any value is in more than `times` rows."""
+    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, times)):
+        return found[1]
+    ascending = np.sort(rows.values)
+    return bool((ascending[times:] == ascending[: max(len(ascending) - times, 0)]).any())
+
+
+def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
+    """Return those of different short texts that fill one form with at least _FILLINGS - 1 others.
+
+    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and at least half as
+    many values of its own as is usual in the group. Among copies of one text, some have hardly any values of their own,
+    and some lack values that most others hold. A form is a group of which at most a tenth are no fillings.
+    """
+    found: list[Sketch] = []
+    insides = list(_sketches(_inside(rows_of(texts, recipe.k), recipe)))
+    leader, _ = assign_leaders(insides, recipe.k, Decision(Constants().least, recipe.size))
+    for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
+        places = np.flatnonzero(leader == group).tolist()
+        members = [insides[place] for place in places]
+        _, value, counts = np.unique(np.concatenate(members), return_inverse=True, return_counts=True)
+        of_form, owner = 2 * counts > len(members), np.repeat(np.arange(len(members)), [len(one) for one in members])
+        own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
+        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (of_form.sum() - kept) <= own)
+        if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
+            found += [texts[place] for place in places]
+    return found
+
+
+def _sketches(rows: Rows) -> Sketches:
+    return Sketches(rows.values, rows.offsets)
+
+
+def _different(rows: Rows) -> list[int]:
+    """Return the places of the distinct rows, without the empty one."""
+    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, 1)):
+        places: list[int] = np.frombuffer(found[0], np.int64).tolist()
+        return places
+    if len(rows.values) and rows.lengths.all():
+        sums = np.add.reduceat(rows.values, rows.offsets[:-1], dtype=np.int64)
+        if len(set(sums.tolist())) == len(sums):
+            return list(range(len(sums)))
+    different: dict[bytes, int] = {}
+    for place, (start, end) in enumerate(pairwise(rows.offsets.tolist())):
+        different.setdefault(rows.values[start:end].tobytes(), place)
+    different.pop(b"", None)
+    return list(different.values())
+
+
+def _rows_at(rows: Rows, places: list[int]) -> Rows:
+    """Return the rows at ascending places."""
+    if len(places) == len(rows.lengths):
+        return rows
+    ends = rows.offsets.tolist()
+    return rows_of([rows.values[ends[place] : ends[place + 1]] for place in places], rows.k)
+
+
+def _count(
+    rows: Rows, group: Ranks, recipe: Recipe, constants: Constants, *, any_common: bool = True
+) -> FrequencyTable:
+    """Count the values of rows. group: of each row; rows of one group may be copies of one another.
+
+    any_common: False if no value is in more than `handful` rows.
+    """
+    documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
+    if not any_common:
+        return FrequencyTable(documents, np.empty(0, np.int32), np.empty(0), recipe.id, constants.handful)
+    held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
+    groups = _starts_of_runs(held)
+    weights = np.sqrt(np.diff(np.append(groups, len(held))).astype(np.float64))  # one for each value and group
+    values = held[groups] >> 31
+    starts = _starts_of_runs(values)
+    counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
+    common = counts > constants.handful
+    return FrequencyTable(
+        documents,
+        values[starts[common]].astype(np.int32),
+        counts[common],
+        recipe.id,
+        constants.handful,
+    )
+
+
+def _starts_of_runs(ascending: npt.NDArray[np.int64]) -> Ranks:
+    """Return the places of numbers that differ from the one before."""
+    new = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return np.flatnonzero(new)
+
+
+def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
+    """Return value * 2**31 + group of each value of each row, ascending, without most values that are in few rows.
+
+    group: of each row. least: values in fewer rows may be left out. Most values of a sample are in one row, and sorting
+    them would take most of the time of a count.
+    """
+    bucket = rows.values & (_BUCKETS - 1)
+    many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
+    return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
+
+
+def _connected(count: int, pairs: Pairs) -> Ranks:
+    """Return the first row of the connected component of each row."""
+    group = np.arange(count)
+    while True:
+        first = np.minimum(group[pairs.first], group[pairs.second])
+        nearer = group.copy()
+        np.minimum.at(nearer, pairs.first, first)
+        np.minimum.at(nearer, pairs.second, first)
+        nearer = nearer[nearer]
+        if (nearer == group).all():
+            return group
+        group = nearer
+
+
+def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
+    """Return the pairs of a row and the first row with one of its values, if their resemblance is at least `floor`."""
+    count = len(rows.lengths)
+    held = _sorted(rows, np.arange(count), least=2)
+    owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
+    first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    codes = np.sort(first[~starts] * count + owner[~starts])
+    codes = codes[np.diff(codes, prepend=-1) != 0]
+    if not len(codes):
+        none = np.empty(0, np.int64)
+        return Pairs(none, none, np.empty(0))
+    found = compare(rows.table, codes, floor)
+    return Pairs(found.first, found.second, found.shared / (found.left + found.right - found.shared))

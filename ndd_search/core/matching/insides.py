@@ -1,0 +1,104 @@
+"""Which pairs of short texts are copies that differ at their edges (see `text.edges`), or in a few places more.
+
+A value of a sketch of words is odd if its shingle touches an edge of the text wherever it occurs, else even. So two
+complete sketches tell what two texts have inside, and whether they differ there. They are copies if
+
+* a value that touches an edge is in only one of them,
+* they share at least SHARED values, and as many as there are inner ones that only one of them has, at most OWN of each,
+* and if there are such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
+  what the other copies share, but a form leaves a place where no two fillings have the same.
+
+About as common: in a third as many documents; and so is all that is in fewer than twice a handful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.core.matching.rows import Ranks, Rows
+from ndd_search.native import Rule
+
+SHARED, OWN = 4, 6  # values; a word changes three, and two places may have been changed
+_AT_ONCE = 2**20  # values compared at a time
+_ROUNDING = 1e-9
+Flags = npt.NDArray[np.bool_]
+
+
+def inside(rows: Rows) -> Rows:
+    """Return rows without the values that touch an edge; those of k values, which are samples, as they are."""
+    if not (marked := rows.marked).any():
+        return rows
+    kept = ~((rows.values & 1 == 1) & np.repeat(marked, rows.lengths))
+    lengths = np.bincount(np.repeat(np.arange(len(rows.lengths)), rows.lengths)[kept], minlength=len(rows.lengths))
+    return Rows(rows.values[kept], np.concatenate(([0], np.cumsum(lengths))), rows.k)
+
+
+def differ_at_edges(
+    rows: Rows, first: Places, second: Places, resemblance: Shares, rule: Rule, table: FrequencyTable | None
+) -> Flags:
+    """Return which of given pairs are copies as above. resemblance: of each. table: of `rule`, or None."""
+    copies = np.zeros(len(first), np.bool_)
+    if not rule.edges or not (marked := rows.marked).any():
+        return copies
+    evidence = np.minimum(np.maximum(rows.lengths, rule.few), rule.known)
+    bars = np.where(marked, rule.least, np.minimum(rule.least + rule.asked / evidence, 1.0))
+    may = rows.whole[first] & rows.whole[second] & (marked[first] | marked[second])
+    at = np.flatnonzero(may & (resemblance >= np.maximum(bars[first], bars[second]) - _ROUNDING))
+    for part in _parts(rows.lengths[first[at]] + rows.lengths[second[at]]):
+        copies[at[part]] = _copies(rows, first[at[part]], second[at[part]], rule, table)
+    return copies
+
+
+def _parts(sizes: Ranks) -> Iterator[slice]:
+    """Yield runs of pairs of about _AT_ONCE values."""
+    done = 0
+    ends = np.cumsum(sizes)
+    while done < len(ends):
+        stop = max(int(np.searchsorted(ends, (ends[done - 1] if done else 0) + _AT_ONCE)), done + 1)
+        yield slice(done, stop)
+        done = stop
+
+
+def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: FrequencyTable | None) -> Flags:
+    """Return which pairs of complete sketches are copies."""
+    count = len(first)
+    weights = np.zeros(len(rows.values))
+    if table is not None:
+        at, which = table.find(rows.values)
+        weights[at] = table.weights[which]
+    pair, place = (
+        np.concatenate(sides) for sides in zip(*(_values_of(rows, side) for side in (first, second)), strict=True)
+    )
+    keys = pair << 32 | rows.values[place].astype(np.int64) >> 1
+    order = np.argsort(keys, kind="stable")
+    keys, pair, place = keys[order], pair[order], place[order]
+    same = np.zeros(len(keys) + 1, np.bool_)
+    np.equal(keys[1:], keys[:-1], out=same[1:-1])
+    alone, met = ~(same[1:] | same[:-1]), same[1:]
+    inner = rows.values[place] & 1 == 0
+    of_second = order >= rows.lengths[first].sum()
+    own = [np.bincount(pair[alone & inner & (of_second == side)], minlength=count) for side in (False, True)]
+    edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
+    shared = np.bincount(pair[met], minlength=count)
+    apart = own[0] + own[1]
+    copies: Flags = edge & (shared >= np.maximum(apart, SHARED)) & (np.maximum(*own) <= OWN)
+    if table is not None:
+        usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
+        most = np.zeros(count)
+        np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
+        copies &= (
+            (apart == 0) | ((most > 0) & ((most + rule.third) * shared >= usual)) | (usual < rule.few_hold * shared)
+        )
+    return copies
+
+
+def _values_of(rows: Rows, side: Places) -> tuple[Places, Places]:
+    """Return the number of the pair and the position in rows.values of each value of one side of pairs."""
+    lengths = rows.lengths[side]
+    pair = np.repeat(np.arange(len(side)), lengths)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return pair, rows.offsets[side[pair]] + within

@@ -1,0 +1,306 @@
+"""The options that decide how hits are collapsed. Every value is checked when an object is created."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal, TypedDict, get_args
+
+from ndd_search.core.checks import check_known, check_share
+from ndd_search.core.kinds import (
+    Duration,
+    Field,
+    Kind,
+    OfFields,
+    OneOf,
+    Several,
+    Share,
+    Text,
+    Whole,
+    YesNo,
+    kinds_of,
+    seconds_of,
+    setting,
+)
+from ndd_search.core.recipe import Recipe
+
+Mode = Literal["group", "ids", "count", "drop", "demote", "annotate"]
+Members = Literal["window", "all"]
+Keep = str | Callable[[Any], Any]
+Total = Literal["hits", "groups", "estimate"]
+SeenMode = Literal["hide", "demote", "annotate"]
+Also = Literal["unranked", "pipelines", "templates"]
+EVERY_SEARCH: tuple[Also, ...] = get_args(Also)  # what a search that asks to be collapsed stands for
+LISTING = ("group", "ids", "count")  # the modes that tell of duplicates under their leader
+
+_NAMED = ("auto", "identical", "high", "moderate")
+_KEEP = re.compile(r"(score)|(longest)(?::(.+))?|(newest|oldest|highest|lowest):(.+)|preferred:([^=]+)=(.+)")
+
+
+@dataclass(frozen=True)
+class ByScore:
+    """Prefer the better rank in the engine's list."""
+
+
+@dataclass(frozen=True)
+class ByField:
+    """Prefer the highest, or the lowest, value in a field: a time, the newest being the highest, or a number."""
+
+    field: str
+    is_time: bool
+    highest: bool
+
+
+@dataclass(frozen=True)
+class Longest:
+    """Prefer the most characters in a field, or the most shingles where the field is ""."""
+
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Prefer a hit whose field has one of these values, the best value first."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+Preference = ByScore | ByField | Longest | Preferred | Callable[[Any], Any]
+
+
+class _Similarity(Kind):
+    """A name of a similarity, or a number above 0 and at most 1."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(_NAMED)}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
+
+    def check(self, name: str, value: Any) -> float | str:
+        if isinstance(value, str):
+            if value not in _NAMED:
+                known = f"{', '.join(_NAMED)}, or a number above 0 and at most 1"
+                raise ValueError(f"{name} must be {known}, got {value!r}")
+            return value
+        check_share(name, value)
+        if value == 0:
+            raise ValueError(f"{name} must be above 0: at 0 every hit would be a near-duplicate of the first")
+        return float(value)
+
+    def read(self, name: str, text: str) -> float | str:
+        try:
+            return self.check(name, float(text))
+        except ValueError:
+            return self.check(name, text)
+
+
+class _Wish(Kind):
+    """An entry of `keep`."""
+
+    schema = {  # noqa: RUF012 - of the kind, as in the others
+        "type": "string",
+        "pattern": r"^(score|longest|(longest|newest|oldest|highest|lowest):.+|preferred:[^=]+=.+)$",
+    }
+
+    def check(self, name: str, value: Any) -> Keep:
+        preference_of(value)
+        return value if callable(value) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollapseOptions:
+    """How the hits of a request are collapsed.
+
+    min_similarity:   the similarity from which two hits are near-duplicates: a number, 0 < x <= 1; "identical" (1.0),
+                      "high" (0.8), "moderate" (0.5); or "auto", which also considers how rare the shared part is (see
+                      docs/how-it-works.md).
+    mode:             what becomes of duplicates. "group" lists them under their leader, with all that a response tells
+                      of a hit; "ids" lists their ids, scores and similarities; "count" tells only how many there are,
+                      which often saves a request; "drop" leaves them out, "demote" puts them after everything else, and
+                      "annotate" moves nothing and names the leader of each, so
+                      `keep` and max_per_group change nothing there.
+    window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
+    max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
+                      (`collapse`, `merge`).
+    max_per_group:    how many hits of one group are shown, at least 1.
+    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
+                      "window", or "all" that match the query, found by stored keys with one more request for each page.
+                      "all" needs a mode that lists duplicates, and max_per_group 1. An index in a folder examines
+                      max_window hits for it; a list in memory is its own window.
+    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
+                      all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
+                      first that tells two copies apart decides, then the better rank: "score" (the engine's order),
+                      "newest:FIELD", "oldest:FIELD" (by time), "highest:FIELD", "lowest:FIELD" (by number), "longest"
+                      (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or a
+                      callable(hit) that returns a sort key, the smallest first.
+    min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
+    must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value
+                      equals only another missing value.
+    group_by:         a field, or several: hits with an equal value in one of them are one group, whatever the guards
+                      say. A missing value and an empty text equal none. Near-duplicates are one group as well.
+    max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
+                      hits with that value are listed under the first of these groups. Not together with `keep` or
+                      max_per_group.
+    numbers_must_match: whether near-duplicates must hold the same numbers, as for products and releases. An index must
+                      store the numbers beside the sketch (numbers=True); a hit without them
+                      stands alone.
+    max_apart:        how far apart near-duplicates are at most in a field with a time, {"published": "1d"}: a number
+                      with ms, s, m, h, d or w. The field holds a datetime, an ISO 8601 text, or a number of seconds or
+                      milliseconds since 1970. A hit without a readable time stands alone.
+    seen_mode:        what becomes of hits that resemble an item of `seen`, a list given to a search or to `collapse`:
+                      "hide" lists them apart, "demote" puts them after everything else, "annotate" only marks them.
+    also:             which searches a wrapped client collapses beside those that rank their hits: "unranked" ones
+                      (`match_all`, filters alone, a sort by `_doc`), those with "pipelines" of OpenSearch that only
+                      filter, normalise or rerank, and search "templates", which it renders. A search that asks to be
+                      collapsed, with "ndd" in its body, always is. A list in memory is always collapsed.
+    total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
+                      together, equal on every page. For it the whole result is examined at once, up to max_window.
+                      "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
+                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound. For
+                      searches with candidate limits (nearest neighbours, hybrid queries, retrievers) "groups" is the
+                      same as "estimate".
+    facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
+                      filters) whose buckets count groups instead of documents (see docs/paging.md).
+    """
+
+    min_similarity: float | str = setting(_Similarity(), "auto")
+    mode: Mode = setting(OneOf(get_args(Mode)), "group")
+    window: int = setting(Whole(1), 100)
+    max_window: int = setting(Whole(1), 10_000)
+    max_per_group: int = setting(Whole(1), 1)
+    members: Members = setting(OneOf(get_args(Members)), "window")
+    keep: tuple[Keep, ...] = setting(Several(_Wish()), ("score",))
+    min_length_ratio: float = setting(Share(), 0.0)
+    must_match: tuple[str, ...] = setting(Several(Field()), ())
+    group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
+    max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
+    numbers_must_match: bool = setting(YesNo(), False)
+    max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
+    seen_mode: SeenMode = setting(OneOf(get_args(SeenMode)), "hide")
+    also: tuple[Also, ...] = setting(Several(OneOf(EVERY_SEARCH)), ())
+    total: Total = setting(OneOf(get_args(Total)), "hits")
+    facets: tuple[str, ...] = setting(Several(Text()), ())
+
+    def __post_init__(self) -> None:
+        for name, kind in KINDS.items():
+            object.__setattr__(self, name, kind.check(name, getattr(self, name)))
+        if self.window > self.max_window:
+            raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
+        if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):
+            modes = ", ".join(LISTING)
+            raise ValueError(f'members="all" lists the copies of a hit under it: set mode to {modes}, max_per_group=1')
+        if self.max_per and (self.max_per_group > 1 or self.keep != ("score",)):
+            raise ValueError("max_per counts the best hit of each group: leave out keep and max_per_group")
+
+    @property
+    def initial_window(self) -> int:
+        """The number of hits that are examined at first."""
+        return self.max_window if self.total == "groups" else self.window
+
+    @cached_property
+    def preferences(self) -> tuple[Preference, ...]:
+        """`keep`, parsed."""
+        return tuple(map(preference_of, self.keep))
+
+    @cached_property
+    def as_text(self) -> str:
+        """The options as text, for cache keys; equal for equal options, unless `keep` holds a callable."""
+        return repr(self)
+
+    @cached_property
+    def of_stream(self) -> CollapseOptions:
+        """The options without those that only decide what a page shows of a stream."""
+        return replace(self, keep=("score",), members="window", mode="group" if self.mode in LISTING else self.mode)
+
+    @cached_property
+    def seconds_apart(self) -> dict[str, float]:
+        """`max_apart` in seconds."""
+        return {name: seconds_of(duration) for name, duration in self.max_apart.items()}
+
+    @cached_property
+    def document_fields(self) -> tuple[str, ...]:
+        """The fields of documents that `keep`, the guards, group_by and max_per read."""
+        kept = [one.field for one in self.preferences if isinstance(one, ByField | Longest | Preferred)]
+        compared = (*self.must_match, *self.group_by, *self.max_per)
+        return tuple(filter(None, dict.fromkeys((*compared, *kept, *self.max_apart))))
+
+
+KINDS = kinds_of(CollapseOptions)
+
+
+def preference_of(given: Keep) -> Preference:
+    """Parse one entry of `keep`; a callable is returned as it is. Raises ValueError for an unknown one."""
+    return given if callable(given) else _parse(str(given))
+
+
+@lru_cache(1024)
+def _parse(text: str) -> Preference:
+    match = _KEEP.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"keep takes score, newest:FIELD, oldest:FIELD, highest:FIELD, lowest:FIELD, longest, longest:FIELD, "
+            f"preferred:FIELD=VALUE,VALUE and callables, got {text!r}"
+        )
+    score, longest, long_field, order, ordered_field, field, values = match.groups()
+    if score:
+        return ByScore()
+    if longest:
+        return Longest(long_field or "")
+    if order:
+        return ByField(ordered_field, order in ("newest", "oldest"), order in ("newest", "highest"))
+    return Preferred(field, tuple(values.split(",")))
+
+
+class CollapseChanges(TypedDict, total=False):
+    """CollapseOptions as keyword arguments, for type checkers."""
+
+    min_similarity: float | str
+    mode: Mode
+    window: int
+    max_window: int
+    max_per_group: int
+    members: Members
+    keep: Sequence[Keep]
+    min_length_ratio: float
+    must_match: Sequence[str]
+    group_by: Sequence[str]
+    max_per: Mapping[str, int]
+    numbers_must_match: bool
+    max_apart: Mapping[str, str]
+    seen_mode: SeenMode
+    also: Sequence[Also]
+    total: Total
+    facets: Sequence[str]
+
+
+def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
+    """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
+    if not changes:
+        return base or CollapseOptions()
+    check_known(changes, KINDS)
+    base = base or CollapseOptions()
+    plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
+    # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
+    if plain and not base.max_per and not base.max_apart and not any(map(callable, base.keep)):
+        return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
+    return replace(base, **changes)
+
+
+@lru_cache(1024)
+def _changed(base: CollapseOptions, changes: tuple[tuple[str, type, Any], ...]) -> CollapseOptions:
+    return replace(base, **{name: value for name, _, value in changes})
+
+
+def check_fit(options: CollapseOptions, recipe: Recipe) -> None:
+    """Raise ValueError if an option needs the number of shingles and the recipe's sketches do not give it."""
+    if recipe.method != "min-k":
+        for name, needed, remedy in (
+            ("keep", Longest() in options.preferences, 'name a field, "longest:FIELD"'),
+            ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
+        ):
+            if needed:
+                raise ValueError(
+                    f"{name} needs the length of texts, which sketches of {recipe.id} do not give: {remedy}"
+                )

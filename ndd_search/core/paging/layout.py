@@ -1,0 +1,232 @@
+"""Which hit of a stream is shown at which place, and which hits are listed under it. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
+from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.guards import allowed
+from ndd_search.core.matching.insides import inside
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.options import LISTING, CollapseOptions
+from ndd_search.core.paging.keep import order_of_preference
+from ndd_search.core.paging.stream import Reader, Stream
+from ndd_search.core.paging.windows import first_window
+from ndd_search.core.sketching.estimates import estimated_shingles
+
+NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
+_FORM = 6  # so many different short texts in one group may be entries of one form
+
+
+class Duplicate(NamedTuple):
+    """A hit that is listed under another one.
+
+    rank: in the engine's list. similarity: to its leader, 0..1.
+    shares: the field whose value put it there (group_by, max_per); "" for a near-duplicate.
+    """
+
+    hit: Any
+    rank: int
+    similarity: float
+    shares: str = ""
+
+
+class Group(NamedTuple):
+    """A shown hit with its duplicates.
+
+    hit:          the hit that is shown.
+    rank:         of that hit in the engine's list.
+    duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
+                  another copy than the leader, the leader is listed with its similarity to the copy that is shown.
+    duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
+    similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
+    whole:        whether all members of the group are known, as far as members="all" looks for them.
+    seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
+    """
+
+    hit: Any
+    rank: int
+    duplicates: tuple[Duplicate, ...] = ()
+    duplicate_of: int | None = None
+    similarity: float = 1.0
+    shares: str = ""
+    seen: int | None = None
+    whole: bool = True
+
+
+def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
+    """Return the indexes of the hits of a stream that have a place on a page, in the order shown."""
+    if options.max_per_group == 1 and options.mode != "annotate" and not stream.seen:  # the leaders
+        return np.flatnonzero(stream.leader == np.arange(len(stream.leader))).tolist()
+    return Layout(stream, len(stream.hits), options).places(everything=False)
+
+
+class Layout:
+    """Which hit is shown at which place, for the first `examined` hits of a stream.
+
+    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
+    """
+
+    def __init__(
+        self, stream: Stream, examined: int, options: CollapseOptions, whole: Mapping[int, Any] = NO_OTHERS
+    ) -> None:
+        self.stream, self.options, self._whole = stream, options, whole
+        self.leader: list[int] = stream.leader[:examined].tolist()
+        self.ranks: list[int] = stream.ranks[:examined].tolist()
+        self.similarity: list[float] = stream.similarity[:examined].tolist()
+        self.leaders = [index for index, leader in enumerate(self.leader) if leader == index]
+        self._duplicates: dict[int, list[int]] = {}  # of each leader that has some, ascending
+        for index, leader in enumerate(self.leader):
+            if leader != index:
+                self._duplicates.setdefault(leader, []).append(index)
+        self.shares = dict(stream.shares)
+        self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
+        moved = {} if options.seen_mode == "annotate" else self.seen
+        slots = self.leaders
+        if options.max_per_group > 1:
+            slots = sorted(i for leader in slots for i in self._members(leader)[: options.max_per_group])
+        self.slots = [index for index in slots if self.leader[index] not in moved] if moved else slots
+        self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
+
+    def places(self, everything: bool) -> list[int]:
+        """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
+        last = self.moved if everything and self.options.seen_mode == "demote" else []
+        elsewhere = set(self.moved)
+        if self.options.mode == "annotate":
+            return [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        if self.options.mode == "demote" and everything:
+            elsewhere |= set(self.slots)
+            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        return self.slots + last
+
+    def group(self, place: int, reader: Reader) -> Group:
+        """Return the group that is shown at a place."""
+        leader, mode = self.leader[place], self.options.mode
+        if mode == "annotate":
+            return self._single(place)
+        item, similarity = self.seen.get(leader, (None, 1.0))
+        if leader not in self._duplicates:
+            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
+        members = self._members(leader)
+        chosen = self._chosen(members, reader)
+        hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
+        nth = members.index(place)
+        if nth:
+            return self._single([*chosen, *hidden][nth])
+        shown = chosen[0]
+        listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
+        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
+
+    def _members(self, leader: int) -> list[int]:
+        """Return the indexes of a group's hits, ascending."""
+        return [leader, *self._duplicates.get(leader, ())]
+
+    def _hit(self, index: int) -> Any:
+        return self._whole.get(self.ranks[index], self.stream.hits[index])
+
+    def _chosen(self, members: list[int], reader: Reader) -> list[int]:
+        """Return the copies to show at the first max_per_group places of a group.
+
+        Each is the preferred copy, not shown before, within the first window that holds the place. So a longer window
+        shows the same copy there, and no later page repeats it.
+        """
+        places = members[: self.options.max_per_group]
+        if self.options.keep == ("score",):
+            return places
+        chosen: list[int] = []
+        for place in places:
+            known = self.stream.examined(first_window(self.ranks[place] + 1, self.options))
+            left = [index for index in members if index < known and index not in chosen]
+            chosen += self._in_order(left, reader)[:1]
+        return chosen
+
+    def _in_order(self, members: list[int], reader: Reader) -> list[int]:
+        hits, preferences, k = self.stream.hits, self.options.preferences, reader.recipe.k
+        return order_of_preference(members, hits, lambda index: self._shingles(index, k), reader.value, preferences)
+
+    def late(self, before: int, start: int, reader: Reader) -> tuple[tuple[int, int, float], ...]:
+        """Return hidden hits beyond the first `before` whose group is shown at one of the first `start` places."""
+        late = []
+        for leader in {self.leader[place] for place in self.slots[:start]}:
+            members = self._members(leader)
+            if members[-1] >= before:
+                chosen = self._chosen(members, reader)
+                late += [(index, leader) for index in members if index >= before and index not in chosen]
+        return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
+
+    def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
+        """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
+        return tuple((self.ranks[index], *self.seen[index]) for index in sorted(self.seen) if index >= before)
+
+    def unsure(self, shown: Sequence[int], reader: Reader) -> list[str]:
+        """Return warnings about short texts that may be copies of one text or entries of one form.
+
+        shown: indexes of the hits of a page. A frequency table tells copies from entries, but not surely; without one,
+        "auto" takes all of them for copies.
+        """
+        if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
+            return []
+        if reader.frequency_table is None:
+            return self._joined(reader)
+        apart = self._kept_apart(shown, reader)
+        if not apart:
+            return []
+        return [
+            f"{apart} of {len(shown)} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
+            f"entries of one form: if they are copies, set min_similarity={ALIKE}"
+        ]
+
+    def _kept_apart(self, shown: Sequence[int], reader: Reader) -> int:
+        """Return how many shown leaders are short texts that a bar of ALIKE would join with another one."""
+        k, sketches = reader.recipe.k, self.stream.sketches
+        short = [index for index in shown if self.leader[index] == index and 0 < len(sketches[index]) < k]
+        if len(short) < 2:
+            return 0
+        page = [sketches[index] for index in short]
+        leader, similarity = assign_leaders(page, k, Decision.of(ALIKE, reader.recipe))
+        led = np.flatnonzero(leader != np.arange(len(page)))
+        if not len(led):
+            return 0
+        pairs, hits = Pairs(leader[led], led, similarity[led]), [self.stream.hits[index] for index in short]
+        verdicts = allowed(pairs, rows_of(page, k), hits, reader, self.options)
+        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
+        return len(np.union1d(pairs.first, pairs.second))
+
+    def _joined(self, reader: Reader) -> list[str]:
+        """Return warnings about groups of short texts that may be entries of one form."""
+        warnings = []
+        for leader, duplicates in self._duplicates.items():
+            if len(duplicates) < _FORM - 1:
+                continue
+            if not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
+                continue
+            similar = [index for index in (leader, *duplicates) if index not in self.shares]
+            rows = inside(rows_of([self.stream.sketches[index] for index in similar], reader.recipe.k))
+            different = len({values.tobytes() for values in np.split(rows.values, rows.offsets[1:-1])})
+            if different >= _FORM:
+                warnings.append(
+                    f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
+                    f'as one, hit {self.ranks[leader]}: if they are entries of one form, set min_similarity="identical"'
+                    f", must_match or numbers_must_match"
+                )
+        return warnings
+
+    def _single(self, index: int) -> Group:
+        leader = self.leader[index]
+        of = None if leader == index else self.ranks[leader]
+        item, similarity = self.seen.get(index, (None, self.similarity[index]))
+        return Group(self._hit(index), self.ranks[index], (), of, similarity, self.shares.get(index, ""), item)
+
+    def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
+        to = shown if index == leader else index
+        return Duplicate(self._hit(index), self.ranks[index], self.similarity[to], self.shares.get(to, ""))
+
+    def _shingles(self, index: int, k: int) -> float:
+        sketch = self.stream.sketches[index]
+        return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))

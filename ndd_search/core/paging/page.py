@@ -1,0 +1,280 @@
+"""Pages of the deduplicated stream. Nothing here does I/O.
+
+page = slice_page(stream, start, size, reader, options)  # of a stream that windows.fetch_until_full has filled
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import lru_cache
+from itertools import takewhile
+from time import perf_counter
+from typing import Any
+
+from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.options import LISTING, CollapseOptions, Mode
+from ndd_search.core.paging.explain import Explanation, explain
+from ndd_search.core.paging.layout import NO_OTHERS, Duplicate, Group, Layout
+from ndd_search.core.paging.stream import Reader, Stream
+from ndd_search.core.paging.windows import window_for
+from ndd_search.core.sketching.sketches import Lack
+
+log = logging.getLogger("ndd_search")
+
+_CUT = "a document to show could not be fetched, the page ends before it"
+
+
+@dataclass(frozen=True)
+class UniqueEstimate:
+    """How many hits the whole result has without near-duplicates.
+
+    value:    exact if every hit was examined (relation "eq"), else extrapolated from the examined hits ("estimate").
+    low, high: bounds that always hold: all unexamined hits are duplicates, or none is.
+    """
+
+    value: int
+    relation: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Info:
+    """How a page was made.
+
+    examined:  number of hits examined; kept + hidden = examined.
+    kept:      hits with a place in the stream. hidden: hits that are listed under their leader only.
+    exhausted: whether the engine has no hits beyond those examined.
+    capped:    whether max_window ended the search for more hits.
+    lacking:   number of hits without a comparable sketch, by reason; they stand alone.
+    late:      hidden hits that were found after the page of their leader: (rank, rank of leader, similarity).
+    seen:      hits that resemble an item of `seen`, unless an earlier page has named them: (rank, item, similarity).
+               With seen_mode "demote" and "annotate", leaders alone.
+    took:      seconds of our own work.
+    cache:     "hit", "miss" or "off".
+    degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
+    warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, a recipe of
+               which no hit has a sketch, or many short texts that differ in a few words and are one group; and about
+               texts that were made to hide others (see `collapse`).
+    members:   what members="all" found beyond the window; None if it was not asked for.
+    explain:   an entry for each document that the search asked about; None if it asked about none.
+    """
+
+    examined: int
+    kept: int
+    hidden: int
+    exhausted: bool
+    capped: bool
+    min_similarity: float | str
+    recipe: str
+    lacking: dict[str, int]
+    unique: UniqueEstimate | None
+    late: tuple[tuple[int, int, float], ...] = ()
+    seen: tuple[tuple[int, int, float], ...] = ()
+    took: float = 0.0
+    cache: str = "off"
+    degraded: str = ""
+    warnings: tuple[str, ...] = ()
+    members: Mapping[str, Any] | None = None
+    explain: Sequence[Mapping[str, Any]] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the facts as a dict for JSON."""
+        return {**vars(self), "unique": self.unique and dict(vars(self.unique))}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates."""
+
+    groups: tuple[Group, ...]
+    info: Info
+    _stream: Stream = field(repr=False, compare=False)
+    _reader: Reader = field(repr=False, compare=False)
+    _options: CollapseOptions = field(repr=False, compare=False)
+    _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
+
+    @property
+    def hits(self) -> list[Any]:
+        """The hits to show, in order."""
+        return [group.hit for group in self.groups]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def compares_seen(self) -> bool:
+        """Whether the hits were compared with what was shown before."""
+        return bool(self._stream.shown)
+
+    @property
+    def counts_groups(self) -> bool:
+        """Whether `hits.total` counts the hits that all pages show together."""
+        return self._options.total != "hits"
+
+    def hit_at(self, rank: int) -> Any:
+        """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
+        return self._hits[rank] if rank in self._hits else self._stream.hits[self._stream.index_of(rank)]
+
+    @property
+    def mode(self) -> Mode:
+        """What becomes of the duplicates of a hit."""
+        return self._options.mode
+
+    @property
+    def shown_ranks(self) -> set[int]:
+        """The ranks, in the engine's list, of the hits that the page shows."""
+        return {group.rank for group in self.groups}
+
+    @property
+    def grouped_ranks(self) -> set[int]:
+        """The ranks, in the engine's list, of all hits of the page's groups, also where their number alone is told."""
+        return self.shown_ranks.union(copy.rank for group in self.groups for copy in group.duplicates)
+
+    @cached_property
+    def ranks(self) -> set[int]:
+        """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
+        ranks = self.shown_ranks
+        for group in self.groups:
+            if group.duplicate_of is not None:
+                ranks.add(group.duplicate_of)
+            if group.duplicates and self.mode != "count":
+                ranks.update(copy.rank for copy in group.duplicates)
+        for rank, leader, _ in self.info.late:
+            ranks |= {rank, leader}
+        return ranks.union(rank for rank, _, _ in self.info.seen)
+
+    def with_hits(self, hits: Mapping[int, Any]) -> Page:
+        """Return the same page with other hits, given by their ranks in the engine's list.
+
+        Duplicates whose rank is not among them are left out, unless they are only counted. The page ends before the
+        first shown hit whose rank is not among them, and `info.degraded` says so.
+        """
+        if hits is self._hits and hits.keys() >= self.ranks:
+            return self
+        counts = self.mode == "count"
+        groups = tuple(
+            Group(
+                hits[group.rank],
+                group.rank,
+                tuple(
+                    Duplicate(hits.get(one.rank, one.hit), one.rank, one.similarity, one.shares)
+                    for one in group.duplicates
+                    if counts or one.rank in hits
+                ),
+                group.duplicate_of if group.duplicate_of in hits else None,
+                group.similarity,
+                group.shares,
+                group.seen,
+                group.whole,
+            )
+            for group in takewhile(lambda group: group.rank in hits, self.groups)
+        )
+        degraded = self.info.degraded if len(groups) == len(self.groups) else self.info.degraded or _CUT
+        late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
+        seen = tuple(one for one in self.info.seen if one[0] in hits)
+        info = self.info
+        if (late, seen, degraded) != (info.late, info.seen, info.degraded):
+            info = replace(info, late=late, seen=seen, degraded=degraded)
+        return Page(groups, info, self._stream, self._reader, self._options, hits)
+
+    def explain(self, rank: int) -> Explanation:
+        """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
+        return explain(self._stream, rank, self._reader, self._options)
+
+
+def slice_page(
+    stream: Stream,
+    start: int,
+    size: int,
+    reader: Reader,
+    options: CollapseOptions,
+    whole: Mapping[int, Any] = NO_OTHERS,
+) -> Page:
+    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page.
+
+    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
+    """
+    began = perf_counter()
+    window = min(window_for(stream, start + size, options), stream.fetched)
+    examined = stream.examined(window)
+    layout = Layout(stream, examined, options, whole)
+    over = stream.exhausted and examined == len(stream.hits)
+    places = layout.places(everything=over or window >= options.max_window)
+    shown = places[start : start + size]
+    groups = tuple(layout.group(place, reader) for place in shown)
+    before = stream.examined(window_for(stream, start, options)) if start else 0
+    kept = len(layout.places(everything=True))
+    hides = options.mode in (*LISTING, "drop") and kept < examined
+    info = Info(
+        examined=examined,
+        kept=kept,
+        hidden=examined - kept,
+        exhausted=over,
+        capped=not over and window >= options.max_window,
+        min_similarity=_bar(reader, options),
+        recipe=reader.recipe.id if reader.items is None else reader.items.id,
+        lacking=_number_by_reason(stream.lacking[:examined]),
+        unique=_unique(len(layout.leaders), examined, stream.total, over),
+        late=layout.late(before, start, reader) if start and hides else (),
+        seen=layout.seen_since(before),
+        warnings=(
+            *_unread_fields(stream.hits[:examined], reader, options),
+            *_other_recipe(stream.lacking[:examined], reader),
+            *layout.unsure(shown, reader),
+        ),
+        took=perf_counter() - began,
+    )
+    return Page(groups, info, stream, reader, options, whole)
+
+
+def _number_by_reason(lacking: Sequence[str]) -> dict[str, int]:
+    return dict(Counter(filter(None, lacking))) if any(lacking) else {}
+
+
+def _bar(reader: Reader, options: CollapseOptions) -> float | str:
+    """Return the similarity, or with items the probability, from which two hits are near-duplicates."""
+    given = options.min_similarity
+    return reader.items.min_probability if reader.items is not None and isinstance(given, str) else given
+
+
+def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
+    """Return warnings about fields that settings name and no hit has. Each is logged once."""
+    warnings = [
+        f"no hit has the field {name!r} that an option names: check its spelling"
+        for name in options.document_fields
+        if hits and all(reader.value(hit, name) is None for hit in hits)
+    ]
+    for sentence in warnings:
+        _log_once(sentence)
+    return warnings
+
+
+def _other_recipe(lacking: Sequence[str], reader: Reader) -> list[str]:
+    """Return a warning if every hit has a sketch, and none is of the recipe of the search. It is logged once."""
+    if len(lacking) < 2 or set(lacking) != {Lack.FOREIGN}:
+        return []
+    problem = f"all hits have sketches of another recipe than {reader.recipe.id}, or of earlier texts"
+    sentence = f"{problem}: pass the stored recipe, which ndd-search doctor names, or run ndd-search backfill"
+    _log_once(sentence)
+    return [sentence]
+
+
+@lru_cache(1024)
+def _log_once(sentence: str) -> None:
+    log.warning(sentence)
+
+
+def _unique(groups: int, examined: int, total: int | None, exhausted: bool) -> UniqueEstimate | None:
+    if exhausted:
+        return UniqueEstimate(groups, "eq", groups, groups)
+    if total is None or not examined:
+        return None
+    unseen = max(total - examined, 0)
+    return UniqueEstimate(round(groups + unseen * groups / examined), "estimate", groups, groups + unseen)

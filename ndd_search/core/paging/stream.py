@@ -1,0 +1,337 @@
+"""The hits fetched so far for one request, from rank 0 on, and the leader of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.decision import MIN_SHINGLES, Decision
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
+from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
+from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.pairs import Pairs, leaders_of
+from ndd_search.core.matching.rows import Ranks, rows_of
+from ndd_search.core.options import CollapseOptions, check_fit
+from ndd_search.core.paging.records import RecordSchema, bar_of, check_fits_records, record_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
+
+UNKNOWN: Mapping[str, Any] = MappingProxyType({})  # a hit of which only the sketch is known
+_NONE = np.empty(0, np.int32)
+_BATCH = 500  # hits in the first batch, where all similar pairs are listed
+_FEW_PAIRS = 2**18  # pairs in a batch, up to which the next batch is twice as long; four times as many take 30 MB
+
+
+class Reader(FieldReader, Protocol):
+    """Reads the hits of one engine."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe whose sketches are compared."""
+
+    @property
+    def frequency_table(self) -> FrequencyTable | None:
+        """The document frequencies of sketch values, None without a table."""
+
+    @property
+    def items(self) -> RecordSchema | None:
+        """The schema by which hits are compared, None to compare their sketches."""
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
+        """Return the sketch of each hit, or why it has none: "missing", "empty", "foreign" or "malformed".
+
+        ranks: of these hits in the engine's list.
+        """
+
+    def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Hashable]:
+        """Return a key of each hit, equal for the same document only: the engine may return it in two requests."""
+
+    def text_of(self, hit: Any) -> str | None:
+        """Return the text of a hit, None where it has none, or only its sketch was fetched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A hit that was shown before this search. item: its place in the list of these.
+
+    hit: as the engine returns it, UNKNOWN if only its sketch is known. sketch: empty for a hit without one.
+    """
+
+    item: int
+    hit: Any
+    sketch: Sketch
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The hits of one request with their leaders. Immutable: a cached stream can be read while another one extends it.
+
+    hits:       as the engine returned them, best first, without repeated documents.
+    sketches:   of each hit; empty for a hit without a comparable sketch.
+    lacking:    of each hit, why it has no sketch, "" where it has one.
+    ranks:      of each hit, its place in the engine's list; int64, ascending.
+    leader:     of each hit, the index of its leader; int64. Later hits never change it.
+    similarity: of each hit to its leader, 1.0 for leaders; float64.
+    shares:     of each hit that a field put under its leader, its index and that field (group_by, max_per).
+    shown:      what was shown before this search.
+    may_join:   whether two hits may be near-duplicates whatever their sketches say; None for all. It is not cached.
+    seen:       of each leader that resembles an item of it: its index, the item, and the similarity.
+    fetched:    how many places of the engine's list were fetched.
+    exhausted:  whether the engine has no further hits.
+    total:      how many documents match according to the engine, None if unknown.
+    """
+
+    hits: tuple[Any, ...] = ()
+    sketches: Sequence[Sketch] = ()
+    lacking: tuple[str, ...] = ()
+    ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    shares: tuple[tuple[int, str], ...] = ()
+    shown: tuple[Shown, ...] = ()
+    may_join: Callable[[Any, Any], bool] | None = None
+    seen: tuple[tuple[int, int, float], ...] = ()
+    fetched: int = 0
+    exhausted: bool = False
+    total: int | None = None
+
+    def examined(self, window: int) -> int:
+        """Return how many of the hits are within the first `window` places of the engine's list."""
+        return int(self.ranks.searchsorted(window))
+
+    def index_of(self, rank: int) -> int:
+        """Return the index of the hit with this rank. Raises IndexError for a rank that was not examined."""
+        index = int(self.ranks.searchsorted(rank))
+        if index >= len(self.ranks) or self.ranks[index] != rank:
+            raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
+        return index
+
+    def only(self, indexes: Sequence[int]) -> Stream:
+        """Return a stream of some of its hits, in this order. indexes: of hits, each after that of its leader."""
+        kept = np.asarray(indexes, np.int64)
+        places = {index: place for place, index in enumerate(kept.tolist())}
+        return replace(
+            self,
+            hits=tuple([self.hits[index] for index in places]),
+            sketches=tuple([self.sketches[index] for index in places]),
+            lacking=tuple([self.lacking[index] for index in places]),
+            ranks=self.ranks[kept],
+            leader=np.array([places[leader] for leader in self.leader[kept].tolist()], np.int64),
+            similarity=self.similarity[kept],
+            shares=tuple(sorted((places[index], name) for index, name in self.shares if index in places)),
+            seen=tuple(sorted((places[index], item, alike) for index, item, alike in self.seen if index in places)),
+        )
+
+    def extend(
+        self,
+        hits: Sequence[Any],
+        asked: int,
+        reader: Reader,
+        options: CollapseOptions,
+        *,
+        total: int | None = None,
+    ) -> Stream:
+        """Return the stream with the engine's next hits added; fewer than `asked` means that the engine has no more."""
+        ranks = self._new_ranks(hits, reader)
+        fresh = hits if len(ranks) == len(hits) else [hits[rank - self.fetched] for rank in ranks]
+        decoded = reader.sketches(fresh, ranks)
+        all_there = isinstance(decoded, Sketches)
+        lacking = [""] * len(decoded) if all_there else [str(one) if isinstance(one, Lack) else "" for one in decoded]
+        sketches: Sequence[Any] = decoded
+        if any(lacking):
+            sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]
+        assigned = self._assign_leaders(fresh, sketches, reader, options)
+        return Stream(
+            hits=(*self.hits, *fresh),
+            sketches=sketches if all_there and not self.hits else (*self.sketches, *sketches),
+            lacking=(*self.lacking, *lacking),
+            ranks=np.concatenate((self.ranks, np.fromiter(ranks, np.int64, len(ranks)))),
+            leader=assigned.leader,
+            similarity=assigned.similarity,
+            shares=(*self.shares, *sorted(assigned.shares.items())),
+            shown=self.shown,
+            may_join=self.may_join,
+            seen=(*self.seen, *((index, *one) for index, one in sorted(assigned.seen.items()))),
+            fetched=self.fetched + len(hits),
+            exhausted=len(hits) < asked,
+            total=self.total if total is None else total,
+        )
+
+    def _new_ranks(self, hits: Sequence[Any], reader: Reader) -> Sequence[int]:
+        """Return the ranks of the next hits, without those of documents that a better rank has."""
+        ranks = range(self.fetched, self.fetched + len(hits))
+        identities = reader.identities(hits, ranks)
+        if not self.hits and len(set(identities)) == len(hits):
+            return ranks
+        first = dict.fromkeys(reader.identities(self.hits, self.ranks.tolist()), -1)
+        for identity, rank in zip(identities, ranks, strict=True):
+            first.setdefault(identity, rank)
+        return [rank for rank in first.values() if rank >= 0]
+
+    def _assign_leaders(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
+    ) -> _Leaders:
+        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones.
+
+        Its `shares` and `seen` are those of the new hits.
+        """
+        if reader.items is not None:
+            return self._leaders_by_fields(fresh, reader.items, reader, options)
+        if self.shown and options.seen_mode != "hide":
+            return self._mark_seen(fresh, sketches, reader, options)
+        check_fit(options, reader.recipe)
+        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
+        by_core = native.core is not None and not reads_hits(options) and self.may_join is None
+        if by_core and not self.hits and not self.shown:
+            if (assigned := leaders_of(sketches, k, decision, 0, MIN_SHINGLES)) is not None:
+                return _Leaders(*assigned)
+            by_core = False
+        hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
+        found = self._old_leaders(len(fresh))
+        seen = np.zeros(len(hits), bool)
+        seen[[index for index, _, _ in self.seen]] = True
+        for index, item in self._same_documents(fresh, reader).items():
+            found.seen[index] = item, 1.0
+            seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
+        start, size = len(self.hits), _BATCH
+        while start < len(hits):
+            end = len(hits) if by_core else min(start + size, len(hits))
+            old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~seen[:start])
+            where = np.concatenate((old, np.arange(start, end)))
+            # A page holds what was shown before, the leaders so far, and a batch of the new hits, in this order.
+            members, leading = where.tolist(), len(self.shown) + len(old)
+            page = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
+            if not by_core:
+                among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
+                leader, similarity, shares, pairs = self._leaders_by_numpy(
+                    among, page, leading, decision, reader, options
+                )
+                found.shares.update((members[place - len(self.shown)], name) for place, name in shares.items())
+                size = 2 * size if pairs < _FEW_PAIRS else size
+            elif (assigned := leaders_of(page, k, decision, leading, MIN_SHINGLES)) is not None:
+                leader, similarity = assigned
+            else:
+                by_core = False
+                continue
+            self._add(found, start, where, leader[leading:], similarity[leading:])
+            seen[[index for index in found.seen if index < end]] = True
+            start = end
+        return found
+
+    def _leaders_by_numpy(
+        self,
+        hits: Sequence[Any],
+        sketches: Sequence[Sketch],
+        leading: int,
+        decision: Decision,
+        reader: Reader,
+        options: CollapseOptions,
+    ) -> tuple[Ranks, npt.NDArray[np.float64], dict[int, str], int]:
+        """Return the leaders of a page, the similarities, the shares by place, and the number of similar pairs.
+
+        hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
+        """
+        pairs = _allowed_pairs(hits, sketches, leading, decision, reader, options)
+        if self.may_join is not None:
+            ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+            pairs = pairs.where(np.array([self.may_join(hits[one], hits[other]) for one, other in ends], np.bool_))
+        if not reads_keys(options):
+            return *choose_leaders(len(hits), pairs), {}, len(pairs)
+        by_keys = LeadersByKeys(hits, sketches, reader.recipe, reader.value, options)
+        return *by_keys.choose(pairs, leading, len(self.shown)), len(pairs)
+
+    def _old_leaders(self, fresh: int) -> _Leaders:
+        """Return the leaders so far, and each of some new hits as a leader of its own."""
+        count = len(self.hits)
+        found = _Leaders(np.arange(count + fresh), np.ones(count + fresh))
+        found.leader[:count], found.similarity[:count] = self.leader, self.similarity
+        return found
+
+    def _leaders_by_fields(
+        self, fresh: Sequence[Any], items: RecordSchema, reader: Reader, options: CollapseOptions
+    ) -> _Leaders:
+        """Assign leaders by the fields of the hits; the similarity is the probability that both are one thing."""
+        check_fits_records(options)
+        found, start = self._old_leaders(len(fresh)), len(self.hits)
+        old = np.flatnonzero(self.leader == np.arange(start))
+        where = np.concatenate((old, np.arange(start, start + len(fresh))))
+        hits = [*(self.hits[i] for i in old.tolist()), *fresh]
+        pairs = items.same_pairs([record_of(hit, reader, items) for hit in hits], len(old), bar_of(options))
+        if verdicts := list(allowed_by_fields(pairs, hits, reader, options).values()):
+            pairs = pairs.where(np.logical_and.reduce(verdicts))
+        leader, similarity = choose_leaders(len(hits), pairs)
+        found.leader[start:], found.similarity[start:] = where[leader[len(old) :]], similarity[len(old) :]
+        return found
+
+    def _add(
+        self, found: _Leaders, start: int, where: Ranks, leader: Ranks, similarity: npt.NDArray[np.float64]
+    ) -> None:
+        """Add the leaders of the hits from `start` on. where: index of each hit of a page after those of `shown`."""
+        before, end = len(self.shown), start + len(leader)
+        for at in np.flatnonzero(leader < before).tolist():
+            found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
+        leads = leader >= before
+        found.leader[start:end][leads] = where[leader[leads] - before]
+        found.similarity[start:end][leads] = similarity[leads]
+
+    def _mark_seen(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
+    ) -> _Leaders:
+        """Assign leaders among the hits alone, and mark the new leaders that resemble what was shown."""
+        found = replace(self, shown=(), seen=())._assign_leaders(fresh, sketches, reader, options)
+        first = len(self.hits)
+        new = [at for at in range(len(fresh)) if found.leader[first + at] == first + at]
+        hidden = replace(options, seen_mode="hide")
+        compared = replace(Stream(), shown=self.shown, may_join=self.may_join)._assign_leaders(
+            [fresh[at] for at in new], [sketches[at] for at in new], reader, hidden
+        )
+        found.seen.update((first + new[at], one) for at, one in compared.seen.items())
+        return found
+
+    def _same_documents(self, fresh: Sequence[Any], reader: Reader) -> dict[int, int]:
+        """Return the new hits that are themselves among what was shown, with or without a sketch: index -> item."""
+        if not self.shown:
+            return {}
+        known = [one for one in self.shown if one.hit is not UNKNOWN]
+        items = [one.item for one in known]
+        shown = dict(
+            zip(reader.identities([one.hit for one in known], [-1 - item for item in items]), items, strict=True)
+        )
+        keys = reader.identities(fresh, range(self.fetched, self.fetched + len(fresh)))
+        return {index: shown[key] for index, key in enumerate(keys, len(self.hits)) if key in shown}
+
+
+NO_HITS = Stream()
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaders:
+    leader: Ranks
+    similarity: npt.NDArray[np.float64]
+    shares: dict[int, str] = field(default_factory=dict)
+    seen: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+
+def _allowed_pairs(
+    hits: Sequence[Any],
+    sketches: Sequence[Sketch],
+    leading: int,
+    decision: Decision,
+    reader: Reader,
+    options: CollapseOptions,
+) -> Pairs:
+    """Return the near-duplicates of a page that no guard keeps apart. leading: the first hits, which are leaders."""
+    rows = rows_of(sketches, reader.recipe.k)
+    pairs = similar_pairs(rows, decision)
+    pairs = pairs.where(pairs.second >= leading)
+    verdicts = allowed(pairs, rows, hits, reader, options)
+    return pairs.where(np.logical_and.reduce(list(verdicts.values())))

@@ -1,0 +1,92 @@
+"""Fetch hits until a page of the deduplicated stream is full. Nothing here does I/O.
+
+    flow = fetch_until_full(stream, start, size, reader, options)  # yields Fetch, is sent Fetched, returns the stream
+
+How many hits a page examines depends on the request alone: its first window, doubled until the page is full. So a page
+of a longer, cached stream is the page that a first request would have returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import count
+from operator import eq
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.immutable import dataclass
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.stream import Reader, Stream
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A request for `size` hits of the engine's list, from rank `start` on."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The answer to a Fetch. Fewer hits than requested mean that the engine has no more. total: matches, if known."""
+
+    hits: Sequence[Any]
+    total: int | None = None
+
+
+def fetch_until_full(
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
+) -> Generator[Fetch, Fetched, Stream]:
+    """Fetch until the page [start, start + size) is full, the engine has no more hits, or max_window is reached."""
+    while (request := next_fetch(stream, start, size, options)) is not None:
+        fetched = yield request
+        stream = stream.extend(fetched.hits, request.size, reader, options, total=fetched.total)
+    return stream
+
+
+def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) -> Fetch | None:
+    """Return the next fetch, None when the stream holds the page [start, start + size)."""
+    asked = window_for(stream, start + size, options) - stream.fetched
+    return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
+
+
+def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
+    """Run a generator of `fetch_until_full` with a function that fetches, and return the stream."""
+    try:
+        request = next(flow)
+        while True:
+            request = flow.send(fetch(request))
+    except StopIteration as finished:
+        stream: Stream = finished.value
+        return stream
+
+
+def first_window(wanted: int, options: CollapseOptions) -> int:
+    """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
+    window = options.initial_window
+    while window < min(wanted, options.max_window):
+        window *= 2
+    return min(window, options.max_window)
+
+
+def window_for(stream: Stream, wanted: int, options: CollapseOptions) -> int:
+    """Return the first window that gives `wanted` places, or the next window to fetch."""
+    window = first_window(wanted, options)
+    while window <= stream.fetched and window < options.max_window and count_places(stream, window, options) < wanted:
+        window = first_window(window + 1, options)
+    return window
+
+
+def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
+    """Return how many places the stream has within a window."""
+    leader = stream.leader[: stream.examined(window)]
+    seen = [] if options.seen_mode == "annotate" else [index for index, _, _ in stream.seen if index < len(leader)]
+    if options.mode == "annotate":
+        return len(leader) - len(seen)
+    if options.max_per_group == 1 and not seen:  # the leaders
+        return sum(map(eq, leader.tolist(), count()))
+    places = np.minimum(np.bincount(leader), min(options.max_per_group, len(leader)))
+    places[seen] = 0
+    return int(places.sum())

@@ -1,0 +1,311 @@
+"""Sketch texts. The min-K sketch of a text is its K smallest distinct hashes, 31 bits each, ascending."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import chain, compress, islice, pairwise
+from operator import not_
+from typing import TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.edges import edges, native_words
+from ndd_search.core.text.shingles import Hashed, hash_shingles, hash_short
+from ndd_search.core.text.tokens import prepare
+from ndd_search.core.text.unicode_tables import native_table
+from ndd_search.native import Core, Plan
+
+Sketch = npt.NDArray[np.int32]
+Numbers = TypeVar("Numbers", npt.NDArray[np.int32], npt.NDArray[np.int64])
+BATCH = 1 << 18  # characters in a batch for numpy
+CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketches text by text
+MOST_AHEAD = 64  # texts read before their lengths are checked
+SHORT = 8000  # ASCII characters, or half as many others: below, the fixed cost of numpy calls dominates
+_CUT = np.array(33, np.uint64)
+_EVEN = ~np.array(1 << 33, np.uint64)  # without the bit that becomes the lowest one of a value
+_INT32 = np.dtype(np.int32)
+VALUES = 2**31  # values are in 0..VALUES-1, so that they fit a signed 32-bit integer field
+
+if native.core:
+    native.core.know_words(native_words())
+
+
+class Lack(StrEnum):
+    """Why a hit has no sketch to compare. The values are part of responses and stored streams."""
+
+    MISSING = "missing"  # nothing is stored
+    EMPTY = "empty"  # the text has no shingles
+    FOREIGN = "foreign"  # the sketch is of another recipe, or its text has changed since
+    MALFORMED = "malformed"  # what is stored is no sketch: not ascending distinct integers in range, or too many
+
+
+def or_empty(found: Sketch) -> Sketch | Lack:
+    """Return the sketch of a hit, or that its text has no shingles."""
+    return found if found.size else Lack.EMPTY
+
+
+class Sketches(Sequence[Sketch]):
+    """Many sketches in two arrays; a sequence of `Sketch` views.
+
+    values:  int32, all sketches one after the other.
+    offsets: int64, shape (n + 1,): sketch i is values[offsets[i]:offsets[i + 1]].
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: Sketch, offsets: npt.NDArray[np.int64]) -> None:
+        self.values = values
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sketch: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sketch]: ...
+    def __getitem__(self, index: int | slice) -> Sketch | list[Sketch]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return list(Sketches(self.values, self.offsets[start : max(start, stop) + 1]))
+            return [self[i] for i in range(start, stop, step)]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"sketch {index} of {len(self)}")
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def __iter__(self) -> Iterator[Sketch]:
+        return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
+
+    def holds(self, others: Sketches, start: int) -> bool:
+        """Return whether other sketches equal these from index `start` on."""
+        if not 0 <= start <= len(self) - len(others):
+            return False
+        offsets = self.offsets[start : start + len(others) + 1]
+        first, last = others.offsets[0], others.offsets[-1]
+        return (offsets - offsets[0]).tobytes() == (others.offsets - first).tobytes() and self.values[
+            offsets[0] : offsets[-1]
+        ].tobytes() == others.values[first:last].tobytes()  # np.array_equal takes five times as long for a page
+
+    def __repr__(self) -> str:
+        return f"Sketches(n={len(self)}, values={len(self.values)})"
+
+
+def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:
+    """Sketch a text. Returns int32, ascending, distinct, at most k values, each 0..2**31-1.
+
+    recipe: a recipe or its id.
+    Raises TypeError if `text` is not a str.
+    """
+    recipe = Recipe.of(recipe)
+    if not isinstance(text, str):
+        raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
+    if recipe.method != "min-k":
+        return sketch_batch([text], recipe)[0]
+    plain = text.isascii()
+    if native.core and recipe.keeps_all and (plan := recipe.plan):
+        found = native.core.sketch_text(text, plan, None if plain else native_table())
+        if found is not None:
+            return np.frombuffer(found, _INT32)
+    if len(text) > (SHORT if plain else SHORT // 2) or (hashes := hash_short(text, recipe)) is None:
+        return sketch_batch([text], recipe)[0]
+    if recipe.marks_edges:
+        hashes &= _EVEN
+    values = (hashes >> _CUT).astype(np.int32)
+    values.sort()
+    values = _distinct(values)[: recipe.k]
+    if recipe.marks_edges:
+        _mark_edges(values, text, recipe)
+    return values
+
+
+def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, threads: int | None = None) -> Sketches:
+    """Sketch many texts, in order. The result equals `sketch` of each text and is computed much faster.
+
+    recipe:  a recipe or its id.
+    texts:   read once, a few batches at a time, so it can be a generator over a large collection.
+    threads: number of batches in work at a time. Default: one for each processor, or 1 if Python or numpy does the work
+             (lines, sentences, markup, no native core), because threads do not speed that up.
+    Raises TypeError naming the position of an item that is not a str, ValueError if threads is below 1.
+    """
+    recipe = Recipe.of(recipe)
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"texts must be a list of texts, got one {type(texts).__name__}: use sketch() for one text")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    by_core = native.core is not None and recipe.plan is not None and recipe.keeps_all
+    batches = _batches(texts, CORE_BATCH if by_core else BATCH)
+    done = list(_in_threads(batches, recipe, threads or (None if by_core else 1)))
+    if len(done) == 1:
+        return done[0]
+    values = np.concatenate([np.empty(0, np.int32), *(part.values for part in done)])
+    counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in done)])
+    return Sketches(values, np.cumsum(counts))
+
+
+def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Yield lists of texts of about `most` characters in total, a little more if long texts follow short ones."""
+    rest, read = iter(texts), 0
+    batch: list[str] = []
+    room, usual = most, most  # usual: average length of a text with one separator
+    while part := list(islice(rest, min(max(room // usual, 1), MOST_AHEAD))):
+        if set(map(type, part)) != {str}:
+            _check_texts(part, read)
+        length = sum(map(len, part)) + len(part)
+        batch += part
+        read, room, usual = read + len(part), room - length, length // len(part)
+        if room <= 0:
+            yield batch
+            batch, room = [], most
+    if batch:
+        yield batch
+
+
+def _check_texts(texts: Iterable[object], first: int) -> None:
+    for place, text in enumerate(texts, first):
+        if not isinstance(text, str):
+            raise TypeError(f"text {place} is {type(text).__name__}, not str: decode bytes, leave out what has no text")
+
+
+def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | None) -> Iterator[Sketches]:
+    """Yield the sketches of each batch, in order, with at most two batches for each thread in memory.
+
+    threads: None for one for each processor.
+    """
+    first = list(islice(batches, 2))
+    every = chain(first, batches)
+    if threads == 1 or len(first) < 2:
+        yield from (sketch_batch(batch, recipe) for batch in every)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor  # imported here because both are slow to import
+    from multiprocessing import cpu_count
+
+    threads = threads or cpu_count()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Sketches]] = deque()
+        for batch in every:
+            waiting.append(pool.submit(sketch_batch, batch, recipe))
+            if len(waiting) == 2 * threads:
+                yield waiting.popleft().result()
+        yield from (future.result() for future in waiting)
+
+
+def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
+    """Sketch the texts of one batch."""
+    if recipe.method != "min-k":
+        from ndd_search.core.sketching.signatures import sign  # imported here because it is rarely used
+
+        return Sketches(*sign(texts, recipe))
+    core, plan = native.core, recipe.plan
+    if core and plan and (found := _by_core(core, texts, recipe, plan)) is not None:
+        return found
+    plain = list(map(str.isascii, texts))
+    if all(plain) or not any(plain):
+        return _by_numpy(texts, recipe)
+    # ASCII texts separately: one other character would make all texts of the batch four bytes a character.
+    halves = (list(compress(texts, plain)), list(compress(texts, map(not_, plain))))
+    return _merge(np.array(plain), *(_by_numpy(half, recipe) for half in halves))
+
+
+def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sketches | None:
+    """Sketch texts with the native core, and those it leaves out with numpy. Returns None if the core refuses."""
+    prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
+    plain = bytes(map(str.isascii, prepared))
+    found = core.sketch_texts(prepared, plain, plan, native_table() if 0 in plain else None)
+    if found is None:
+        return None
+    values, offsets, left = found
+    sketches = Sketches(np.frombuffer(values, np.int32), np.frombuffer(offsets, np.int64))
+    if not left:
+        return sketches
+    by_core = np.ones(len(texts), np.bool_)
+    by_core[np.frombuffer(left, np.int64)] = False
+    others = _by_numpy(list(compress(texts, ~by_core)), recipe)
+    offsets_by_core = np.append(0, sketches.offsets[1:][by_core])
+    return _merge(by_core, Sketches(sketches.values, offsets_by_core), others)
+
+
+def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
+    """Sketch texts with numpy; fastest if all are ASCII or none is."""
+    spare = 3.0 if recipe.kind == "characters" else 1.5  # runs of characters repeat more often
+    if not recipe.marks_edges:
+        return smallest(hash_shingles(texts, recipe), recipe.k, spare)
+    prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
+    hashed = hash_shingles(prepared, recipe, prepared=True)
+    found = smallest(hashed._replace(hashes=hashed.hashes & _EVEN), recipe.k, spare)
+    for place, text in enumerate(prepared):
+        _mark_edges(found[place], text, recipe)
+    return found
+
+
+def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
+    """Make those even values of a prepared text odd whose shingles touch an edge wherever they occur."""
+    start, end = edges(text)
+    if (start, end) != (0, len(text)):
+        hashes, (first,), (number,) = hash_shingles([text[start:end]], recipe, prepared=True)
+        inner = hashes[first : first + number]
+        values |= ~np.isin(values, ((inner & _EVEN) >> _CUT).astype(np.int32))
+
+
+def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketches:
+    """Interleave two sequences: the next of `yes` where `chosen` is True, else the next of `no`."""
+    lengths = np.empty(len(chosen), np.int64)
+    lengths[chosen], lengths[~chosen] = np.diff(yes.offsets), np.diff(no.offsets)
+    owner = np.repeat(chosen, lengths)
+    values = np.empty(len(owner), np.int32)
+    values[owner], values[~owner] = yes.values, no.values
+    return Sketches(values, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def _distinct(values: Numbers) -> Numbers:
+    """Return ascending values without repeats."""
+    new = np.empty(len(values), np.bool_)
+    new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
+
+
+def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
+    """Return the k smallest distinct hashes of each text, cut to their high 31 bits.
+
+    Sorting all hashes would dominate the run time. Hashes above `spare` times the expected k-th smallest are dropped
+    first. A text that repeats itself so much that too few remain is done again with four times the limit.
+    """
+    hashes, first, number = hashed
+    values = (hashes >> _CUT).astype(np.uint32)
+    limits = np.minimum((spare * k + 24) / np.maximum(number, 1) * VALUES, VALUES).astype(np.uint32)
+    bounds = np.append(first, len(hashes))
+    runs = np.append(first[:1], np.zeros(2 * len(first), np.int64))  # lengths of gaps and of texts in turn
+    runs[1::2], runs[2::2] = number, bounds[1:] - first - number
+    bars = np.zeros(len(runs), np.uint32)
+    bars[1::2] = limits
+    found = np.flatnonzero(values < np.repeat(bars, runs))
+    rows = np.arange(len(bounds)) << 31
+    keys = np.repeat(rows[:-1], np.diff(np.searchsorted(found, bounds)))
+    keys |= values[found]
+    keys.sort()
+    keys = _distinct(keys)
+    starts = np.searchsorted(keys, rows)
+    distinct = np.diff(starts)
+    lengths = np.minimum(distinct, k)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    if offsets[-1] < len(keys):
+        keys = keys[np.repeat(starts[:-1] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    result = Sketches((keys & (VALUES - 1)).astype(np.int32), offsets)
+    again = (distinct < k) & (limits < VALUES)
+    if not again.any():
+        return result
+    parts = [hashes[i : i + n] for i, n in zip(first[again].tolist(), number[again].tolist(), strict=True)]
+    number = number[again]
+    rest = smallest(Hashed(np.concatenate(parts), np.cumsum(number) - number, number), k, spare * 4)
+    done = np.repeat(~again, lengths)
+    lengths = lengths[~again]
+    kept = Sketches(result.values[done], np.concatenate(([0], np.cumsum(lengths))))
+    return _merge(again, rest, kept)

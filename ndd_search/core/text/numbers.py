@@ -1,0 +1,57 @@
+"""The set of numbers in a text as one 31-bit signature, which is what `numbers_must_match` compares.
+
+Two offers of a shop, two releases of a program or two flats of an agency share nearly all their words and differ in a
+number. `number_signature` is equal for texts that contain the same set of numbers, and differs otherwise, but for a
+chance of one in 2**31.
+
+A number is a run of digits, also inside a word: "X200" contains 200, "128GB" and "128 GB" contain 128. Order and
+repetition do not matter, and spellings are unified:
+
+    digits        of any script: ٣ and ３ are 3; leading zeros are ignored
+    separators    1,299 and 1.299 and 1'299 are 1299, 1,00,000 is 100000; a space always separates ("iPhone 12 128 GB")
+    decimals      1,5 is 1.5; 9.00 is 9; but 3.10 is not 3.1, because of versions
+    longer rows   1.10.2 and 24.12.2025 are one number each
+
+Numbers written as words, Roman numerals and signs (a hyphen may mean a range or a minus) are ignored. Dates and
+counters count like all other numbers, so use it for fields that contain the text of the item only.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.tokens import normalise
+
+_NUMBER = re.compile(r"\d+(?:[.,'’٫٬]\d+)*")
+_GROUPED = re.compile(  # thousands, or lakhs and thousands, then decimals after a different mark
+    r"([1-9]\d{0,2}(?:(?P<mark>[.,'’٬])\d{3})(?:(?P=mark)\d{3})*|[1-9]\d?(?P<lakh>,)(?:\d\d,)*\d\d,\d{3})"
+    r"(?:(?!(?P=mark))[.,٫](?P<decimals>\d+))?"
+)
+_SEPARATOR = re.compile(r"\D")
+
+
+def numbers_of(text: str, recipe: Recipe) -> set[str]:
+    """Return the distinct numbers of a text, in unified spelling. recipe: decides whether markup and URLs count."""
+    return {_unified(written) for written in _NUMBER.findall(normalise(text, recipe))}
+
+
+def number_signature(text: str, recipe: Recipe) -> int:
+    """Return a hash of the set of numbers in a text, 0..2**31-1, so that it fits a signed 32-bit field."""
+    digest = blake2b(" ".join(sorted(numbers_of(text, recipe))).encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def _unified(written: str) -> str:
+    if not written.isascii():
+        written = "".join(str(int(char)) if char.isdecimal() else char for char in written)
+    if grouped := _GROUPED.fullmatch(written):
+        parts = [_SEPARATOR.sub("", grouped[1]), *filter(None, [grouped["decimals"]])]
+    else:
+        parts = _SEPARATOR.split(written)
+    if len(parts) == 2 and not parts[1].strip("0"):
+        parts.pop()
+    if len(parts) == 2:  # decimals keep their zeros
+        return f"{parts[0].lstrip('0') or '0'}.{parts[1]}"
+    return ".".join(part.lstrip("0") or "0" for part in parts)

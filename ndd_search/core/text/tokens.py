@@ -1,0 +1,359 @@
+"""Convert texts to normalised tokens.
+
+A token is a run of letters, digits and their combining marks; in scripts without spaces (Han, kana, Thai, Lao, Khmer,
+Myanmar) it is one character with its marks. All other characters separate tokens, except Unicode's default ignorable
+characters (soft hyphens, joiners, bidi marks, variation selectors), which are removed.
+
+Many texts are processed at once: a table maps each code point to its folded form, one look-up for each code point. Only
+a text whose marks must be composed or reordered in a rare way is normalised with `unicodedata`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.mail import own_words
+from ndd_search.core.text.markup import strip_markup
+from ndd_search.core.text.unicode_tables import (
+    ASCII,
+    ASCII_SPACED,
+    COMPOSES,
+    DOT_ABOVE,
+    IOTA_BELOW,
+    IOTA_ORDER,
+    MARK,
+    MOST_MARKS,
+    ORDERED,
+    POINT,
+    SINGLE,
+    SPECIAL,
+    Numbers,
+    Places,
+    code_point_table,
+    code_points,
+    combining_orders,
+    composing_pairs,
+    fold,
+    has_many_marks,
+    unfolded_classes,
+)
+
+Points = npt.NDArray[np.uint8] | Numbers
+
+_URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_FOLDED_MARKS = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # NFC keeps these marks, `fold` may change them
+_MOST_SWAPS = 3  # passes of swapping neighbouring marks; a letter whose marks need more is rare
+
+
+class Clean(NamedTuple):
+    """Normalised texts one after the other, with a separator before the first and after each.
+
+    points:  code points, uint8 if all are ASCII, else uint32; 0 is a separator. If tokens can be adjacent, uint32 with
+             the flags SINGLE and MARK, from which `find_tokens` finds the boundaries.
+    offsets: int64, shape (n + 1,): text i is points[offsets[i]:offsets[i + 1] - 1].
+    flags:   all flags that occur in points.
+    """
+
+    points: Points
+    offsets: Places
+    flags: int
+
+
+def normalise(text: str, recipe: Recipe) -> str:
+    """Return the text after `prepare` and `fold`, as it is split into tokens."""
+    return fold(prepare(text, recipe))
+
+
+def tokens(text: str, recipe: Recipe) -> list[str]:
+    """Return the tokens of a text, in order."""
+    return split(clean([prepare(text, recipe)], apart=True).points)
+
+
+def words_at(text: str) -> Places:
+    """Return where the tokens of a text are, before folding: shape (n, 2), the start and the end of each.
+
+    A character that folding turns into several tokens, such as a fraction, is one word with its neighbours.
+    """
+    if text.isascii():
+        points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+        return _runs(points).reshape(-1, 2)
+    points = unfolded_classes()[code_points(f" {text} ")]
+    if b"\1" in _pairs_of_kinds(points).translate(_UNSETTLED):
+        _settle_marks(points)
+    return find_tokens(points, int(np.bitwise_or.reduce(points))).reshape(-1, 2)
+
+
+def are_one_word(before: str, here: str) -> bool:
+    """Return whether two neighbouring characters belong to one token. Either may be "", which belongs to none."""
+    return bool(before and here) and words_at(before + here).tolist() == [[0, 2]]
+
+
+def prepare(text: str, recipe: Recipe) -> str:
+    """Return the text without markup, quotes and URLs that the recipe removes. Line breaks and punctuation are kept."""
+    if recipe.markup == "html":
+        text = strip_markup(text)
+    if recipe.markup == "mail":
+        text = own_words(text)
+    return _URL.sub(" ", text) if recipe.urls == "drop" else text
+
+
+def split(points: Points) -> list[str]:
+    """Return the tokens as texts."""
+    if points.dtype == np.uint8:
+        return points.tobytes().decode("ascii").replace("\0", " ").split()
+    points = np.concatenate(([0], points, [0]))
+    edges = (find_tokens(points, int(np.bitwise_or.reduce(points))) + 1).tolist()
+    text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+    return [text[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def find_tokens(points: Points, flags: int) -> Places:
+    """Return for each token in turn the position before it and its last position.
+
+    points: as in `Clean`, with a separator before the first and after the last token. flags: all that occur in points.
+    """
+    return _between(_pairs_of_kinds(points)) if flags & SINGLE else _runs(points)
+
+
+def _runs(points: Points) -> Places:
+    inside = points.astype(np.bool_)
+    edges: Places = (inside[1:] != inside[:-1]).nonzero()[0]
+    return edges
+
+
+def _between(pairs: bytes) -> Places:
+    begins = np.frombuffer(pairs.translate(_BEGINS), np.bool_).nonzero()[0]
+    edges = np.empty(2 * len(begins), np.int64)
+    edges[::2], edges[1::2] = begins, np.frombuffer(pairs.translate(_ENDS), np.bool_).nonzero()[0]
+    return edges
+
+
+def _pairs_of_kinds(points: Points) -> bytes:
+    """Return a byte for each two neighbouring code points: 16 * the kind of the first + the kind of the second.
+
+    The kind is 0 for a separator, else the sum of 1 and those of _SINGLE, _MARK and _ORDERED that are set.
+    """
+    kinds = (points >> _KIND).astype(np.uint8)
+    kinds |= points.astype(np.bool_)
+    return (kinds[:-1] << _FOUR | kinds[1:]).tobytes()
+
+
+_KIND, _FOUR = np.uint32(28), np.uint8(4)
+_SINGLE, _MARK, _ORDERED = (int(flag >> _KIND) for flag in (SINGLE, MARK, ORDERED))
+
+
+def _where(holds: Callable[[int, int], object]) -> bytes:
+    """Return a table for `bytes.translate`: 1 for each pair of kinds for which `holds` is true, else 0."""
+    return bytes(bool(holds(pair >> 4, pair & 15)) for pair in range(256))
+
+
+def _are_apart(before: int, here: int) -> bool:
+    return not (before and here) or bool((before | here) & _SINGLE and not here & _MARK)
+
+
+_BEGINS = _where(lambda before, here: here and _are_apart(before, here))
+_ENDS = _where(lambda before, here: before and _are_apart(before, here))
+# _UNSETTLED: a mark whose SINGLE flag differs from the one before it, or that follows a separator.
+# _UNORDERED: two marks that may have to be swapped, or an ORDERED code point that is no mark.
+_UNSETTLED = _where(lambda before, here: here & _MARK and (not before or (before ^ here) & _SINGLE))
+_UNORDERED = _where(lambda before, here: here & _ORDERED and (before & _ORDERED or not here & _MARK))
+
+
+def clean(texts: Sequence[str], apart: bool) -> Clean:
+    """Fold prepared texts and replace every separator by 0.
+
+    apart: whether to keep the flags that separate the tokens of scripts without spaces.
+    """
+    joined = "\0".join(["", *texts, ""])
+    if joined.isascii():
+        folded_bytes = bytearray(joined, "ascii").translate(ASCII)  # faster than bytes.translate
+        return Clean(np.frombuffer(folded_bytes, np.uint8), _offsets(texts), 0)
+    points, offsets = _look_up(texts, joined)
+    if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
+        unsure = _order_marks(points, offsets)
+        points, offsets = _compose(points, offsets)
+        unsure |= _out_of_order(points, offsets)
+        if unsure:
+            folded = [fold(text) if i in unsure else text for i, text in enumerate(texts)]
+            points, offsets = _look_up(folded, "\0".join(["", *folded, ""]))
+            _order_marks(points, offsets)
+            points, offsets = _compose(points, offsets)
+    points &= POINT | MARK | SINGLE if apart else POINT | MARK
+    flags = int(np.bitwise_or.reduce(points))
+    if flags & MARK and b"\1" in _pairs_of_kinds(points).translate(_UNSETTLED):
+        _settle_marks(points)
+    if not flags & SINGLE:
+        points &= POINT
+    return Clean(points, offsets, flags)
+
+
+def clean_short(text: str) -> Points:
+    """Return the `points` of `clean` for one short text, without flags."""
+    if text.isascii():
+        return np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+    return _look_up_short(text)[0]
+
+
+def read_short(text: str) -> tuple[Points, Places]:
+    """Return the `points` of one short text, without flags, and the result of `find_tokens` for it."""
+    if text.isascii():
+        points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+        return points, _runs(points)
+    points, pairs = _look_up_short(text)
+    return points, _between(pairs) if pairs else _runs(points)
+
+
+def _look_up_short(text: str) -> tuple[Numbers, bytes]:
+    """Return the folded code points of one text, and `_pairs_of_kinds` if tokens can be adjacent, else b""."""
+    table = code_point_table().points
+    points = table.take(code_points(f" {text} "))
+    flags = int(np.bitwise_or.reduce(points))
+    if flags <= POINT:
+        return points, b""
+    if flags & SPECIAL:
+        spelt = text
+        for char in {text[i - 1] for i in _flagged(points, SPECIAL).tolist()}:
+            spelt = spelt.replace(char, _spelling(char))
+        points = table.take(code_points(f" {spelt} "))
+        flags = int(np.bitwise_or.reduce(points))
+    pairs = _pairs_of_kinds(points)
+    if flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED):
+        looked_up = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+        composed = _compose_short(looked_up, text)
+        if composed != looked_up:
+            points = table.take(code_points(composed))
+            flags = int(np.bitwise_or.reduce(points))
+            pairs = _pairs_of_kinds(points)
+    if flags & MARK and b"\1" in pairs.translate(_UNSETTLED):
+        _settle_marks(points)
+        pairs = _pairs_of_kinds(points)
+    return points & POINT, pairs if flags & SINGLE else b""
+
+
+@cache
+def _spelling(char: str) -> str:
+    """Return the text that replaces a SPECIAL code point."""
+    table = code_point_table()
+    number = table.points[ord(char)] & POINT
+    points = table.pool[table.starts[number] :][: table.lengths[number]] & POINT
+    return points.astype("<u4").tobytes().decode("utf-32-le")
+
+
+def _compose_short(looked_up: str, text: str) -> str:
+    """Return the folded text with marks ordered and composed. looked_up: its folded code points."""
+    if _FOLDED_MARKS.search(looked_up) or has_many_marks(looked_up):
+        return f" {fold(text)} "
+    return normalize("NFC", looked_up)
+
+
+def join_short(text: str) -> Points:
+    """Return the code points of one text, with one space for each run of separators and one before the text."""
+    if text.isascii():
+        return np.frombuffer(b" ".join([b"", *text.encode().translate(ASCII_SPACED).split()]), np.uint8)
+    return code_points(" ".join(["", *split(clean_short(text))]))
+
+
+def _offsets(texts: Sequence[str]) -> Places:
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.concatenate(([1], np.cumsum(lengths + 1) + 1))
+
+
+def _look_up(texts: Sequence[str], joined: str) -> tuple[Numbers, Places]:
+    """Return the folded code points of texts with their flags, SPECIAL ones replaced, and the offsets of the texts."""
+    table = code_point_table()
+    points, offsets = table.points.take(code_points(joined)), _offsets(texts)
+    places = _flagged(points, SPECIAL)
+    if not len(places):
+        return points, offsets
+    which = points[places] & POINT
+    lengths = table.lengths[which]
+    counts = np.ones(len(points), np.int64)
+    counts[places] = lengths
+    spelt = np.repeat(points, counts)
+    moved = np.concatenate(([0], np.cumsum(lengths - 1)))
+    for j in range(lengths.max()):
+        some = lengths > j
+        spelt[places[some] + moved[:-1][some] + j] = table.pool[table.starts[which[some]] + j]
+    return spelt, offsets + moved[np.searchsorted(places, offsets)]
+
+
+def _flagged(points: Numbers, flag: np.uint32) -> Places:
+    return np.flatnonzero((points & flag) != 0)  # six times as fast as flatnonzero of integers
+
+
+def _owners(places: Places, offsets: Places) -> set[int]:
+    """Return the indexes of the texts that contain these positions."""
+    return set((np.searchsorted(offsets, places, "right") - 1).tolist()) if len(places) else set()
+
+
+def _order_marks(points: Numbers, offsets: Places) -> set[int]:
+    """Swap neighbouring marks into canonical order, in place.
+
+    Returns the texts that need `fold`: with too many marks in a row, with more than _MOST_SWAPS passes to do, or with
+    marks to be swapped with the dot of an i.
+    """
+    marks = _flagged(points, ORDERED)
+    order = combining_orders().take(points[marks] & POINT)
+    unsure = _owners(marks[MOST_MARKS:][marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS], offsets)
+    for swap in range(_MOST_SWAPS + 1):
+        wrong = np.flatnonzero((order[:-1] > order[1:]) & (np.diff(marks) == 1))
+        if not len(wrong):
+            break
+        if swap == _MOST_SWAPS:
+            unsure |= _owners(marks[wrong], offsets)
+        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
+        places = marks[wrong]
+        dots = ((points[places] & POINT) == DOT_ABOVE) & (points[places - 1] == ord("i"))
+        unsure |= _owners(places[dots], offsets)
+        for array, at in ((points, places), (order, wrong)):
+            array[at], array[at + 1] = array[at + 1], array[at]
+    return unsure
+
+
+def _compose(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
+    """Compose neighbouring code points as NFC does. Returns the new points and offsets."""
+    while len(second := _flagged(points, COMPOSES)):
+        pairs = composing_pairs()
+        first = points[second - 1] & POINT
+        likely = pairs.is_first.take(first)
+        second, first = second[likely], first[likely]
+        keys = first.astype(np.uint64) << np.uint64(21) | points[second] & POINT
+        pair = np.searchsorted(pairs.keys, keys)
+        pair[pair == len(pairs.keys)] = 0
+        composes = pairs.keys[pair] == keys
+        second, pair = second[composes], pair[composes]
+        if not len(second):
+            break
+        free = np.diff(second, prepend=-1) > 1  # of three in a row the first two are composed first
+        second, pair = second[free], pair[free]
+        points[second - 1] = code_point_table().points[pairs.composed[pair]]
+        points = np.delete(points, second)
+        offsets = offsets - np.searchsorted(second, offsets)
+    return points, offsets
+
+
+def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
+    """Return the texts with marks that are still out of order, or that may compose across another mark."""
+    marks = _flagged(points, ORDERED)
+    order = combining_orders().take(points[marks] & POINT)
+    before = points[marks - 1] & POINT
+    over = (combining_orders(tail=True).take(before) > order) | (order == IOTA_ORDER)
+    over |= ((points[marks] & COMPOSES) != 0) & (combining_orders().take(before) > 0)
+    return _owners(marks[over], offsets)
+
+
+def _settle_marks(points: Numbers) -> None:
+    """Give marks the SINGLE flag of their base character, in place. Marks after a separator become separators."""
+    marks = _flagged(points, MARK)
+    first = np.ones(len(marks), np.bool_)
+    np.not_equal(marks[1:] - 1, marks[:-1], out=first[1:])
+    bases = points[marks[first] - 1][np.add.accumulate(first, dtype=np.int64) - 1]
+    points[marks] = np.where(bases != 0, points[marks] & ~SINGLE | bases & SINGLE, 0)

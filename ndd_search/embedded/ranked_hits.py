@@ -1,0 +1,128 @@
+"""A query on one state of an embedded index: reads its hits, their documents and matched passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.records import RecordSchema, presence
+from ndd_search.core.paging.windows import Fetch, Fetched
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Lack, Sketch
+from ndd_search.core.text.numbers import number_signature
+from ndd_search.embedded.folder import engine_errors
+from ndd_search.embedded.sorting import Sort, marked
+from ndd_search.embedded.stored import StoredHit, document_of, searchable
+from ndd_search.errors import importing
+
+with importing("tantivy", "the embedded index", "tantivy", "embedded"):
+    import tantivy
+
+_PASSAGE = 200  # characters of a passage around the matched words
+
+
+@dataclass
+class View:
+    """A query on one state of the index: fetches hits, and reads their values (see stream.Reader).
+
+    seconds: time spent in tantivy so far. sort: a field to order by instead of the score.
+    items: compares hits by their fields; None to compare them by their sketches.
+    """
+
+    folder: Path
+    searcher: tantivy.Searcher
+    query: tantivy.Query
+    text: tuple[str, ...]
+    recipe: Recipe
+    frequency_table: FrequencyTable | None
+    seconds: float = 0.0
+    sort: Sort | None = None
+    _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
+    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    items: RecordSchema | None = None
+
+    def fetch(self, request: Fetch) -> Fetched:
+        began = perf_counter()
+        in_order = None if self.sort is None else self._in_order(self.sort)
+        with engine_errors(self.folder):
+            if in_order is not None:
+                found, total = in_order[request.start : request.start + request.size], len(in_order)
+            else:
+                result = self.searcher.search(self.query, max(request.size, 1), offset=request.start)
+                found = result.hits[: request.size]
+                total = result.count  # type: ignore[attr-defined]  # missing from the package's stub
+            hits = [self.stored(score, address) for score, address in found]
+        self.seconds += perf_counter() - began
+        return Fetched(hits, total)
+
+    def _in_order(self, sort: Sort) -> list[tuple[float, tantivy.DocAddress]]:
+        """Return every hit, ordered by a field."""
+        if self._sorted is None:
+            with engine_errors(self.folder):
+                found = self.searcher.search(self.query, max(self.searcher.num_docs, 1)).hits
+                documents = (document_of(_first(self.searcher.doc(address), "source")) for _, address in found)
+                values = [value_of(document, sort.field) for document in documents]
+            self._sorted = sort.ordered(found, values)
+        return self._sorted
+
+    def mark(self, hits: Sequence[dict[str, Any]], schema: tantivy.Schema, marks: tuple[str, str]) -> None:
+        """Add to each hit, under "highlight", a passage of each text field with a matched word."""
+        began = perf_counter()
+        for number, name in enumerate(self.text):
+            generator = tantivy.SnippetGenerator.create(self.searcher, self.query, schema, f"text{number}")
+            generator.set_max_num_chars(_PASSAGE)
+            for hit in hits:
+                text = searchable(text_of(hit["_source"], [name]) or "")
+                snippet = generator.snippet_from_doc(tantivy.Document(**{f"text{number}": [text]}))
+                if ranges := [(match.start, match.end) for match in snippet.highlighted()]:
+                    hit.setdefault("highlight", {})[name] = [marked(snippet.fragment(), ranges, marks)]
+        self.seconds += perf_counter() - began
+
+    def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
+        fields = self.searcher.doc(address)
+        id, sketch = _first(fields, "id"), _first(fields, "sketch")
+        return StoredHit(id, score, address.segment_ord, address.doc, sketch)
+
+    def document(self, hit: StoredHit) -> dict[str, Any]:
+        if hit.id not in self._documents:
+            began = perf_counter()
+            with engine_errors(self.folder):
+                fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
+                self._documents[hit.id] = document_of(_first(fields, "source"))
+            self.seconds += perf_counter() - began
+        return self._documents[hit.id]
+
+    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if self.items is not None:
+            return presence(hits, self, self.items)
+        values = sketch_of(b"".join([hit.sketch for hit in hits]))
+        ends = np.cumsum([0, *(len(hit.sketch) for hit in hits)]) // values.itemsize
+        return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends.tolist())]
+
+    def identities(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[str]:
+        return [hit.id for hit in hits]
+
+    def value(self, hit: StoredHit, field: str) -> Any:
+        return value_of(self.document(hit), field)
+
+    def numbers(self, hit: StoredHit) -> int | None:
+        return number_signature(self.text_of(hit) or "", self.recipe)  # the text is stored, so they need not be
+
+    def text_of(self, hit: StoredHit) -> str | None:
+        return text_of(self.document(hit), self.text)
+
+
+def _first(fields: tantivy.Document, name: str) -> Any:
+    return fields.get_first(name)  # all fields have one value
+
+
+def sketch_of(stored: bytes) -> Sketch:
+    return np.frombuffer(stored, "<i4").astype(np.int32, copy=False)

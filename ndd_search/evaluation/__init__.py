@@ -1,5 +1,0 @@
-"""Compare near-duplicate detection methods on labelled pairs: `ndd-search evaluate FOLDER...`.
-
-Modules in the order of the data flow: collection (reads a folder) -> methods (texts to similarities of pairs) ->
-measures and pages (similarities to quality figures) -> study (all methods on all collections) -> tables and report.
-"""

@@ -1,0 +1,168 @@
+"""The jobs of a backfill: add the sketch of its text to each document, or remove the stored sketches.
+
+Both use partial updates that name only our own fields. Writing whole documents back would send them through the ingest
+pipelines of the index, and would drop fields that the engine keeps out of `_source`, such as vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import MARKS, SketchField, Storage, are_keys, is_sketch_object, listed, sketch_in
+from ndd_search.core.sketching.fingerprint import still_fit
+from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
+from ndd_search.core.text.numbers import number_signature
+from ndd_search.indexing.concurrent_updates import Job
+from ndd_search.indexing.indexes import IndexFacts
+from ndd_search.indexing.scan import Hits
+
+_USUAL_KEYS = 8  # the default of CandidateSearch
+_VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
+
+
+class Settings(Protocol):
+    """The settings of a job, see backfill.Backfill."""
+
+    @property
+    def field(self) -> str: ...
+    @property
+    def fields(self) -> Sequence[str]: ...
+    @property
+    def recipe(self) -> Recipe: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def numbers(self) -> bool: ...
+    @property
+    def storage(self) -> Storage | None: ...
+
+
+class SketchDocuments(Job):
+    """Adds the sketch of its text to each document. compare: only if the stored sketch differs."""
+
+    def __init__(self, settings: Settings, query: Mapping[str, Any], compare: bool = False) -> None:
+        self._settings, self._query, self._compare = settings, query, compare
+        self._where = SketchField(settings.field)
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """Fetches the whole `_source`: its numbers, its order of keys and our own fields decide what may be written."""
+        stored = [*self._where.read, self._where.numbers] if self._compare else []
+        return {"query": self._query, "_source": True, "docvalue_fields": stored}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """As in Job."""
+        recipe = self._settings.recipe
+        texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
+        known = self._where.decode([hit.get("fields", {}) for hit in hits], recipe)
+        fits = self._marks_fit(hits)
+        return [
+            self._change(hit, text, new, stored, fit)
+            for hit, text, new, stored, fit in zip(hits, texts, sketch_many(texts, recipe), known, fits, strict=True)
+        ]
+
+    def _marks_fit(self, hits: Hits) -> list[bool]:
+        """Whether the marks of each document, if it has any, are of the text that it has."""
+        sources = [hit.get("_source", {}) for hit in hits]
+        judged = [value_of(source, f"{self._where.name}.judged") for source in sources]
+        return still_fit([one if isinstance(one, str) else None for one in judged], sources)
+
+    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, stored: Sketch | Lack, marks_fit: bool) -> Any:
+        settings, where, source = self._settings, self._where, hit.get("_source", {})
+        if name := own_field(source, where, with_keys=settings.keys > 0):
+            return f"its field {name} is not a sketch"
+        before = source.get(where.name) or {}
+        wants_numbers = settings.numbers or before.get("numbers") is not None
+        numbers = number_signature(text, settings.recipe) if wants_numbers else None
+        stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
+        # Stored keys must fit the new text, even if this run was not asked to store keys.
+        kept_keys = max(len(stored_keys), _USUAL_KEYS) if stored_keys or source.get(where.keys) == [] else 0
+        form = settings.storage or _storage_of(before)
+        parts = SketchField(where.name, form).parts(new, settings.recipe, settings.keys or kept_keys, numbers)
+        stale = {name: None for name in _VALUES if name in before and name not in parts[where.name]}
+        parts[where.name].update(stale)
+        same = _same(new, stored) and parts[where.name].get("smallest") == before.get("smallest")
+        if self._compare and same and marks_fit and (form == _storage_of(before) or not len(new)):
+            # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
+            known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
+            same_numbers = numbers in (None, known)
+            if same_numbers and (not before or parts.get(where.keys, stored_keys) == stored_keys):
+                return None
+        marks = [name for name in MARKS if before.get(name) is not None]
+        if marks and not (marks_fit and _is_sketch_of(text, before)):
+            parts[where.name].update(dict.fromkeys(marks))  # they belong to another text
+        # A value written before its field was mapped is already in _source, and must be written once more.
+        return {"doc": parts, "detect_noop": False}
+
+
+class RemoveSketches(Job):
+    """Removes stored sketches and their keys; fields of the user's are left as they are.
+
+    scripts: whether the server runs scripts, which remove the fields. Otherwise each field becomes null, which frees
+             its space but leaves its name in _source.
+    """
+
+    def __init__(self, where: SketchField, query: Mapping[str, Any], facts: IndexFacts, scripts: bool) -> None:
+        self._where, self._query = where, query
+        self._scripts = scripts
+        kind = facts.mapping["properties"].get(where.name, {}).get("properties", {}).get("recipe", {}).get("type")
+        self._stored = [self._where.recipe] if kind == "keyword" else []
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """Fetches the whole `_source`, because an update could change its numbers."""
+        return {"query": self._query, "_source": True, "docvalue_fields": self._stored}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """As in Job."""
+        return [self._change(hit) for hit in hits]
+
+    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:
+        where, source = self._where, hit.get("_source", {})
+        # If the mapping excludes the object from _source, decide by the doc value.
+        stored = source.get(where.name) or {"recipe": next(iter(hit.get("fields", {}).get(where.recipe, [])), None)}
+        if not is_sketch_object(stored):
+            return f"its field {where.name} is not a sketch"
+        names = [where.name, *([where.keys] if are_keys(source.get(where.keys)) and where.keys in source else [])]
+        if not self._scripts:
+            return {"doc": dict.fromkeys(names)}
+        script = "for (def name : params.names) { ctx._source.remove(name) }"
+        return {"script": {"lang": "painless", "source": script, "params": {"names": names}}}
+
+
+def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) -> str:
+    """The name of a field of the user's that a sketch would overwrite, "" if there is none."""
+    if (there := source.get(where.name)) and not is_sketch_object(there):
+        return where.name
+    if with_keys and not are_keys(source.get(where.keys)):
+        return where.keys
+    return next((key for key in source if key.startswith(f"{where.name}.")), "")
+
+
+def _storage_of(stored: Mapping[str, Any]) -> Storage:
+    """The form in which a stored object holds its values."""
+    if stored.get("packed") is None:
+        return "integers"
+    return "packed" if stored.get("sketch") is None else "both"
+
+
+def _same(new: Sketch, stored: Sketch | Lack) -> bool:
+    if isinstance(stored, str):
+        return stored == "empty" and not len(new)
+    return bool(stored.tolist() == new.tolist())
+
+
+def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:
+    """Whether a stored object holds the sketch of this text, made with the recipe that it names, or no sketch."""
+    if stored.get("recipe") is None:
+        return True  # only marks, which `corpus mark` wrote for this text as far as is known
+    try:
+        recipe = Recipe.parse(stored["recipe"])
+        recipe.check_key()
+    except ValueError:  # it is STALE, or names a recipe of another version of this library, or one with another key
+        return False
+    values = sketch_in(stored, recipe.k)
+    return values is not None and sketch(text, recipe).tolist() == values.tolist()

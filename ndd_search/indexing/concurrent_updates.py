@@ -1,0 +1,270 @@
+"""Changes the documents of a live index in place, and never overwrites concurrent writes of others.
+
+Every update names the sequence number of the document that it was made from. If the document has changed since, the
+engine refuses the update, and the next pass processes the document again. Each pass queries the index for the remaining
+documents, so a job that was killed can be run again to continue.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.client_json import INEXACT, exact_reader
+from ndd_search.indexing.retry import BUSY, Retry, Stopped, status_of, waits
+from ndd_search.indexing.scan import Hits, Snapshot, snapshot
+
+_EXAMPLES = 5  # ids of skipped documents that are kept for each reason
+_INEXACT = "a number has more digits than the engine keeps in an update"
+_CHANGING = "others changed it each time it was read"
+_MOST_PASSES = 50  # over one index; each pass is smaller than the one before unless others write faster than the job
+ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
+
+
+class Job(Protocol):
+    """Selects documents, and makes the update of each."""
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """The search for the documents and what is needed of them: query, _source, docvalue_fields."""
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """For each hit the body of an update, None if it needs no change, or the reason why it must not be changed."""
+
+
+@dataclass
+class LeftAlone:
+    """Documents that were not changed, for one reason. examples: the first of their ids."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, other: LeftAlone) -> None:
+        """Add the counts of another one."""
+        self.count += other.count
+        self.examples = (self.examples + other.examples)[:_EXAMPLES]
+
+
+@dataclass
+class Tally:
+    """Counts of documents by result.
+
+    seen:      read; a document read in two passes counts twice.
+    written:   updated. Of these, `noops` had the same content already.
+    conflicts: changed by somebody else after they were read, so left to the next pass.
+    gone:      deleted after they were read.
+    refused:   refused by the engine, by its reason.
+    left:      not changed, because the update would have changed more than the sketch; by reason.
+    """
+
+    seen: int = 0
+    written: int = 0
+    noops: int = 0
+    conflicts: int = 0
+    gone: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    left: dict[str, LeftAlone] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        """Documents that are not as before."""
+        return self.written - self.noops
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of another one."""
+        self.seen += other.seen
+        self.written += other.written
+        self.noops += other.noops
+        self.conflicts += other.conflicts
+        self.gone += other.gone
+        self.refused += other.refused
+        for reason, those in other.left.items():
+            self.left.setdefault(reason, LeftAlone()).add(those)
+
+    def repeat(self, other: Tally) -> None:
+        """Add a later pass over the same documents. It replaces `refused` and `left`, which each pass counts anew."""
+        self.refused.clear()
+        self.left.clear()
+        self.add(other)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """used: the sum of the last sequence numbers of all shards. done: up to this number all writes are visible."""
+
+    used: int
+    done: int
+
+
+class Rewriter:
+    """Runs jobs on one index.
+
+    size:        documents per page. slices: number of threads.
+    on_progress: called with the number of documents of each page, repeated ones included; from any of the threads, but
+                 never from two at once.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        index: str,
+        *,
+        size: int,
+        slices: int,
+        retry: Retry,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        self.client, self.index, self.size, self.slices = client, index, size, slices
+        self.retry, self._on_progress = retry, on_progress
+        self._lock = threading.Lock()
+        self._reader = exact_reader(client)
+
+    def repeat(self, job: Job) -> Tally:
+        """Run passes until one changes nothing."""
+        total = Tally()
+        for _ in range(_MOST_PASSES):
+            tally = self.once(job)
+            total.repeat(tally)
+            if not tally.written and not tally.conflicts:
+                break
+            if not tally.written:
+                self.retry.pause(0.5)  # another writer is changing the same documents
+        return total
+
+    def follow(self, job: Job) -> Tally:
+        """Run a pass over all documents of a job, then over those that others have written since, until nobody has.
+
+        A document that others change all the time may be left as it is; it is counted in `refused`.
+        """
+        since, tally, total = self.position(), self.once(job), Tally()
+        total.add(tally)
+        for _ in range(ROUNDS):
+            now = self.position()
+            if since and now and now.used - since.used <= tally.changed:
+                break  # nobody else has written
+            if tally.conflicts:
+                self.retry.pause(0.5)  # another writer is changing the same documents
+            tally = self.once(job, since)
+            (total.add if since else total.repeat)(tally)
+            if not (tally.written or tally.conflicts):
+                break
+            since = now
+        if tally.conflicts:
+            total.refused[_CHANGING] += tally.conflicts
+        return total
+
+    def position(self) -> Position | None:
+        """How far the sequence numbers of the index are, None if the server does not return it."""
+        try:
+            stats = self.client.indices.stats(index=self.index, level="shards")
+        except Exception as error:
+            if status_of(error) in (403, 404, 405):
+                return None
+            raise
+        shards = [copies for index in stats["indices"].values() for copies in index["shards"].values()]
+        numbers = [copy["seq_no"] for copies in shards for copy in copies if copy["routing"]["primary"]]
+        return Position(
+            used=sum(one["max_seq_no"] for one in numbers), done=min(one["local_checkpoint"] for one in numbers)
+        )
+
+    def once(self, job: Job, since: Position | None = None) -> Tally:
+        """Run one pass over a snapshot of the index. since: only over documents written after this position."""
+        search = {**job.search, "seq_no_primary_term": True}
+        if since:
+            search["query"] = {"bool": {"filter": [search["query"], {"range": {"_seq_no": {"gt": since.done}}}]}}
+        self.client.indices.refresh(index=self.index)
+        total = Tally()
+        with snapshot(self._reader, self.index, self.retry) as now, ThreadPoolExecutor(self.slices) as pool:
+            parts = [pool.submit(self._part, now, job, search, (i, self.slices), total) for i in range(self.slices)]
+            try:
+                done, _ = wait(parts, return_when=FIRST_EXCEPTION)
+            except BaseException:  # Ctrl-C interrupts only this thread
+                self.retry.stop()
+                raise
+            if any(part.exception() for part in done):
+                self.retry.stop()
+            wait(parts)
+        errors = [error for part in parts if (error := part.exception())]
+        for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
+            raise error
+        return total
+
+    def _part(self, now: Snapshot, job: Job, search: Mapping[str, Any], part: tuple[int, int], total: Tally) -> None:
+        for hits in now.pages(search, self.size, part):
+            self.retry.admit(len(hits))
+            tally = self._write(hits, job.changes(hits))
+            with self._lock:
+                total.add(tally)
+                self._on_progress(len(hits))
+
+    def _write(self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]) -> Tally:
+        tally, waiting = Tally(seen=len(hits)), []
+        for hit, change in zip(hits, changes, strict=True):
+            if isinstance(change, Mapping) and INEXACT not in hit:
+                waiting.append((_update(hit), dict(change)))
+            elif change is not None:
+                reason = change if isinstance(change, str) else _INEXACT
+                tally.left.setdefault(reason, LeftAlone()).add(LeftAlone(1, [hit["_id"]]))
+        for pause in [*waits(), None]:
+            waiting = self._send(waiting, tally)
+            if not waiting:
+                return tally
+            if pause is not None:
+                self.retry.pause(pause)
+        tally.refused["the server was too busy for minutes"] += len(waiting)
+        return tally
+
+    def _send(self, waiting: list[Line], tally: Tally) -> list[Line]:
+        """Send updates; returns those that the server was too busy for."""
+        if not waiting:
+            return []
+        body = [line for pair in waiting for line in pair]
+        response = self.retry.call(lambda: self.client.bulk(body=body))
+        busy = []
+        for pair, item in zip(waiting, response["items"], strict=True):
+            result = item["update"]
+            status = result["status"]
+            if status in BUSY:
+                busy.append(pair)
+            elif status == 409:
+                tally.conflicts += 1
+            elif status == 404:
+                tally.gone += 1
+            elif status in (401, 403):
+                remedy = "remove the block, or give this user the right to write; then run the same command again"
+                raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
+            elif status >= 400:
+                tally.refused[_reason(result)] += 1
+            else:
+                tally.written += 1
+                tally.noops += result.get("result") == "noop"
+        return busy
+
+
+Line = tuple[dict[str, Any], dict[str, Any]]
+
+
+def _update(hit: Mapping[str, Any]) -> dict[str, Any]:
+    """The action line: concrete index, id, routing, and the sequence number that the document must still have."""
+    where = {"_index": hit["_index"], "_id": hit["_id"]}
+    if "_routing" in hit:
+        where["routing"] = hit["_routing"]
+    return {"update": {**where, "if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}}
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    error = result.get("error", {})
+    causes = [cause["reason"] for cause in _causes(error) if cause.get("reason")]
+    return f"{error.get('type', 'error')}: {causes[-1] if causes else result['status']}"[:300]
+
+
+def _causes(error: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    cause: Any = error
+    while isinstance(cause, Mapping):
+        yield cause
+        cause = cause.get("caused_by")

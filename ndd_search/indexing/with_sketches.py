@@ -1,0 +1,261 @@
+"""Adds sketches to the actions of a bulk request.
+
+    helpers.bulk(client, ndd.with_sketches(actions, fields=["title", "body"]))
+
+It works with every bulk helper of both clients, synchronous and asynchronous. What happens to an action:
+
+    index, create            the document gets its sketch
+    update with `doc`        all source fields are in `doc`: a new sketch; some of them: the stored sketch is marked
+                             stale; none: nothing. A field that is an object makes it "some", because the engine merges
+                             objects; so does a key with dots, which it stores beside an object of the same path.
+    update with `upsert`     the document to insert gets its sketch
+    update with `script`     nothing: the effect of a script is unknown. Run a backfill after scripts that change texts.
+    delete, raw text, others nothing
+
+A document without text, or whose text cannot be read, is passed on without a sketch and counted. Each action is passed
+on before the next one is read. So the helper sends the same documents as without sketches even if the source raises,
+pauses or reuses its objects.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import suppress
+from inspect import isawaitable
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import Storage
+from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
+from ndd_search.indexing.run_memory import Write
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.writing.actions import open_action
+from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
+
+
+def sketch_fields(
+    document: Mapping[str, Any],
+    fields: Fields,
+    *,
+    recipe: Recipe | str | None = None,
+    field: str = "ndd",
+    keys: int = 0,
+    numbers: bool = False,
+    storage: Storage = "integers",
+) -> dict[str, Any]:
+    """Return a copy of a document with its sketch, or without one if it has no text.
+
+    Arguments and errors are those of with_sketches.
+    """
+    if not isinstance(document, Mapping):
+        raise TypeError(f"a document is a mapping, got {type(document).__name__}")
+    actions = [{"_source": document}]
+    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers, storage=storage)
+    return dict(action["_source"])
+
+
+def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one call
+    actions: Iterable[Any] | AsyncIterable[Any],
+    fields: Fields,
+    *,
+    recipe: Recipe | str | None = None,
+    field: str = "ndd",
+    keys: int = 0,
+    numbers: bool = False,
+    storage: Storage = "integers",
+    duplicates: DuplicatePolicy | None = None,
+    batch_size: int = 500,
+) -> SketchedActions:
+    """Return the actions for a bulk helper with the sketches of their documents, for `for` or `async for`.
+
+    actions:    what the helpers accept: documents, {"_op_type", "_id", "_source", ...}, raw JSON; any iterable, also an
+                endless one. A document that gets a sketch is copied; the copy shares its other values.
+    fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
+                `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
+    keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good. All writers of an
+                index must use the same number: an update without keys leaves the keys of the old text.
+    numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
+    storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
+                responses of wrapped searches half as large; "both" is for indexes that older readers search as well.
+    duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch.
+    batch_size: with `duplicates`, how many actions of a list or tuple are looked up in one request. Actions of any
+                other iterable are looked up one by one, because reading ahead would delay those already read.
+    Iterating raises InvalidDocument if a document has a value of its own under the name of the sketch or its keys.
+    If `actions` is an iterator, a second iteration continues it. If it is a list, a second iteration starts again, with
+    an empty memory of `duplicates`.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    if duplicates and not keys:
+        raise ValueError("duplicates needs keys: pass keys=8 as well")
+    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates, batch_size)
+
+
+class SketchedActions:
+    """The actions that with_sketches returns.
+
+    report:   counters, valid during and after the run.
+    left_out: with `duplicates`, the actions to send after the run.
+    """
+
+    def __init__(
+        self,
+        actions: Iterable[Any] | AsyncIterable[Any],
+        sketcher: Sketcher,
+        duplicates: DuplicatePolicy | None,
+        batch_size: int,
+    ) -> None:
+        self._actions, self._sketcher, self._duplicates = actions, sketcher, duplicates
+        self._batch_size = batch_size if isinstance(actions, list | tuple) else 1
+        self._filter: DuplicateFilter | None = None
+        self._started: AsyncIterator[Any] | None = None
+        self._is_rest = False
+
+    @property
+    def report(self) -> IngestReport:
+        """The counters."""
+        return self._sketcher.report
+
+    def left_out(self) -> SketchedActions:
+        """Return the actions of copies whose original is not in the index, for the same helper; usually there are none.
+
+        Call it after the helper has sent all actions. If the engine has refused an original among the last 500 actions,
+        nothing could detect that while the helper was running. Refresh the index first if documents have no id.
+        """
+        rest = SketchedActions(iter(()), self._sketcher, self._duplicates, 1)
+        rest._filter, rest._is_rest = self._filter, True
+        return rest
+
+    def __iter__(self) -> Iterator[Any]:
+        if not isinstance(self._actions, Iterable):
+            raise TypeError("these actions come from an asynchronous iterator: use `async for` or an async helper")
+        if self._duplicates is None:
+            return self._plain(self._actions)
+        return self._filtered(self._actions, self._duplicates)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._async_plain() if self._duplicates is None else self._async_filtered(self._duplicates)
+
+    async def __anext__(self) -> Any:
+        """Return the next action of one iteration kept by this object; opensearch-py requires this method."""
+        if self._started is None:
+            self._started = aiter(self)
+        return await anext(self._started)
+
+    def _plain(self, actions: Iterable[Any]) -> Iterator[Any]:
+        for action in actions:
+            yield self._write(action).action.content
+
+    async def _async_plain(self) -> AsyncIterator[Any]:
+        async for action in _asynchronous(self._actions):
+            yield self._write(action).action.content
+
+    def _filtered(self, actions: Iterable[Any], policy: DuplicatePolicy) -> Iterator[Any]:
+        chosen = self._memory(policy)
+        yield from _drained(chosen.ready)
+        for batch in self._batches(actions):
+            _ask(policy.client, chosen.decide(batch))
+            yield from _drained(chosen.ready)
+        _ask(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
+        yield from _drained(chosen.ready)
+
+    async def _async_filtered(self, policy: DuplicatePolicy) -> AsyncIterator[Any]:
+        chosen = self._memory(policy)
+        for action in _drained(chosen.ready):
+            yield action
+        async for batch in self._async_batches():
+            await _ask_async(policy.client, chosen.decide(batch))
+            for action in _drained(chosen.ready):
+                yield action
+        await _ask_async(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
+        for action in _drained(chosen.ready):
+            yield action
+
+    def _memory(self, policy: DuplicatePolicy) -> DuplicateFilter:
+        """Return the filter of the run: a new one for a list that is read again, the same for a continued iterator."""
+        if self._filter is None or not isinstance(self._actions, Iterator | AsyncIterator):
+            self._filter = DuplicateFilter(policy, self._sketcher)
+        return self._filter
+
+    def _write(self, action: Any) -> Write:
+        opened = open_action(action)
+        sketch = self._sketcher.add(opened)
+        changes_text = opened.kind != "update" or self._sketcher.changes_text(opened)
+        return Write(opened, _NONE if sketch is None else sketch, changes_text)
+
+    def _batches(self, actions: Iterable[Any]) -> Iterator[list[Write]]:
+        batch: list[Write] = []
+        try:
+            for action in actions:
+                batch.append(self._write(action))
+                if len(batch) == self._batch_size:
+                    yield batch
+                    batch = []
+        except Exception:
+            if batch:  # pass on the actions before an invalid one, as without a policy
+                yield batch
+            raise
+        if batch:
+            yield batch
+
+    async def _async_batches(self) -> AsyncIterator[list[Write]]:
+        if isinstance(self._actions, AsyncIterable):
+            async for action in self._actions:
+                yield [self._write(action)]
+        else:
+            for batch in self._batches(self._actions):
+                yield batch
+
+
+_NONE: Sketch = np.empty(0, np.int32)
+
+
+def _drained(ready: deque[Any]) -> Iterator[Any]:
+    while ready:
+        yield ready.popleft()
+
+
+def _ask(client: Any, questions: Questions) -> None:
+    """Run the requests of a policy."""
+    answer: Any = None
+    with suppress(StopIteration):
+        while True:
+            answer = _answer(client, questions.send(answer))
+            if isawaitable(answer):
+                raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
+
+
+async def _ask_async(client: Any, questions: Questions) -> None:
+    """Run the requests of a policy with an asynchronous client."""
+    answer: Any = None
+    with suppress(StopIteration):
+        while True:
+            answer = _answer(client, questions.send(answer))
+            if isawaitable(answer):
+                try:
+                    with options(enabled=False):
+                        answer = await answer
+                except Exception as error:
+                    answer = error
+
+
+def _answer(client: Any, question: Question) -> Any:
+    """Return the response of the client, or the exception that it raised."""
+    try:
+        with options(enabled=False):  # a wrapped client would collapse the duplicates
+            return getattr(client, question.method)(body=question.body)
+    except Exception as error:
+        return error
+
+
+async def _asynchronous(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+    if isinstance(actions, AsyncIterable):
+        async for action in actions:
+            yield action
+    else:
+        for action in actions:
+            yield action

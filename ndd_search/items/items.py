@@ -1,0 +1,229 @@
+"""A schema of items: the fields of records, what was learnt about them, and which records are one thing.
+
+places = Items(name=Name(), location=Place(source=("lat", "lon")))
+places = Items.learn(records, places)
+print(places.similarity(a, b).explain())
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from ndd_search.core.documents import value_of
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.options import CollapseChanges
+from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.records import Near
+from ndd_search.errors import InvalidSettings
+from ndd_search.items.candidates import Bounds, Candidates, find_candidates
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import Comparison, Graded
+from ndd_search.items.groups import ItemGroups, Method, group_items
+from ndd_search.items.guess import guess_fields
+from ndd_search.items.learn import learn_odds
+from ndd_search.items.model import Learnt, default_odds, probabilities, unsure
+from ndd_search.items.page import same_pairs
+from ndd_search.items.questions import Question, fitted_bar, most_telling
+from ndd_search.items.ragged import Floats
+from ndd_search.items.schema import LEARNT_FROM, NEAR, Schema
+from ndd_search.items.schema_file import VERSION, parts_of
+from ndd_search.items.screening import screened
+from ndd_search.items.similarity import Similarity, similarity_of
+from ndd_search.items.table import read_table
+from ndd_search.replacing import replace_file
+from ndd_search.search.settings_file import parse_file, to_toml
+
+SAMPLE = 100_000  # candidate pairs that are compared to learn
+_SEED = 1
+
+
+class Items(Schema):
+    """The fields of records of one kind, and how they are compared. Immutable; `id` names its content.
+
+    fields: each field by name, a Name, Text, Place, Number, Date, Category, Exact or Url. The name is also the field of
+            the record that is read, unless the field has a `source`.
+    needs:  combinations of fields, of which one at least has to meet; [("name", "summary"), ("name", "location")] says
+            that a name alone is not enough. Fields meet where their similarity speaks for one thing (`Field.meets`).
+    min_probability: from which two records count as one thing, above 0 and below 1.
+    learnt: see `learn`; None for the assumptions that come with each kind of field.
+    """
+
+    def _with(self, **changes: Any) -> Items:
+        parts = {"needs": self.needs, "min_probability": self.min_probability, "learnt": self.learnt, **changes}
+        return _items(self.fields, **parts)
+
+    @classmethod
+    def guess(cls, records: Iterable[Any]) -> Items:
+        """Return a schema whose kinds of fields are guessed from the values of the first records."""
+        return _items(guess_fields(records))
+
+    @classmethod
+    def learn(
+        cls,
+        records: Iterable[Any],
+        schema: Items | None = None,
+        *,
+        labels: Iterable[tuple[Any, Any, bool]] = (),
+        bounds: Bounds | None = None,
+    ) -> Items:
+        """Return a schema with evidence that fits a collection.
+
+        records: of the collection; a few thousand are better than a few hundred.
+        schema:  the fields; None to guess them.
+        labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
+                 learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
+        """
+        held = list(records)
+        schema = cls.guess(held) if schema is None else schema
+        table = read_table(schema.fields, held)
+        common = table.rareness(schema.fields)
+        comparison = Comparison(schema.fields, table, common)
+        limits = bounds or Bounds()
+        found = find_candidates(
+            comparison, limits, needs=schema.needs, step=max(table.records * limits.most // (2 * SAMPLE), 1)
+        )
+        chosen = np.arange(len(found))
+        if len(found) > SAMPLE:
+            chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
+        counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0))
+        pairs = found.first[chosen], found.second[chosen]
+        *_, graded = screened(counted.model, comparison, *pairs, -np.inf)  # that is, all of them
+        answers = list(labels)
+        for a, b, _ in answers:
+            if isinstance(a, str | int) or isinstance(b, str | int):
+                raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
+        same = [bool(label) for *_, label in answers]
+        labelled = counted._compared((a, b) for a, b, _ in answers)
+        odds = learn_odds(schema.kinds, graded, labelled, same)
+        learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
+        learnt = learnt._with(min_probability=learnt._best_bar(labelled, same))
+        probability = probabilities(learnt.log_odds(graded))
+        expected = round(float(probability.sum()) * len(found) / max(len(graded), 1))
+        doubt = unsure(probability, learnt.min_probability)
+        learnt = learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        learnt.__dict__[LEARNT_FROM] = comparison
+        return learnt
+
+    def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
+        """Return the pairs of a collection of which a person should say whether they are one thing.
+
+        At most `count`, those of most consequence first. Give the answers to `answered`.
+        """
+        held = list(records)
+        comparison = self.comparison(read_table(self.fields, held))
+        found = find_candidates(comparison, bounds or Bounds(), needs=self.needs)
+        graded = comparison.graded(found.first, found.second)
+        ends = np.stack((found.first, found.second), axis=1)
+        chosen = most_telling(graded.grades, probabilities(self.log_odds(graded)), ends, count)
+        pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
+        return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
+
+    def answered(self, answers: Iterable[tuple[Any, Any, bool]]) -> Items:
+        """Return the schema with the min_probability that fits answers about pairs of records; True is one thing.
+
+        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence.
+        """
+        given = [(self.similarity(a, b).log_odds, bool(same)) for a, b, same in answers]
+        known = [(odds, same) for odds, same in given if np.isfinite(odds)]
+        if not known:
+            return self
+        bar = fitted_bar(self.bar, [odds for odds, _ in known], [same for _, same in known])
+        return self._with(min_probability=float(np.clip(probabilities(np.array([bar]))[0], NEAR, 1 - NEAR)))
+
+    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
+        table = read_table(self.fields, (record for pair in pairs for record in pair))
+        places = np.arange(0, table.records, 2)
+        return Comparison(self.fields, table, self.common).graded(places, places + 1)
+
+    def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
+        """Return the min_probability with most right answers (F1) that is nearest to the present one."""
+        same = np.array(labels, np.bool_)
+        if same.all() or not same.any():
+            return self.min_probability
+        probability = probabilities(self.log_odds(labelled))
+        tried = np.unique(np.concatenate((probability, [self.min_probability])))
+        tried = np.concatenate((tried, (tried[:-1] + tried[1:]) / 2))
+        tried = tried[(tried > NEAR) & (tried < 1 - NEAR)]
+        yes = probability[None] >= tried[:, None]
+        f1 = 2 * (yes & same).sum(axis=1) / (yes.sum(axis=1) + same.sum())
+        best = tried[f1 >= f1.max() - NEAR]
+        return float(best[np.argmin(np.abs(best - self.min_probability))])
+
+    def similarity(self, a: Any, b: Any) -> Similarity:
+        """Compare two records: mappings, or objects with attributes."""
+        return similarity_of(self, a, b)
+
+    def probabilities(self, pairs: Iterable[tuple[Any, Any]]) -> Floats:
+        """Return for many pairs of records the probability that they are one thing, 0..1."""
+        graded = self._compared(pairs)
+        return probabilities(self.log_odds(graded))
+
+    def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
+        """Return the candidate pairs of a collection, by place."""
+        return find_candidates(self.comparison(read_table(self.fields, records)), bounds or Bounds(), needs=self.needs)
+
+    def groups(
+        self,
+        *sources: Any,
+        method: Method = "correlation",
+        id: str | None = None,
+        bounds: Bounds | None = None,
+    ) -> ItemGroups:
+        """Group the records of a collection that are one thing: see ndd_search.items.groups.
+
+        sources: paths, tables or lists of records, as for Corpus.read. id: the field with the id of a record.
+        """
+        return group_items(self, sources, method, id, bounds or Bounds())
+
+    def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
+        """Return the pairs of a page that are one thing: see paging.records.RecordSchema."""
+        self.__dict__.pop(LEARNT_FROM, None)  # a schema that serves searches outlives its collection
+        return same_pairs(self, records, old, min_probability)
+
+    def collapse(
+        self, hits: Iterable[Any], *, size: int = 10, from_: int = 0, **changes: Unpack[CollapseChanges]
+    ) -> Page:
+        """Show each thing once in a ranked list of records or hits: see ndd_search.collapse, with items=self."""
+        return collapse(hits, size=size, from_=from_, items=self, **changes)
+
+    def near(self, record: Any) -> list[Near]:
+        """Return what records of the same thing are likely to have: see paging.records.RecordSchema."""
+        return [
+            one
+            for name, field in self.fields.items()
+            for one in field.near(name, [value_of(record, path) for path in field.paths(name)])
+        ]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema as TOML, or as JSON if the name ends in .json."""
+        file = Path(path)
+        as_json = file.suffix.lower() == ".json"
+        head = f"# A schema of items, {self.id}: ndd_search.Items.read({json.dumps(file.name)})\n"
+        replace_file(file, json.dumps(self.as_dict(), indent=2) + "\n" if as_json else head + to_toml(self.as_dict()))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Items:
+        """Read a schema that `write` wrote. Raises InvalidSettings naming the file and the problem, OSError."""
+        file = Path(path)
+        content = parse_file(file)
+        if content.get("version") != VERSION:
+            problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
+            raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")
+        try:
+            fields, settings = parts_of(content)
+            return _items(fields, **settings)
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise InvalidSettings(file, problem, "correct it, or write it anew") from None
+
+
+def _items(fields: Mapping[str, Field], **settings: Any) -> Items:
+    given: dict[str, Any] = {**settings, **fields}
+    return Items(**given)

@@ -1,1 +1,0 @@
-"""From the sketches of a page to its near-duplicate pairs and leaders."""

@@ -1,0 +1,284 @@
+/* What Python calls about whole collections. Sketches are one int32 array with int64 offsets, read where
+ * they lie if they are read-only. */
+#pragma once
+#include "corpus.h"
+#include "page_calls.h"
+
+typedef struct {
+    Question question;
+    Py_buffer values, offsets, codes, times;
+    Guards guards;
+    long long budget, last, threads; /* last: `old` or `each` */
+    PyObject *progress;      /* called with a number of documents, or None; of corpus_entries the holders */
+    PyThreadState *released; /* of this thread while the interpreter lock is released */
+} Inquiry;
+
+/* Let Python handle signals (Ctrl-C), and tell how far the work is. 0: an exception was raised. */
+static int tell_python(void *with, int64_t done)
+{
+    Inquiry *inquiry = with;
+    PyEval_RestoreThread(inquiry->released);
+    int fine = PyErr_CheckSignals() == 0;
+    if (fine && inquiry->progress != Py_None) {
+        PyObject *answer = PyObject_CallFunction(inquiry->progress, "L", (long long)done);
+        fine = answer != NULL;
+        Py_XDECREF(answer);
+    }
+    inquiry->released = PyEval_SaveThread();
+    return fine;
+}
+
+static void end_inquiry(Inquiry *inquiry)
+{
+    inquiry->question.page.values = NULL; /* not ours */
+    inquiry->question.page.offsets = NULL;
+    free_page(&inquiry->question.page, &inquiry->question.weights);
+    PyBuffer_Release(&inquiry->values);
+    PyBuffer_Release(&inquiry->offsets);
+    PyBuffer_Release(&inquiry->codes);
+    PyBuffer_Release(&inquiry->times);
+}
+
+/* Read the arguments. format: with or without the limits at the end. 1: done; 0: something is not regular; -1: it is an error. */
+static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
+{
+    PyObject *values, *offsets, *table, *guards, *codes, *times;
+    long long k, shortest;
+    Question *question = &inquiry->question;
+    Rule *rule = &question->rule;
+    Page *page = &question->page;
+    *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* valid limits for formats without them */
+    if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
+                          &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
+                          &rule->third, &rule->few_hold, &shortest, &table,
+                          &PyTuple_Type, &guards, &inquiry->progress, &inquiry->budget, &inquiry->last, &inquiry->threads)
+        || !PyArg_ParseTuple(guards, "OOd:guards", &codes, &times, &inquiry->guards.apart)) /* which it holds */
+        return -1;
+    rule->shortest = shortest;
+    page->k = k;
+    if (!rule_is_regular(rule) || k < 1 || k > MOST_VALUES || inquiry->budget < 1 || inquiry->threads < 1
+        || inquiry->threads > MOST_THREADS)
+        return 0;
+    if (!get_row(values, sizeof(int32_t), &inquiry->values))
+        return 0;
+    if (!get_row(offsets, sizeof(int64_t), &inquiry->offsets))
+        return 0;
+    if ((codes != Py_None && !get_row(codes, sizeof(int64_t), &inquiry->codes))
+        || (times != Py_None && !get_row(times, sizeof(double), &inquiry->times)))
+        return 0;
+    inquiry->guards.codes = inquiry->codes.buf;
+    inquiry->guards.times = inquiry->times.buf;
+    page->values = inquiry->values.buf;
+    page->offsets = inquiry->offsets.buf;
+    page->count = inquiry->offsets.len / (int64_t)sizeof(int64_t) - 1;
+    if (page->count < 0 || page->count >= INT32_MAX || page->offsets[0]
+        || page->offsets[page->count] != inquiry->values.len / (int64_t)sizeof(int32_t))
+        return 0;
+    if ((codes != Py_None && inquiry->codes.len != page->count * (int64_t)sizeof(int64_t))
+        || (times != Py_None && inquiry->times.len != page->count * (int64_t)sizeof(double)))
+        return 0;
+    for (int64_t i = 0; i < page->count; i++)
+        if (length_of(page, i) < 0 || length_of(page, i) > k)
+            return 0;
+    if (!is_regular(page) || !get_weights(&question->weights, table, page))
+        return 0;
+    question->common = table == Py_None ? NULL : &question->weights;
+    return 1;
+}
+
+static PyObject *effort_of(const Effort *effort)
+{
+    return Py_BuildValue("LLLL", (long long)effort->documents, (long long)effort->met, (long long)effort->compared,
+                         (long long)effort->cut);
+}
+
+PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, guards, progress, (budget, old, threads))\n"
+                                 "-> (leaders, similarities, effort), or None. effort: (documents, met, compared, cut).");
+
+static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O(LLL):corpus_leaders");
+    const Page *page = &inquiry.question.page;
+    int64_t size = page->count * (int64_t)sizeof(int64_t);
+    if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
+        int64_t *found = (int64_t *)PyBytes_AsString(leaders);
+        double *alike = (double *)PyBytes_AsString(similarities);
+        Watch watch = {tell_python, &inquiry};
+        inquiry.released = PyEval_SaveThread();
+        fine = lead_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
+                           inquiry.last, (int)inquiry.threads, found, alike, &effort, &watch);
+        PyEval_RestoreThread(inquiry.released);
+        if (fine)
+            result = Py_BuildValue("OON", leaders, similarities, effort_of(&effort));
+    }
+    Py_XDECREF(leaders);
+    Py_XDECREF(similarities);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, guards, progress, (budget, each, threads))\n"
+                               "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.");
+
+static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    Pair *pairs = NULL;
+    PyObject *result = NULL, *same = NULL, *columns = NULL;
+    int64_t count = -1;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O(LLL):corpus_pairs");
+    const Page *page = &inquiry.question.page;
+    if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
+        int64_t *first = (int64_t *)PyBytes_AsString(same);
+        Watch watch = {tell_python, &inquiry};
+        inquiry.released = PyEval_SaveThread();
+        count = pair_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
+                            inquiry.last, (int)inquiry.threads, &pairs, first, &effort, &watch);
+        PyEval_RestoreThread(inquiry.released);
+        if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))
+            result = Py_BuildValue("OOOON", PyTuple_GetItem(columns, 0), PyTuple_GetItem(columns, 1),
+                                   PyTuple_GetItem(columns, 2), same, effort_of(&effort));
+    }
+    Py_XDECREF(columns);
+    Py_XDECREF(same);
+    free(pairs);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(corpus_keys_doc, "corpus_keys(values, offsets, codes) -> keys, or None. The key under which each value is\n"
+                              "looked up: see key_of.");
+
+static PyObject *corpus_keys(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *values, *offsets, *codes, *result = NULL;
+    Py_buffer from = {0}, at = {0}, coded = {0};
+    if (!PyArg_ParseTuple(arguments, "OOO:corpus_keys", &values, &offsets, &codes))
+        return NULL;
+    int fine = get_row(values, sizeof(int32_t), &from) && get_row(offsets, sizeof(int64_t), &at)
+               && (codes == Py_None || get_row(codes, sizeof(int64_t), &coded));
+    int64_t count = at.len / (int64_t)sizeof(int64_t) - 1, all = from.len / (int64_t)sizeof(int32_t);
+    const int64_t *first = at.buf;
+    fine = fine && count >= 0 && !first[0] && first[count] == all
+           && (codes == Py_None || coded.len == count * (int64_t)sizeof(int64_t));
+    for (int64_t i = 0; fine && i < count; i++)
+        fine = first[i] <= first[i + 1];
+    if (fine && (result = bytes_of(NULL, from.len))) {
+        int32_t *keys = (int32_t *)PyBytes_AsString(result);
+        Guards guards = {.codes = coded.buf};
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = first[i]; j < first[i + 1]; j++)
+                keys[j] = key_of(&guards, i, ((const int32_t *)from.buf)[j]);
+    }
+    PyBuffer_Release(&from);
+    PyBuffer_Release(&at);
+    PyBuffer_Release(&coded);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* Multiplier of slots in lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
+static const uint64_t COUNTED_BY = 0x9E3779B97F4A7C15u;
+
+/* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. Returns how many
+ * there are. */
+static int64_t entries_of(Corpus *corpus, const uint16_t *popular, Slots slots, int32_t *documents, int32_t *keys,
+                          uint8_t *kinds)
+{
+    const Page *page = corpus->page;
+    Entry own[MOST_VALUES + 1];
+    int64_t entries = 0;
+    for (int64_t i = 0; i < page->count; i++) {
+        if (!length_of(page, i))
+            continue;
+        corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
+        int64_t count = enter(corpus, i, popular, slots, own);
+        for (int64_t j = 0; j < count; j++, entries++) {
+            documents[entries] = (int32_t)i;
+            keys[entries] = own[j].key;
+            kinds[entries] = own[j].kind;
+        }
+    }
+    return entries;
+}
+
+PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, guards, holders)\n"
+                                 "-> (document, key, kind), or None. holders: uint16, by slot_of a key.");
+
+static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Py_buffer popular = {0};
+    PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O:corpus_entries");
+    const Page *page = &inquiry.question.page;
+    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
+                     .weights = inquiry.question.common};
+    fine = fine > 0 && get_row(inquiry.progress, sizeof(int32_t), &popular); /* two numbers in each int32 */
+    uint64_t count = fine ? (uint64_t)popular.len / sizeof(uint16_t) : 0;
+    int shift = 64;
+    while (shift > 32 && (uint64_t)1 << (64 - shift) < count)
+        shift--;
+    if (fine && shift < 64 && (uint64_t)1 << (64 - shift) == count) {
+        int64_t most = page->offsets[page->count];
+        corpus.meetings = calloc_large((size_t)page->count + 1, sizeof *corpus.meetings);
+        documents = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
+        keys = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
+        kinds = bytes_of(NULL, most);
+    }
+    if (corpus.meetings && documents && keys && kinds) {
+        char *of = PyBytes_AsString(documents), *key = PyBytes_AsString(keys), *kind = PyBytes_AsString(kinds);
+        inquiry.released = PyEval_SaveThread();
+        int64_t entries = entries_of(&corpus, popular.buf, (Slots){COUNTED_BY, shift}, (int32_t *)of, (int32_t *)key, (uint8_t *)kind);
+        PyEval_RestoreThread(inquiry.released);
+        Py_ssize_t size = (Py_ssize_t)entries * (Py_ssize_t)sizeof(int32_t);
+        result = Py_BuildValue("y#y#y#", of, size, key, size, kind, (Py_ssize_t)entries);
+    }
+    Py_XDECREF(documents);
+    Py_XDECREF(keys);
+    Py_XDECREF(kinds);
+    free(corpus.meetings);
+    PyBuffer_Release(&popular);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(corpus_check_doc, "corpus_check(values, offsets, k, rule, common, guards, pairs) -> similarities,\n"
+                               "-1 for a pair that does not count, or None. pairs: int64, all the first ones, then the second.");
+
+static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    Pair pair;
+    Py_buffer pairs = {0};
+    PyObject *result = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O:corpus_check");
+    const Page *page = &inquiry.question.page;
+    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
+                     .weights = inquiry.question.common};
+    fine = fine > 0 && get_row(inquiry.progress, sizeof(int64_t), &pairs);
+    int64_t all = fine ? pairs.len / (int64_t)sizeof(int64_t) : 0, count = all / 2;
+    const int64_t *rows = pairs.buf;
+    fine = fine && all == 2 * count;
+    for (int64_t i = 0; fine && i < all; i++)
+        fine = rows[i] >= 0 && rows[i] < page->count;
+    if (fine && (corpus.meetings = malloc(((size_t)page->count + 1) * sizeof *corpus.meetings)))
+        result = bytes_of(NULL, count * (int64_t)sizeof(double));
+    if (result) {
+        double *similarities = (double *)PyBytes_AsString(result);
+        for (int64_t i = 0; i < page->count; i++)
+            corpus.meetings[i].most = MOST_VALUES;
+        for (int64_t i = 0; i < count; i++) {
+            int counts = is_pair(&corpus, rows[i], rows[count + i], &pair, &effort);
+            similarities[i] = counts ? resemblance_of(&pair) : -1;
+        }
+    }
+    free(corpus.meetings);
+    PyBuffer_Release(&pairs);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

@@ -1,0 +1,209 @@
+/* The documents that meet a document in these lists and pass the filters, and the comparison of two: see corpus.h. */
+#pragma once
+#include "corpus_lists.h"
+
+typedef struct {
+    int64_t document, met, budget; /* documents met so far, and at most */
+    int64_t missed;                /* lists that were not read to their end */
+    int64_t from;                  /* documents before this one are not met */
+    uint8_t zone, needs[NEAR];     /* of the document */
+} Reading;
+
+/* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
+ * from there on. lower: how many zones the largest value of the listed document is below the reader's.
+ *
+ * The sketch in the lower zone ends first, and the pair shares at least needs[zones between them] of its values. Example:
+ * needs is {60, 55, 50, 45} for both. If the listed document is 2 zones lower, 50 shared values must be possible. For
+ * readers that are lower, `enlist` has compared the listed document's own values with its needs: with 51 values from here
+ * on its `apart` is 2, as 51 is below needs[0] and needs[1] but not needs[2]. A reader 1 zone lower makes no pair with it,
+ * a reader 2 zones lower may. */
+static int reaches(const Reading *reading, const Listed *held, int shared)
+{
+    int lower = (int)held->zone - (int)reading->zone;
+    if (held->zone == OPEN || reading->zone == OPEN || lower >= NEAR)
+        return 1;
+    if (lower > 0)
+        return shared >= reading->needs[lower];
+    return -lower >= held->apart || (!lower && shared >= reading->needs[0]);
+}
+
+enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
+
+/* Meet the documents of a list, in which the reader has `after` values behind this one. */
+static void read_list(Corpus *corpus, Reading *reading, const List *list, int hot, uint8_t after, Effort *effort)
+{
+    int64_t count = list->filled, first = 0;
+    const Listed *held = corpus->held + list->start;
+    int filtered = hot || !corpus->weights; /* the other values are counted */
+    if (reading->from)
+        for (first = count; first && held[first - 1].document >= reading->from; first--)
+            ;
+    int64_t i = first;
+    for (; i < count; i++) {
+        int rest = after < held[i].behind ? after : held[i].behind;
+        if (filtered && !reaches(reading, held + i, rest + 1))
+            continue;
+        Meeting *meeting = corpus->meetings + held[i].document;
+#ifdef __GNUC__
+        if (!filtered && i + FAR_AHEAD < count)
+            __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD].document, 1);
+#endif
+        if (meeting->with != (int32_t)reading->document) {
+            if (reading->met == reading->budget)
+                break;
+            meeting->with = (int32_t)reading->document;
+            meeting->seen = meeting->rare = 0;
+            corpus->met[reading->met++] = held[i].document;
+        }
+        meeting->seen += meeting->seen < UINT8_MAX; /* two values of one list count up to four times */
+        meeting->rare += !hot && meeting->rare < UINT8_MAX;
+        int most = meeting->seen + rest; /* above the number of values only if two have one list */
+        meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
+    }
+    effort->met += i - first;
+    effort->cut += count - i;
+    reading->missed += i < count;
+}
+
+/* Ask memory for what is_pair reads of a document, which takes longer than to compare it. */
+static void fetch_offsets(const Corpus *corpus, int64_t document)
+{
+#ifdef __GNUC__
+    __builtin_prefetch(corpus->page->offsets + document);
+#endif
+}
+
+static void fetch_values(const Corpus *corpus, int64_t document)
+{
+#ifdef __GNUC__
+    const Page *page = corpus->page;
+    int64_t length = length_of(page, document);
+    for (int64_t i = 0; i < length; i += LINE) {
+        __builtin_prefetch(values_of(page, document) + i);
+        if (corpus->weights)
+            __builtin_prefetch(corpus->weights->weights + page->offsets[document] + i);
+    }
+#endif
+}
+
+/* Before the documents met are compared from `at` on: of the first ones, and then of one more each time. */
+static void fetch_ahead(const Corpus *corpus, int64_t met, int64_t at)
+{
+    for (int64_t i = at ? at + AHEAD : 0; i < met && i <= at + AHEAD; i++)
+        fetch_values(corpus, corpus->met[i]);
+}
+
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Drop those of `met` documents whose bitmap shows that they share too few values with a document. Returns how many are
+ * left. */
+static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
+{
+    const Page *page = corpus->page;
+    const Bitmap own = corpus->bitmaps[document];
+    int64_t length = length_of(page, document), least = corpus->meetings[document].least, left = 0;
+    for (int64_t i = 0; i < met; i++) {
+        int32_t other = corpus->met[i];
+#ifdef __GNUC__
+        if (i + AHEAD < met) {
+            __builtin_prefetch(corpus->bitmaps + corpus->met[i + AHEAD]);
+            __builtin_prefetch(page->offsets + corpus->met[i + AHEAD]);
+        }
+#endif
+        int64_t most = (length + length_of(page, other) - differing_bits(&own, corpus->bitmaps + other)) / 2;
+        corpus->met[left] = other;
+        left += most >= larger_of(corpus->meetings[other].least, least);
+    }
+    return left;
+}
+
+/* The documents enlisted, `from` or later ones, that may share enough values with a document, into corpus->met, ascending.
+ * Returns how many. */
+static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
+{
+    const Meeting own = corpus->meetings[document];
+    Reading reading = {.document = document, .budget = budget, .from = from, .zone = own.zone};
+    set_needs(corpus, document, reading.needs);
+    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
+    int64_t left = 0;
+    int64_t first = corpus->first[document], end = corpus->first[document + 1];
+    for (int64_t entry = first; entry < end; entry++)
+        FETCH(corpus->lists + corpus->list[entry]);
+    for (int64_t entry = first; entry < end; entry++)
+        FETCH(corpus->held + corpus->lists[corpus->list[entry]].start);
+    for (int64_t entry = first; entry < end; entry++) {
+        const List *list = corpus->lists + corpus->list[entry];
+        int hot = corpus->kind[entry] > 0, closed = corpus->kind[entry] % SUBLISTS;
+        for (int i = 0; i < (hot ? SUBLISTS : 1); i++)
+            if (!(i & closed))
+                read_list(corpus, &reading, list + i, hot, corpus->after[entry], effort);
+    }
+    for (int64_t i = 0; i < reading.met; i++) {
+        int32_t other = corpus->met[i];
+        Meeting *meeting = corpus->meetings + other;
+        int64_t most = meeting->most + reading.missed;
+        meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
+        int refused = 0;
+        for (int profile = 0; profile < PROFILES; profile++)
+            refused |= meeting->rare <= own.levels[profile] && meeting->rare <= meeting->levels[profile];
+        corpus->met[left] = other;
+        refused &= corpus->weights && !reading.missed;
+        if (meeting->most < larger_of(meeting->least, own.least) || refused)
+            continue;
+        left += (double)meeting->most * (1 + bar) >= bar * (double)least_counted(&own, meeting, corpus->page->k);
+    }
+    if (corpus->bitmaps)
+        left = drop_by_bitmap(corpus, document, left);
+    for (int64_t i = 0; i < left; i++)
+        fetch_offsets(corpus, corpus->met[i]);
+    if (left > 1)
+        qsort(corpus->met, (size_t)left, sizeof *corpus->met, ascending);
+    return left;
+}
+
+/* Whether two documents count as a pair, the first before the second. */
+static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Effort *effort)
+{
+    const Page *page = corpus->page;
+    const Rule *rule = corpus->rule;
+    if (!guards_allow(corpus->guards, first, second))
+        return NO;
+    int32_t limit_first = limit_of(page, first), limit_second = limit_of(page, second);
+    int second_ends_first = limit_second <= limit_first;
+    int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;
+    int32_t limit = second_ends_first ? limit_second : limit_first;
+    int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
+    Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
+    double bar = bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
+    int edges = edges_of(page, rule, first), others = edges_of(page, rule, second);
+    if (may_differ_at_edges(edges, others))
+        bar = larger(least_bar_of(page, rule, first, edges), least_bar_of(page, rule, second, others)) - ROUNDING;
+    if ((double)most < bar * (double)all) /* all values count of the one that ends first */
+        return NO;
+    int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);
+    if ((double)most * (1 + bar) < bar * (double)(all + some))
+        return NO;
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    effort->compared++;
+    int64_t common = count_common((Merge){a, a + length_of(page, first), b, b + length_of(page, second)});
+    *pair = (Pair){{(int32_t)first, (int32_t)second}, {(int32_t)(second_ends_first ? some : all),
+                   (int32_t)(second_ends_first ? all : some)}, (int32_t)common, {0}};
+    if (!common || (double)common < bar * (double)(all + some - common)) /* empty sketches make no pair */
+        return NO;
+    if ((length_of(page, first) < rule->shortest || length_of(page, second) < rule->shortest)
+        && resemblance_of(pair) < 1)
+        return NO;
+    Weights *weights = corpus->weights;
+    if (hardly_differs(rule, pair, sizes.shorter)
+        || (may_differ_at_edges(edges, others) && differ_at_edges(page, rule, weights, first, second)))
+        return YES;
+    if (!weights)
+        return rule->content == 0 || counts_unweighed(rule, pair, &sizes);
+    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
+    if (surely_counts(rule, pair, &sizes, pair->weights[0]))
+        return YES;
+    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = weigh_common(weights, page, first, second);
+    return counts(rule, pair, &sizes) != NO; /* closer to the bar than any power function errs: it counts */
+}

@@ -1,0 +1,430 @@
+/* The frequency table of a list of hits, and the leaders that it gives; see matching/document_frequency.py.
+ *
+ * Only lists of long texts are counted here. All operations are rounded as numpy rounds them, except log(), whose last
+ * bits differ between libraries. A weight that log() could round either way is left to numpy.
+ */
+#pragma once
+#include "page_calls.h"
+
+enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
+
+/* Write the places of the rows that are not empty and equal no earlier one. Returns how many. sums: room for all. */
+static int64_t list_different(const Page *page, int64_t *sums, int64_t *places)
+{
+    int64_t found = 0;
+    for (int64_t hit = 0; hit < page->count; hit++) {
+        const int32_t *values = values_of(page, hit);
+        int64_t length = length_of(page, hit), sum = 0, other = 0;
+        for (int64_t i = 0; i < length; i++)
+            sum += values[i];
+        while (other < found && (sums[other] != sum || length_of(page, places[other]) != length
+                                 || memcmp(values_of(page, places[other]), values, (size_t)length * sizeof *values)))
+            other++;
+        if (length && other == found) {
+            sums[found] = sum;
+            places[found++] = hit;
+        }
+    }
+    return found;
+}
+
+/* How often each value occurs. slots: the values, -1 where free; there are `most` + 1, a power of two. */
+typedef struct {
+    int32_t *slots;
+    int64_t *counts;
+    uint32_t most;
+} Occurrences;
+
+static int make_occurrences(Occurrences *occurrences, int64_t values)
+{
+    uint32_t most = 15;
+    while (most < 2 * values)
+        most = 2 * most + 1;
+    occurrences->most = most;
+    occurrences->counts = calloc((size_t)most + 1, sizeof *occurrences->counts);
+    occurrences->slots = malloc(((size_t)most + 1) * sizeof *occurrences->slots);
+    if (occurrences->slots)
+        memset(occurrences->slots, 0xFF, ((size_t)most + 1) * sizeof *occurrences->slots);
+    return occurrences->counts && occurrences->slots;
+}
+
+static void free_occurrences(Occurrences *occurrences)
+{
+    free(occurrences->counts);
+    free(occurrences->slots);
+}
+
+/* The slot of a value, a free one if it has none. */
+static uint32_t occurrence(const Occurrences *occurrences, int32_t value)
+{
+    uint32_t at = hash_of(value) >> 7 & occurrences->most;
+    while (occurrences->slots[at] >= 0 && occurrences->slots[at] != value)
+        at = (at + 1) & occurrences->most;
+    return at;
+}
+
+/* Count the values of a page. Returns the largest count. */
+static int64_t count_values(Occurrences *occurrences, const Page *page)
+{
+    int64_t largest = 0;
+    for (int64_t i = 0; i < page->offsets[page->count]; i++) {
+        uint32_t at = occurrence(occurrences, page->values[i]);
+        occurrences->slots[at] = page->values[i];
+        if (++occurrences->counts[at] > largest)
+            largest = occurrences->counts[at];
+    }
+    return largest;
+}
+
+PyDoc_STRVAR(repeats_doc, "repeats(sketches, offsets, k, times) -> (places, repeated), or None.\n\n"
+                          "int64: the sketches that differ, without empty ones; whether a value is in more than `times`.");
+
+static PyObject *repeats(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sketches, *offsets, *result = NULL;
+    long long k, times;
+    Page page = {0};
+    Weights none = {0};
+    Occurrences occurrences = {0};
+    if (!PyArg_ParseTuple(arguments, "OOLL:repeats", &sketches, &offsets, &k, &times))
+        return NULL;
+    if (copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
+        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums);
+        if (sums && make_occurrences(&occurrences, page.offsets[page.count])) {
+            int64_t *places = sums + page.count, found = list_different(&page, sums, places);
+            int repeated = count_values(&occurrences, &page) > times;
+            PyObject *different = bytes_of(places, found * (int64_t)sizeof *places);
+            result = different ? Py_BuildValue("NN", different, PyBool_FromLong(repeated)) : NULL;
+        }
+        free(sums);
+    }
+    free_occurrences(&occurrences);
+    free_page(&page, &none);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+static int ascending_keys(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* List value * 2**31 + row for the values of a page that are in more than `handful` rows, ascending. Returns how many,
+   -1 without memory. */
+static int64_t list_keys(const Page *page, double handful, int64_t *keys)
+{
+    Occurrences occurrences = {0};
+    int64_t count = -1;
+    if (make_occurrences(&occurrences, page->offsets[page->count])) {
+        count = 0;
+        if ((double)count_values(&occurrences, page) > handful)
+            for (int64_t hit = 0; hit < page->count; hit++)
+                for (int64_t i = 0; i < length_of(page, hit); i++) {
+                    int32_t value = values_of(page, hit)[i];
+                    keys[count] = (int64_t)value << 31 | hit;
+                    count += (double)occurrences.counts[occurrence(&occurrences, value)] > handful;
+                }
+        qsort(keys, (size_t)count, sizeof *keys, ascending_keys);
+    }
+    free_occurrences(&occurrences);
+    return count;
+}
+
+/* Documents, where g of one group count sqrt(g), and the values with a document frequency above `handful`. */
+typedef struct {
+    double documents;
+    int64_t found;
+    int32_t *values;
+    double *counts;
+    int64_t *keys; /* see list_keys */
+    int64_t key_count;
+} Frequencies;
+
+/* Returns 0 without memory. */
+static int make_frequencies(Frequencies *frequencies, const Page *page, double handful)
+{
+    size_t most = (size_t)page->offsets[page->count] + 1;
+    frequencies->values = malloc(most * sizeof *frequencies->values);
+    frequencies->counts = malloc(most * sizeof *frequencies->counts);
+    frequencies->keys = malloc(most * sizeof *frequencies->keys);
+    if (!frequencies->values || !frequencies->counts || !frequencies->keys)
+        return 0;
+    frequencies->key_count = list_keys(page, handful, frequencies->keys);
+    return frequencies->key_count >= 0;
+}
+
+static void free_frequencies(Frequencies *frequencies)
+{
+    free(frequencies->values);
+    free(frequencies->counts);
+    free(frequencies->keys);
+}
+
+/* Sum up how often each group occurs, as the square root. sizes: of the groups; they are 0 afterwards. */
+static double sum_roots(const int64_t *groups, const int64_t *keys, int64_t count, int64_t *sizes)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sizes[groups[keys[i] & INT32_MAX]]++;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t group = groups[keys[i] & INT32_MAX];
+        sum += sqrt((double)sizes[group]);
+        sizes[group] = 0;
+    }
+    return rint(sum * 1000) / 1000; /* as numpy rounds */
+}
+
+/* Count documents and values. groups: the first row of the group of each row. sizes: room, for as many. */
+static void count_groups(Frequencies *frequencies, const Page *page, const int64_t *groups, int64_t *sizes,
+                         double handful)
+{
+    const int64_t *keys = frequencies->keys;
+    double documents = 0;
+    memset(sizes, 0, (size_t)page->count * sizeof *sizes);
+    for (int64_t hit = 0; hit < page->count; hit++)
+        sizes[groups[hit]]++;
+    for (int64_t hit = 0; hit < page->count; hit++)
+        documents += sqrt((double)sizes[hit]);
+    frequencies->documents = rint(documents * 1000) / 1000;
+    frequencies->found = 0;
+    memset(sizes, 0, (size_t)page->count * sizeof *sizes);
+    for (int64_t i = 0, end; i < frequencies->key_count; i = end) {
+        for (end = i + 1; end < frequencies->key_count && keys[end] >> 31 == keys[i] >> 31;)
+            end++;
+        double sum = sum_roots(groups, keys + i, end - i, sizes);
+        if (sum > handful) {
+            frequencies->values[frequencies->found] = (int32_t)(keys[i] >> 31);
+            frequencies->counts[frequencies->found++] = sum;
+        }
+    }
+}
+
+/* The leaders of possible copies: pairs that would resemble if `margin` shingles of the shorter one were changed.
+   pairs: ordered by the second, then the first. */
+static void lead_copies(const Page *page, const Rule *rule, const Pair *pairs, int64_t count, int64_t *leaders)
+{
+    for (int64_t hit = 0; hit < page->count; hit++)
+        leaders[hit] = hit;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t first = pairs[i].hits[0], second = pairs[i].hits[1];
+        double left = shingles_of(page, first), right = shingles_of(page, second);
+        if (leaders[second] == second && leaders[first] == first
+            && resemblance_of(pairs + i) >= rule->least + rule->margin / (left < right ? left : right))
+            leaders[second] = first;
+    }
+}
+
+/* The first row of the connected component of each row. */
+static void connect(const Page *page, const Pair *pairs, int64_t count, int64_t *groups)
+{
+    for (int64_t hit = 0; hit < page->count; hit++)
+        groups[hit] = hit;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t left = pairs[i].hits[0], right = pairs[i].hits[1];
+        while (groups[left] != left) /* each visit halves the path */
+            left = groups[left] = groups[groups[left]];
+        while (groups[right] != right)
+            right = groups[right] = groups[groups[right]];
+        groups[left > right ? left : right] = left < right ? left : right;
+    }
+    for (int64_t hit = 0; hit < page->count; hit++)
+        groups[hit] = groups[groups[hit]]; /* that of an earlier row is final */
+}
+
+/* Whether log() could round a number either way. */
+static int is_between(double number) { return fabs(number - floor(number) - 0.5) < 1e-6; }
+
+/* The rule and the weights of a frequency table, for a page. weights: cleared; table: freed by the caller.
+   1: done, 0: no memory, or a weight that log() could round either way. */
+static int apply_frequencies(const Frequencies *frequencies, const Page *page, double handful, Rule *rule,
+                             Weights *weights, char **table)
+{
+    int64_t slots = slots_for(frequencies->found);
+    rule->known = rule->few;
+    if (frequencies->documents <= handful) /* too few to tell common values from rare ones */
+        return 1;
+    rule->known += frequencies->documents;
+    double scale = log(frequencies->documents / handful), third = UNIT * log(3) / scale, few_hold = UNIT * log(2) / scale;
+    if (is_between(third) || is_between(few_hold))
+        return 0;
+    rule->third = rint(third);
+    rule->few_hold = rint(few_hold);
+    if (!frequencies->found)
+        return 1;
+    if (!(*table = malloc(size_of_table(slots))))
+        return 0;
+    clear_table(weights, *table, slots);
+    for (int64_t i = 0; i < frequencies->found; i++) {
+        double idf = log(frequencies->documents / frequencies->counts[i]) / log(frequencies->documents / handful);
+        double weight = (1 - idf) * UNIT;
+        if (is_between(weight))
+            return 0;
+        put_weight(weights, frequencies->values[i], (uint32_t)(int64_t)rint(weight));
+    }
+    return make_room(weights, page);
+}
+
+static void free_weights(Weights *weights, char **table)
+{
+    free(weights->weights);
+    free(weights->looked_up);
+    free(weights->maybe);
+    free(*table);
+    *weights = (Weights){0};
+    *table = NULL;
+}
+
+/* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
+   brief: count nothing if none do. */
+static int64_t count_different(Frequencies *frequencies, const Page *page, Rule rule, double handful, int brief,
+                               int64_t *groups)
+{
+    Rule alike = {.least = rule.least, .few = 1, .known = 1};
+    Weights weights = {0};
+    Pair *pairs = NULL;
+    char *table = NULL;
+    int64_t met = find_pairs(page, &alike, NULL, 0, &pairs), copied = 0, *sizes = groups + page->count;
+    if (met > 0 || (met == 0 && !brief)) {
+        if (!make_frequencies(frequencies, page, handful))
+            met = -1;
+        else {
+            lead_copies(page, &rule, pairs, met, groups);
+            count_groups(frequencies, page, groups, sizes, handful);
+        }
+    }
+    if (met > 0) {
+        rule.shortest = 0;
+        rule.differ = 0;
+        copied = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
+                     ? find_pairs(page, &rule, weights.slots ? &weights : NULL, 0, &pairs)
+                     : -1;
+        if (copied >= 0) {
+            connect(page, pairs, copied, groups);
+            count_groups(frequencies, page, groups, sizes, handful);
+        }
+    }
+    free_weights(&weights, &table);
+    free(pairs);
+    return copied < 0 ? -1 : met;
+}
+
+/* Copy a page without values that touch an edge, so that copies which differ only there are equal. */
+static int copy_insides(Page *to, const Page *from, const Rule *rule)
+{
+    int64_t used = 0;
+    *to = (Page){.k = from->k, .count = from->count};
+    to->values = malloc((size_t)from->offsets[from->count] * sizeof *to->values + 1);
+    to->offsets = calloc((size_t)from->count + 1, sizeof *to->offsets);
+    for (int64_t hit = 0; to->values && to->offsets && hit < from->count; hit++) {
+        int32_t marked = edges_of(from, rule, hit) & IS_MARKED ? 1 : 0;
+        for (int64_t i = 0; i < length_of(from, hit); i++) {
+            to->values[used] = values_of(from, hit)[i];
+            used += !(to->values[used] & marked);
+        }
+        to->offsets[hit + 1] = used;
+    }
+    return to->values && to->offsets;
+}
+
+static int copy_places(Page *to, const Page *from, const int64_t *places, int64_t count)
+{
+    *to = (Page){.k = from->k, .count = count};
+    to->values = malloc((size_t)from->offsets[from->count] * sizeof *to->values + 1);
+    to->offsets = calloc((size_t)count + 1, sizeof *to->offsets);
+    for (int64_t i = 0; to->values && to->offsets && i < count; i++) {
+        int64_t length = length_of(from, places[i]);
+        memcpy(to->values + to->offsets[i], values_of(from, places[i]), (size_t)length * sizeof *to->values);
+        to->offsets[i + 1] = to->offsets[i] + length;
+    }
+    return to->values && to->offsets;
+}
+
+/* Whether all texts are long enough to tell copies from texts in one form, as decision.telling_shingles. */
+static int all_are_long(const Page *page, const Rule *rule)
+{
+    double shortest = rule->margin / (1 - rule->least);
+    for (int64_t hit = 0; hit < page->count; hit++)
+        if ((double)length_of(page, hit) < shortest && length_of(page, hit) < page->k)
+            return 0;
+    return 1;
+}
+
+/* Count the values of a list, and find its leaders. unseen: documents without any of the values, counted with the list.
+   room: for 4 * page->count. Returns 0 if it cannot. */
+static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int brief,
+                          Frequencies *frequencies, int64_t *room, int64_t *leaders, double *similarities)
+{
+    Page insides = {0}, different = {0};
+    Weights weights = {0};
+    char *table = NULL;
+    int64_t *places = room + page->count, count = 0, met = -1;
+    if (copy_insides(&insides, page, &rule)) {
+        count = list_different(&insides, room, places);
+        if (copy_places(&different, page, places, count) && all_are_long(&different, &rule))
+            met = count_different(frequencies, &different, rule, handful, brief, room + 2 * page->count);
+        if (insides.offsets[page->count] < page->offsets[page->count])
+            count = -1; /* texts may resemble one another by their edges */
+    }
+    if (frequencies->documents > handful)
+        frequencies->documents += unseen;
+    int fine = met >= 0 && apply_frequencies(frequencies, page, handful, &rule, &weights, &table);
+    if (fine && brief && met == 0 && count == page->count)
+        for (int64_t hit = 0; hit < page->count; hit++) {
+            leaders[hit] = hit;
+            similarities[hit] = 1;
+        }
+    else if (fine)
+        fine = find_leaders(page, &rule, weights.slots ? &weights : NULL, 0, leaders, similarities);
+    free_weights(&weights, &table);
+    free(different.values);
+    free(different.offsets);
+    free(insides.values);
+    free(insides.offsets);
+    return fine;
+}
+
+PyDoc_STRVAR(counted_doc,
+             "counted(sketches, offsets, k, rule, handful, unseen, brief)\n"
+             "    -> (documents, values, counts, leaders, similarities), or None.\n\n"
+             "The frequency table of a list, and its leaders by the rule and this table: a float, int32, float64, int64\n"
+             "and float64. unseen: documents without any of the values, counted with the list. brief: no table if no\n"
+             "sketches resemble. None also for more than 500 sketches, and if numpy has to count.");
+
+static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sketches, *offsets, *result = NULL;
+    long long k, shortest;
+    double handful, unseen;
+    int brief;
+    Rule rule = {0};
+    Page page = {0};
+    Weights none = {0};
+    Frequencies frequencies = {0};
+    if (!PyArg_ParseTuple(arguments, "OOL(dddddddddddL)ddp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
+                          &rule.few, &rule.known, &rule.power, &rule.margin, &rule.content, &rule.differ, &rule.edges,
+                          &rule.third, &rule.few_hold, &shortest, &handful, &unseen,
+                          &brief))
+        return NULL;
+    rule.shortest = shortest;
+    if (rule_is_regular(&rule) && rule.least < 1 && handful > 0 && unseen >= 0
+        && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
+        int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(6 * (size_t)size + 1);
+        if (room) {
+            int64_t *leaders = room + 4 * page.count;
+            double *similarities = (double *)(leaders + page.count);
+            int fine;
+            Py_BEGIN_ALLOW_THREADS
+            fine = count_and_lead(&page, rule, handful, unseen, brief, &frequencies, room, leaders, similarities);
+            Py_END_ALLOW_THREADS
+            if (fine)
+                result = Py_BuildValue("dNNNN", frequencies.documents,
+                                       bytes_of(frequencies.values, frequencies.found * (int64_t)sizeof(int32_t)),
+                                       bytes_of(frequencies.counts, frequencies.found * (int64_t)sizeof(double)),
+                                       bytes_of(leaders, size), bytes_of(similarities, size));
+        }
+        free(room);
+    }
+    free_frequencies(&frequencies);
+    free_page(&page, &none);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

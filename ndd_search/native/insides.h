@@ -1,0 +1,69 @@
+/* Which short texts are copies that differ at their edges; matching/insides.py says what that is and decides the same. */
+#pragma once
+#include "rule.h"
+
+enum { LEAST_SHARED_INSIDE = 4, MOST_OWN_INSIDE = 6 };
+enum { IS_WHOLE = 1, IS_MARKED = 2 };
+
+/* IS_WHOLE: a sketch has all values of its document, none of them as an odd and an even one; IS_MARKED: some are odd as well. */
+static int edges_of(const Page *page, const Rule *rule, int64_t hit)
+{
+    const int32_t *values = values_of(page, hit);
+    int64_t length = length_of(page, hit);
+    int odd = 0, twins = 0;
+    if (rule->edges == 0 || length >= page->k)
+        return 0;
+    for (int64_t i = 0; i < length; i++)
+        odd |= values[i] & 1;
+    for (int64_t i = 1; odd && i < length; i++)
+        twins |= values[i] >> 1 == values[i - 1] >> 1;
+    for (int64_t i = 1; !odd && i < length; i++)
+        twins |= values[i] == values[i - 1] + 1 && values[i] & 1;
+    return twins ? 0 : odd ? IS_WHOLE | IS_MARKED : IS_WHOLE;
+}
+
+/* Whether two hits can be copies of this kind. edges: of both, see edges_of. */
+static int may_differ_at_edges(int edges, int others) { return edges & others & IS_WHOLE && (edges | others) & IS_MARKED; }
+
+/* The bar of any pair of a hit, at least. */
+static double least_bar_of(const Page *page, const Rule *rule, int64_t hit, int edges)
+{
+    if (edges & IS_MARKED)
+        return rule->least;
+    return bar_of(rule, rule->asked > 0 || rule->power > 0 || rule->content > 0 ? shingles_of(page, hit) : rule->known);
+}
+
+/* Whether two hits that can be are such copies. weights: NULL without a table. */
+static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights, int64_t first, int64_t second)
+{
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    const uint32_t *of_a = weights ? weights_of(weights, page, first) : NULL;
+    const uint32_t *of_b = weights ? weights_of(weights, page, second) : NULL;
+    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0, own[2] = {0, 0};
+    double shared = 0, usual = 0, most = 0;
+    int edge = 0;
+    while (i < left || j < right) {
+        int32_t one = i < left ? a[i] >> 1 : INT32_MAX, other = j < right ? b[j] >> 1 : INT32_MAX;
+        if (one == other) {
+            if (weights)
+                usual += of_a[i] < of_b[j] ? of_a[i] : of_b[j];
+            shared++, i++, j++;
+            continue;
+        }
+        int of_second = other < one;
+        int32_t value = of_second ? b[j] : a[i];
+        double weight = !weights ? 0 : of_second ? of_b[j] : of_a[i];
+        if (value & 1)
+            edge = 1;
+        else {
+            own[of_second]++;
+            most = weight > most ? weight : most;
+        }
+        i += !of_second, j += of_second;
+    }
+    int64_t apart = own[0] + own[1];
+    if (!edge || shared < LEAST_SHARED_INSIDE || shared < (double)apart || own[0] > MOST_OWN_INSIDE
+        || own[1] > MOST_OWN_INSIDE)
+        return 0;
+    return !weights || !apart || (most > 0 && (most + rule->third) * shared >= usual) || usual < rule->few_hold * shared;
+}

@@ -1,0 +1,95 @@
+/* The native core: computes the same as sketching/sketches.py and matching/ do with numpy, bit for bit, several times
+ * faster.
+ *
+ * It is plain C on Python's stable ABI (3.11): a C compiler suffices to build it, and one wheel serves all later
+ * Pythons. Without it the package works the same. A function returns None for irregular input (other types than int32,
+ * values out of order) or if there is no memory. The caller then uses the numpy code, which raises the error.
+ *
+ * While the interpreter lock is released, no Python object is touched. Calls read copies of what they are
+ * given, except arrays that are read-only: copies of a collection would double the memory, and a Corpus keeps its sketches
+ * read-only.
+ *
+ * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
+ * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
+ * corpus_documents.h, corpus_filters.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
+ * the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h and super_tokens.h find
+ * records that share tokens, names.h, values.h and records.h compare them; clean.h and sketch.h sketch texts;
+ * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
+ * through. Each includes the ones before.
+ */
+#include "page_calls.h"
+#include "frequencies.h"
+#include "corpus_calls.h"
+#include "meetings.h"
+#include "containers.h"
+#include "super_tokens.h"
+#include "names.h"
+#include "records.h"
+#include "text_calls.h"
+#include "stored_calls.h"
+#include "answer_calls.h"
+
+/* Version of the functions below: raise it with each change of their interface, here and in native.py. */
+enum { VERSION = 24 };
+
+static PyMethodDef methods[] = {
+    {"rows", rows, METH_VARARGS, rows_doc},
+    {"leaders", leaders, METH_VARARGS, leaders_doc},
+    {"repeats", repeats, METH_VARARGS, repeats_doc},
+    {"counted", counted, METH_VARARGS, counted_doc},
+    {"common_table", common_table, METH_VARARGS, common_doc},
+    {"pairs", pairs, METH_VARARGS, pairs_doc},
+    {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
+    {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
+    {"meetings", meetings, METH_VARARGS, meetings_doc},
+    {"containers", containers, METH_VARARGS, containers_doc},
+    {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
+    {"alike", alike, METH_VARARGS, alike_doc},
+    {"screened", screened, METH_VARARGS, screened_doc},
+    {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
+    {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
+    {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},
+    {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
+    {"hash_key", hash_key, METH_O, hash_key_doc},
+    {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
+    {"know_words", know_words, METH_O, know_words_doc},
+    {"edges", edges, METH_O, edges_doc},
+    {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
+    {"cut_sketches", cut_sketches, METH_VARARGS, cut_sketches_doc},
+    {"is_plain", is_plain, METH_O, is_plain_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_native", "The native core: see ndd_search/native/module.c.", 0, methods, NULL, NULL, NULL, NULL,
+};
+
+/* Draw the random numbers of page.h, once in a process. 0: an error was raised. */
+static int draw_random(void)
+{
+    uint64_t numbers[2];
+    if (multiplier)
+        return 1;
+    PyObject *os = PyImport_ImportModule("os"), *drawn = os ? PyObject_CallMethod(os, "urandom", "i", (int)sizeof numbers) : NULL;
+    int fine = drawn && PyBytes_Check(drawn) && PyBytes_Size(drawn) == (Py_ssize_t)sizeof numbers;
+    if (fine) {
+        memcpy(numbers, PyBytes_AsString(drawn), sizeof numbers);
+        multiplier = numbers[0] | 1;
+        addend = numbers[1];
+    }
+    Py_XDECREF(os);
+    Py_XDECREF(drawn);
+    return fine;
+}
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    fill_lanes();
+    fill_all_powers();
+    if (module && (!draw_random() || PyModule_AddIntConstant(module, "version", VERSION) < 0)) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

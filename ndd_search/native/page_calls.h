@@ -1,0 +1,368 @@
+/* What Python calls about pages. Sketches come as a list or tuple of int32 arrays, or as one int32 array with int64
+ * offsets; arrays go back as bytes. */
+#pragma once
+#include "stable_abi.h"
+#include "search.h"
+
+static int is_row_of(const Py_buffer *view, Py_ssize_t size)
+{
+    return view->ndim == 1 && view->itemsize == size && view->format && strchr("ilqIL", *view->format)
+           && view->format[0] && !view->format[1];
+}
+
+/* One row of signed numbers of `size` bytes each, C-contiguous, where it lies. 0: it is something else. Whoever releases
+ * the interpreter lock calls get_row. */
+static int view_row(PyObject *array, Py_ssize_t size, Py_buffer *view)
+{
+    if (PyObject_GetBuffer(array, view, PyBUF_FORMAT | PyBUF_ND) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (is_row_of(view, size))
+        return 1;
+    PyBuffer_Release(view);
+    return 0;
+}
+
+/* The same of numbers that nobody changes: those of an array that can be written to are copied. */
+static int get_row(PyObject *array, Py_ssize_t size, Py_buffer *view)
+{
+    if (!view_row(array, size, view))
+        return 0;
+    if (view->readonly)
+        return 1;
+    PyObject *copy = PyBytes_FromStringAndSize(view->buf, view->len);
+    PyBuffer_Release(view);
+    int fine = copy && PyObject_GetBuffer(copy, view, PyBUF_SIMPLE) == 0;
+    Py_XDECREF(copy); /* the view holds it */
+    if (!fine)
+        PyErr_Clear();
+    return fine;
+}
+
+static int copy_flat(Page *page, PyObject *values, PyObject *offsets)
+{
+    Py_buffer from, at;
+    int fine = 0;
+    if (!view_row(values, sizeof(int32_t), &from))
+        return 0;
+    if (view_row(offsets, sizeof(int64_t), &at)) {
+        page->count = at.len / (int64_t)sizeof(int64_t) - 1;
+        page->values = malloc((size_t)from.len + 1);
+        page->offsets = malloc((size_t)at.len + 1);
+        fine = page->count >= 0 && page->values && page->offsets;
+        if (fine) {
+            memcpy(page->values, from.buf, (size_t)from.len);
+            memcpy(page->offsets, at.buf, (size_t)at.len);
+            fine = page->offsets[0] == 0 && page->offsets[page->count] == from.len / (int64_t)sizeof(int32_t);
+            for (int64_t hit = 0; hit < page->count; hit++)
+                fine &= page->offsets[hit] <= page->offsets[hit + 1];
+        }
+        PyBuffer_Release(&at);
+    }
+    PyBuffer_Release(&from);
+    return fine;
+}
+
+static int copy_rows(Page *page, PyObject *sketches)
+{
+    PyObject *rows = PySequence_Tuple(sketches);
+    int64_t room = 0, used = 0, hit = 0;
+    if (!rows) {
+        PyErr_Clear();
+        return 0;
+    }
+    page->count = PyTuple_Size(rows);
+    page->offsets = calloc((size_t)(page->count + 1), sizeof(int64_t));
+    for (; page->offsets && hit < page->count; hit++) {
+        Py_buffer view;
+        if (!view_row(PyTuple_GetItem(rows, hit), sizeof(int32_t), &view))
+            break;
+        int64_t length = view.len / (int64_t)sizeof(int32_t);
+        if (used + length >= room) { /* most sketches of a page have one length */
+            room = 2 * room + length * page->count + 1;
+            int32_t *larger = realloc(page->values, (size_t)room * sizeof(int32_t));
+            if (!larger) {
+                PyBuffer_Release(&view);
+                break;
+            }
+            page->values = larger;
+        }
+        memcpy(page->values + used, view.buf, (size_t)length * sizeof(int32_t));
+        page->offsets[hit + 1] = used += length;
+        PyBuffer_Release(&view);
+    }
+    Py_DECREF(rows);
+    return page->offsets && hit == page->count;
+}
+
+/* Copy a page's sketches, at most k values of each. Returns 0 for irregular sketches, or without memory. */
+static int copy_page(Page *page, PyObject *sketches, PyObject *offsets, int64_t k)
+{
+    page->k = k;
+    if (k < 1 || !(offsets == Py_None ? copy_rows(page, sketches) : copy_flat(page, sketches, offsets)))
+        return 0;
+    if (page->offsets[page->count] >= 1 << 29 || page->count >= 1 << 29 || !is_regular(page))
+        return 0;
+    int64_t used = 0;
+    for (int64_t hit = 0; hit < page->count; hit++) {
+        int64_t length = length_of(page, hit) < k ? length_of(page, hit) : k;
+        if (used < page->offsets[hit])
+            memmove(page->values + used, values_of(page, hit), (size_t)length * sizeof(int32_t));
+        page->offsets[hit] = used; /* behind us: only the next one is still read */
+        used += length;
+    }
+    page->offsets[page->count] = used;
+    return 1;
+}
+
+static void free_page(Page *page, Weights *weights)
+{
+    free(page->values);
+    free(page->offsets);
+    free(weights->weights);
+    free(weights->looked_up);
+    free(weights->maybe);
+}
+
+PyDoc_STRVAR(rows_doc, "rows(sketches, offsets, k) -> (values, offsets) as bytes of int32 and int64, or None.");
+
+static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sketches, *offsets, *result = NULL;
+    long long k;
+    Page page = {0};
+    Weights none = {0};
+    if (!PyArg_ParseTuple(arguments, "OOL", &sketches, &offsets, &k))
+        return NULL;
+    if (copy_page(&page, sketches, offsets, k))
+        result = Py_BuildValue("NN", bytes_of(page.values, page.offsets[page.count] * (int64_t)sizeof(int32_t)),
+                               bytes_of(page.offsets, (page.count + 1) * (int64_t)sizeof(int64_t)));
+    else
+        result = Py_NewRef(Py_None);
+    free_page(&page, &none);
+    return result;
+}
+
+/* How the bytes of a table of common values are laid out. */
+static void lay_out(Weights *weights, const char *table, int64_t slots)
+{
+    memcpy(&weights->hashing, table, sizeof weights->hashing);
+    weights->slots = (const Common *)(table + sizeof weights->hashing);
+    weights->filter = (const uint8_t *)(weights->slots + slots);
+    for (weights->shift = 32; slots > 1; slots /= 2)
+        weights->shift--;
+}
+
+static size_t size_of_table(int64_t slots) { return sizeof(Hashing) + (size_t)slots * (sizeof(Common) + 1); }
+
+/* An empty table of common values in `bytes`, of size_of_table. */
+static void clear_table(Weights *table, char *bytes, int64_t slots)
+{
+    memcpy(bytes, &(Hashing){multiplier, addend}, sizeof(Hashing));
+    lay_out(table, bytes, slots);
+    memset((void *)table->slots, 0xFF, (size_t)slots * sizeof(Common));
+    memset((void *)table->filter, 0, (size_t)slots);
+}
+
+static void put_weight(Weights *table, int32_t value, uint32_t weight)
+{
+    uint32_t bit = filter_bit(table, value);
+    ((Common *)table->slots)[common_slot(table, value)] = (Common){value, weight};
+    ((uint8_t *)table->filter)[bit / 8] |= (uint8_t)(1 << bit % 8);
+}
+
+/* Slots of a table of `count` values, a power of two. */
+static int64_t slots_for(int64_t count)
+{
+    int64_t slots = 16;
+    while (slots < 3 * count)
+        slots *= 2;
+    return slots;
+}
+
+PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for leaders and pairs; or None.\n\n"
+                         "values: int32, at least 0; weights: int64, at most 2**20.");
+
+static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *values, *weights, *result = NULL;
+    Py_buffer of = {0}, are = {0};
+    if (!PyArg_ParseTuple(arguments, "OO", &values, &weights))
+        return NULL;
+    int has_values = view_row(values, sizeof(int32_t), &of), has_weights = view_row(weights, sizeof(int64_t), &are);
+    int64_t count = of.len / (int64_t)sizeof(int32_t), slots = 0;
+    if (has_values && has_weights && count == are.len / (int64_t)sizeof(int64_t) && count < 1 << 26) {
+        slots = slots_for(count);
+        result = bytes_of(NULL, (int64_t)size_of_table(slots));
+    }
+    if (result) {
+        Weights table;
+        clear_table(&table, PyBytes_AsString(result), slots);
+        for (int64_t i = 0; i < count; i++)
+            put_weight(&table, ((int32_t *)of.buf)[i], (uint32_t)((int64_t *)are.buf)[i]);
+    }
+    if (has_values)
+        PyBuffer_Release(&of);
+    if (has_weights)
+        PyBuffer_Release(&are);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* Room for the weights of a page. Returns 0 without memory. */
+static int make_room(Weights *weights, const Page *page)
+{
+    weights->weights = malloc((size_t)page->offsets[page->count] * sizeof *weights->weights + 1);
+    weights->looked_up = calloc((size_t)page->count + 1, 1);
+    weights->maybe = malloc((size_t)page->offsets[page->count] * sizeof *weights->maybe + 1);
+    return weights->weights && weights->looked_up && weights->maybe;
+}
+
+/* Prepare the weights of a page from a common_table or None. Returns 0 for anything else, or without memory. */
+static int get_weights(Weights *weights, PyObject *table, const Page *page)
+{
+    if (table == Py_None)
+        return 1;
+    int64_t size = PyBytes_Check(table) ? PyBytes_Size(table) : 0;
+    int64_t slots = (size - (int64_t)sizeof(Hashing)) / (int64_t)(sizeof(Common) + 1);
+    if (slots < 16 || slots & (slots - 1) || slots > 1 << 28 || (size_t)size != size_of_table(slots))
+        return 0;
+    lay_out(weights, PyBytes_AsString(table), slots);
+    return make_room(weights, page);
+}
+
+/* The arguments of `leaders` and `pairs`. */
+typedef struct {
+    Page page;
+    Rule rule;
+    Weights weights;
+    Weights *common; /* these, or NULL: nothing is common */
+    long long last;  /* the last argument */
+} Question;
+
+static int rule_is_regular(const Rule *rule)
+{
+    return rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->few > 0 && rule->known >= rule->few &&
+           rule->power >= 0 && rule->margin >= 0 && rule->content >= 0 && rule->differ >= 0;
+}
+
+/* Read the arguments of `leaders` and `pairs`. 1: done, 0: something is not regular, -1: it is an error. */
+static int get_question(Question *question, PyObject *arguments, const char *format)
+{
+    PyObject *sketches, *offsets, *table;
+    long long k, shortest;
+    Rule *rule = &question->rule;
+    *question = (Question){0};
+    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
+                          &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
+                          &rule->third, &rule->few_hold, &shortest, &table, &question->last))
+        return -1;
+    rule->shortest = shortest;
+    if (!rule_is_regular(rule))
+        return 0;
+    if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
+        return 0;
+    question->common = table == Py_None ? NULL : &question->weights;
+    return 1;
+}
+
+static PyObject *answer(Question *question, PyObject *result)
+{
+    free_page(&question->page, &question->weights);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, rule, common, old) -> (leaders, similarities), or None.\n\n"
+                          "They are bytes of int64 and float64.");
+
+static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Question question;
+    PyObject *result = NULL;
+    int fine = get_question(&question, arguments, "OOL(dddddddddddL)OL:leaders");
+    int64_t size = question.page.count * (int64_t)sizeof(int64_t);
+    if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
+        int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
+        double *similarities = (double *)PyBytes_AsString(PyTuple_GetItem(result, 1));
+        Py_BEGIN_ALLOW_THREADS
+        fine = find_leaders(&question.page, &question.rule, question.common, question.last, found, similarities);
+        Py_END_ALLOW_THREADS
+        if (!fine)
+            Py_CLEAR(result);
+    }
+    return answer(&question, result);
+}
+
+/* The columns of `pairs`: the first three, or all. */
+enum {
+    FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF,
+    SHARED = BRIEF, LEFT, RIGHT, SHORTER, LONGER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
+};
+
+static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
+{
+    whole[FIRST_HIT][at] = pair->hits[0];
+    whole[SECOND_HIT][at] = pair->hits[1];
+    real[SIMILARITY][at] = resemblance_of(pair);
+    if (columns == BRIEF)
+        return;
+    double first = shingles_of(page, pair->hits[0]), second = shingles_of(page, pair->hits[1]);
+    whole[SHARED][at] = pair->shared;
+    whole[LEFT][at] = pair->within[0];
+    whole[RIGHT][at] = pair->within[1];
+    real[SHORTER][at] = first < second ? first : second;
+    real[LONGER][at] = first < second ? second : first;
+    real[RARE_SHARED][at] = rare(pair->shared, pair->weights[2]);
+    real[RARE_LEFT][at] = rare(pair->within[0], pair->weights[0]);
+    real[RARE_RIGHT][at] = rare(pair->within[1], pair->weights[1]);
+}
+
+/* Pairs as columns, ordered by the first, then the second. NULL: no memory. */
+static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, int columns)
+{
+    int64_t *whole[COLUMNS], *next = calloc((size_t)page->count + 1, sizeof *next);
+    double *real[COLUMNS];
+    PyObject *result = PyTuple_New(columns);
+    for (int i = 0; next && result && i < columns; i++) {
+        PyObject *bytes = bytes_of(NULL, count * (int64_t)sizeof(int64_t));
+        if (!bytes)
+            Py_CLEAR(result);
+        else {
+            real[i] = (double *)(whole[i] = (int64_t *)PyBytes_AsString(bytes));
+            PyTuple_SetItem(result, i, bytes);
+        }
+    }
+    if (next && result) {
+        for (int64_t i = 0; i < count; i++)
+            next[pairs[i].hits[0] + 1]++;
+        for (int64_t hit = 0; hit < page->count; hit++)
+            next[hit + 1] += next[hit];
+        for (int64_t i = 0; i < count; i++)
+            write_pair(page, pairs + i, next[pairs[i].hits[0]]++, columns, whole, real);
+    } else
+        Py_CLEAR(result);
+    free(next);
+    return result;
+}
+
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common, brief) -> (first, second, similarity) and, unless\n"
+                        "brief, (shared, left, right, shorter, longer, rare_shared, rare_left, rare_right), or None.\n\n"
+                        "See pairs.Pairs and decision.Overlaps; they are bytes of int64 and float64, ordered by the\n"
+                        "first, then the second.");
+
+static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Question question;
+    Pair *found = NULL;
+    PyObject *result = NULL;
+    int64_t count = -1;
+    if (get_question(&question, arguments, "OOL(dddddddddddL)OL:pairs") > 0) {
+        Py_BEGIN_ALLOW_THREADS
+        count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
+        Py_END_ALLOW_THREADS
+    }
+    if (count >= 0)
+        result = columns_of(&question.page, found, count, question.last ? BRIEF : COLUMNS);
+    free(found);
+    return answer(&question, result);
+}

@@ -1,0 +1,307 @@
+/* What Python calls to sketch texts; arrays go back as bytes. */
+#pragma once
+#include "stable_abi.h"
+#include "clean.h"
+#include "edges.h"
+#include "sketch.h"
+
+/* What a thread needs to sketch texts one after the other. */
+typedef struct {
+    Recipe recipe;
+    int32_t *scratch;
+    Cleaner cleaner;
+    int32_t few[2 * (4 * COMMON_K + ROOM)]; /* the scratch of a recipe with no larger k: no memory to ask for */
+} Tools;
+
+typedef struct {
+    const uint8_t *bytes;  /* all ASCII, */
+    const uint32_t *codes; /* or code points */
+    int64_t length;
+} Text;
+
+enum { WORTH = 10000 }; /* characters, above which sketching takes so long that other threads are let in */
+
+/* plan: (words, size, seed or hash_key, k). 0: it is none, or the table is no bytes, or there is no memory. */
+static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
+{
+    Recipe *recipe = &tools->recipe;
+    Cleaner *cleaner = &tools->cleaner;
+    tools->scratch = NULL;
+    *cleaner = (Cleaner){0};
+    if (!PyTuple_Check(plan) || PyTuple_Size(plan) != 4)
+        return 0;
+    recipe->words = PyObject_IsTrue(PyTuple_GetItem(plan, 0));
+    recipe->size = PyLong_AsLongLong(PyTuple_GetItem(plan, 1));
+    PyObject *seed = PyTuple_GetItem(plan, 2);
+    recipe->seed = 0;
+    recipe->key = NULL;
+    if (!PyBytes_Check(seed))
+        recipe->seed = PyLong_AsUnsignedLongLong(seed);
+    else if (PyBytes_Size(seed) == (Py_ssize_t)sizeof(Key))
+        recipe->key = (const Key *)PyBytes_AsString(seed);
+    else
+        return 0;
+    recipe->k = PyLong_AsLongLong(PyTuple_GetItem(plan, 3));
+    if (table != Py_None && PyBytes_Check(table)) {
+        cleaner->table = (const uint32_t *)PyBytes_AsString(table);
+        cleaner->table_size = PyBytes_Size(table) / (int64_t)sizeof(uint32_t);
+    }
+    cleaner->ignored = recipe->words ? 0 : SINGLE;
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (recipe->size < 1 || recipe->size > MOST_SIZE || recipe->k < 1 || recipe->k > MOST_K)
+        return 0;
+    tools->scratch = tools->few;
+    if (recipe->k > COMMON_K)
+        tools->scratch = malloc((size_t)(2 * room_for(recipe->k)) * sizeof *tools->scratch);
+    return tools->scratch != NULL;
+}
+
+static void free_tools(Tools *tools)
+{
+    if (tools->scratch != tools->few)
+        free(tools->scratch);
+    free(tools->cleaner.points);
+}
+
+PyDoc_STRVAR(hash_key_doc, "hash_key(numbers) -> bytes. What a plan holds in place of a seed: see secret.HashNumbers.");
+
+static PyObject *hash_key(PyObject *Py_UNUSED(module), PyObject *given)
+{
+    enum { NUMBERS = 8 };
+    uint64_t numbers[NUMBERS];
+    PyObject *result = bytes_of(NULL, sizeof(Key));
+    if (result && (!PyTuple_Check(given) || PyTuple_Size(given) != NUMBERS))
+        PyErr_SetString(PyExc_TypeError, "hash_key takes eight integers");
+    for (Py_ssize_t i = 0; i < NUMBERS && !PyErr_Occurred(); i++)
+        numbers[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(given, i));
+    if (PyErr_Occurred())
+        Py_CLEAR(result);
+    else
+        fill_key((Key *)PyBytes_AsString(result), numbers);
+    return result;
+}
+
+/* A text as it is sketched; codes: room for the code points of one that is not ASCII. 0: it is no text. */
+static int get_text(Text *text, PyObject *object, int is_ascii, const Tools *tools, uint32_t *codes)
+{
+    Py_ssize_t length = 0;
+    *text = (Text){0};
+    if (!PyUnicode_Check(object))
+        return 0;
+    text->length = PyUnicode_GetLength(object);
+    if (is_ascii) {
+        text->bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(object, &length);
+        return text->bytes && length == text->length;
+    }
+    text->codes = codes;
+    return tools->cleaner.table_size >= CODE_POINTS && codes && PyUnicode_AsUCS4(object, codes, text->length, 0);
+}
+
+/* Make those of `count` even values in tools->scratch odd whose shingles touch an edge of the text wherever they occur: all
+   but those of the text between its edges. Returns count, -1: the text is left to numpy. */
+static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
+{
+    enum { MOST_VALUES_OF_FOLDED = 18 * MOST_LETTERS }; /* no code point becomes more */
+    int start, end;
+    if (!find_edges(text->bytes, text->codes, text->length, &start, &end))
+        return count;
+    Source inside = {text->bytes ? text->bytes + start : NULL, NULL, end - start};
+    if (!text->bytes) {
+        inside.length = clean_text(&tools->cleaner, text->codes + start, end - start);
+        inside.points = tools->cleaner.points;
+    }
+    int32_t values[MOST_VALUES_OF_FOLDED];
+    if (inside.length < 0 || count > MOST_VALUES_OF_FOLDED)
+        return -1;
+    memcpy(values, tools->scratch, (size_t)count * sizeof *values);
+    int64_t inner = sketch_source(&inside, &tools->recipe, tools->scratch), at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        while (at < inner && tools->scratch[at] < values[i])
+            at++;
+        values[i] |= at == inner || tools->scratch[at] != values[i];
+    }
+    memcpy(tools->scratch, values, (size_t)count * sizeof *values);
+    return count;
+}
+
+/* Sketch a text into tools->scratch. Returns the number of values, -1: it is left to numpy. */
+static int64_t sketch_any(Tools *tools, const Text *text)
+{
+    Source source = {text->bytes, NULL, text->length};
+    if (!text->bytes) {
+        source.length = clean_text(&tools->cleaner, text->codes, text->length);
+        source.points = tools->cleaner.points;
+    }
+    if (source.length < 0)
+        return -1;
+    int64_t count = sketch_source(&source, &tools->recipe, tools->scratch);
+    return tools->recipe.words && text->length <= MOST_LETTERS ? mark_edges(tools, text, count) : count;
+}
+
+PyDoc_STRVAR(know_words_doc, "know_words(table) -> None. The table of text/edges.py: native_words, without which no text\n"
+                             "has edges.");
+
+static PyObject *know_words(PyObject *Py_UNUSED(module), PyObject *table)
+{
+    Py_ssize_t size = PyBytes_Check(table) ? PyBytes_Size(table) / (Py_ssize_t)sizeof(KnownWord) : 0;
+    if (size > 0 && !(size & (size - 1)) && !known_words) { /* read where it is: a copy would need memory */
+        known_words = (const KnownWord *)PyBytes_AsString(Py_NewRef(table));
+        most_known = (uint64_t)size - 1;
+    }
+    return Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(edges_doc, "edges(text) -> (start, end), as text/edges.py.");
+
+static PyObject *edges(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    uint32_t letters[MOST_LETTERS + 1];
+    int start = 0, end = 0;
+    Py_ssize_t length = PyUnicode_Check(object) ? PyUnicode_GetLength(object) : -1;
+    if (length < 0)
+        return Py_NewRef(Py_None);
+    if (length > MOST_LETTERS || !PyUnicode_AsUCS4(object, letters, MOST_LETTERS + 1, 0)
+        || !find_edges(NULL, letters, length, &start, &end))
+        return PyErr_Occurred() ? NULL : Py_BuildValue("in", 0, length);
+    return Py_BuildValue("ii", start, end);
+}
+
+PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
+                              "table: None for a text that is all ASCII.");
+
+static PyObject *sketch_text(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t number)
+{
+    Tools tools;
+    Text text;
+    PyObject *result = NULL;
+    uint32_t *codes = NULL;
+    int64_t count = -1;
+    if (number != 3) {
+        PyErr_SetString(PyExc_TypeError, "sketch_text takes a text, a plan and a table");
+        return NULL;
+    }
+    if (get_tools(&tools, arguments[1], arguments[2])) {
+        int is_ascii = arguments[2] == Py_None;
+        if (!is_ascii && PyUnicode_Check(arguments[0]))
+            codes = malloc((size_t)PyUnicode_GetLength(arguments[0]) * sizeof *codes + 1);
+        if (get_text(&text, arguments[0], is_ascii, &tools, codes)) {
+            if (text.length > WORTH) {
+                Py_BEGIN_ALLOW_THREADS
+                count = sketch_any(&tools, &text);
+                Py_END_ALLOW_THREADS
+            } else
+                count = sketch_any(&tools, &text);
+        }
+        PyErr_Clear();
+        if (count >= 0)
+            result = bytes_of(tools.scratch, count * (int64_t)sizeof(int32_t));
+    }
+    free(codes);
+    free_tools(&tools);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* The sketches of many texts. */
+typedef struct {
+    int64_t count;
+    Text *texts;
+    int32_t *values;
+    int64_t *offsets, room;
+    int64_t *left, left_count; /* the numbers of those left to numpy, which get no values */
+} Batch;
+
+/* 0: no memory. */
+static int sketch_batch(Batch *batch, Tools *tools)
+{
+    int64_t used = 0;
+    for (int64_t i = 0; i < batch->count; i++) {
+        int64_t count = sketch_any(tools, batch->texts + i);
+        if (count < 0) {
+            batch->left[batch->left_count++] = i;
+            count = 0;
+        }
+        if (used + count > batch->room) {
+            int64_t room = 2 * (used + count) + (batch->count - i) * 16;
+            int32_t *larger = realloc(batch->values, (size_t)room * sizeof *larger);
+            if (!larger)
+                return 0;
+            batch->values = larger;
+            batch->room = room;
+        }
+        if (count)
+            memcpy(batch->values + used, tools->scratch, (size_t)count * sizeof(int32_t));
+        batch->offsets[i] = used;
+        used += count;
+    }
+    batch->offsets[batch->count] = used;
+    return 1;
+}
+
+/* Read the texts into a batch; is_ascii: a byte for each. Returns their code points, NULL: something is no text. */
+static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, const Tools *tools)
+{
+    int64_t wide = 0;
+    for (int64_t i = 0; i < batch->count; i++) {
+        PyObject *text = PyTuple_GetItem(items, i);
+        if (!is_ascii[i] && PyUnicode_Check(text))
+            wide += PyUnicode_GetLength(text);
+    }
+    uint32_t *codes = malloc((size_t)wide * sizeof *codes + 1), *next = codes;
+    for (int64_t i = 0; codes && i < batch->count; i++) {
+        if (!get_text(batch->texts + i, PyTuple_GetItem(items, i), is_ascii[i], tools, next)) {
+            free(codes);
+            return NULL;
+        }
+        next += is_ascii[i] ? 0 : batch->texts[i].length;
+    }
+    return codes;
+}
+
+PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, is_ascii, plan, table) -> (values, offsets, left), or None.\n\n"
+                               "They are bytes of int32, int64 and int64. is_ascii: bytes, one for each text.\n"
+                               "left: the numbers of texts that get no values.");
+
+static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sequence, *plan, *table, *result = NULL;
+    const char *is_ascii;
+    Py_ssize_t number;
+    Tools tools;
+    Batch batch = {0};
+    uint32_t *codes = NULL;
+    int fine = 0;
+    if (!PyArg_ParseTuple(arguments, "Oy#OO", &sequence, &is_ascii, &number, &plan, &table))
+        return NULL;
+    PyObject *items = PySequence_Tuple(sequence); /* keeps the texts alive while we read them */
+    if (!items)
+        return NULL;
+    batch.count = PyTuple_Size(items);
+    if (get_tools(&tools, plan, table) && batch.count == number) {
+        batch.texts = malloc((size_t)number * sizeof *batch.texts + 1);
+        batch.offsets = malloc((size_t)(number + 1) * sizeof *batch.offsets);
+        batch.left = malloc((size_t)number * sizeof *batch.left + 1);
+        if (batch.texts && batch.offsets && batch.left)
+            codes = get_batch(&batch, items, is_ascii, &tools);
+        PyErr_Clear();
+    }
+    if (codes) {
+        Py_BEGIN_ALLOW_THREADS
+        fine = sketch_batch(&batch, &tools);
+        Py_END_ALLOW_THREADS
+    }
+    if (fine)
+        result = Py_BuildValue("NNN", bytes_of(batch.values, batch.offsets[number] * (int64_t)sizeof(int32_t)),
+                               bytes_of(batch.offsets, (number + 1) * (int64_t)sizeof(int64_t)),
+                               bytes_of(batch.left, batch.left_count * (int64_t)sizeof(int64_t)));
+    free(codes);
+    free(batch.texts);
+    free(batch.values);
+    free(batch.offsets);
+    free(batch.left);
+    free_tools(&tools);
+    Py_DECREF(items);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

@@ -1,5 +1,0 @@
-"""A proxy in front of Elasticsearch or OpenSearch: pages without near-duplicates for programs in any language."""
-
-from ndd_search.proxy.application import Proxy, app
-
-__all__ = ["Proxy", "app"]

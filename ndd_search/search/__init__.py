@@ -1,0 +1,1 @@
+"""One search on its way to an engine and back."""

@@ -1,0 +1,50 @@
+"""Changes options for the searches of a block of code, in this thread or task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Unpack
+
+from ndd_search.core.options import CollapseChanges, collapse_options
+
+_surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
+
+
+class SearchChanges(CollapseChanges, total=False):
+    """The keyword arguments of `options`, for type checkers."""
+
+    cache: bool
+    explain: Sequence[str]
+    seen: Sequence[Any]
+
+
+NOT_OPTIONS = ("cache", "explain", "seen")  # of a search or a block, beside CollapseOptions
+
+
+@contextmanager
+def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
+    """Change options for the searches inside the block, through any wrapped client, in this thread or task.
+
+    enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
+             outer block has set.
+    changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, `explain=IDS` to learn where
+             these documents are (see docs/whole-groups.md), and `seen`, a list of what the caller was shown before (see
+             docs/seen.md). They are added to those of outer blocks.
+    Raises TypeError for an unknown option, ValueError for an invalid value.
+    """
+    checked: dict[str, Any] = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
+    collapse_options(**checked)
+    before, others = _surrounding.get()
+    token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
+    try:
+        yield
+    finally:
+        _surrounding.reset(token)
+
+
+def surrounding() -> Mapping[str, Any] | None:
+    """Return the options of the surrounding blocks, None if searches are left alone."""
+    enabled, changes = _surrounding.get()
+    return changes if enabled else None

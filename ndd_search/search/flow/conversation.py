@@ -1,0 +1,230 @@
+"""Carries out one search as a generator that yields requests and is sent answers. Nothing here does I/O.
+
+An exception of the client is thrown into the generator where its request was yielded. On the first request it passes
+through unchanged. Later it ends the fetching of hits, and the caller gets the page made of the hits fetched so far.
+A search follows a plan (see `plan`). An answer of the engine may show that another plan is needed: then the search
+continues with that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from ndd_search.core.immutable import cached_property
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.cache import hash_of_json
+from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, own_request, peeked, reader_of
+from ndd_search.search.flow.frequency_tables import with_table_of_stream
+from ndd_search.search.flow.page_answer import filter_body, unfiltered_body
+from ndd_search.search.flow.page_memory import Moment
+from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, plan_of
+from ndd_search.search.flow.round_trips import Flow, RoundTrips, Waiting
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import LISTED, State
+from ndd_search.search.flow.step import Step
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.source_filter import SketchFilter
+
+
+class Conversation:
+    """The requests for one search, and the answer for its caller.
+
+    steps: what it has beside its page. remember: whether its page may be read from the cache and stored there.
+    """
+
+    def __init__(
+        self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], remember: bool
+    ) -> None:
+        self.search, self.options, self.settings, self.steps = search, options, settings, steps
+        self._round_trips = RoundTrips(settings.time_budget)
+        self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
+        self.key: bytes | None = None
+        if self._remember and not any(map(callable, options.keep)):
+            self.key = self._make_key(options.as_text, search.start, search.size)
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.search.request.path
+
+    @property
+    def first_windows(self) -> list[int]:
+        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
+        return [self.options.initial_window]
+
+    def remembered(self) -> Answer | None:
+        """Return the finished page if it is in the cache."""
+        body = self.settings.memory.recall_page(self.key, self.search.indexes)
+        if body is None:
+            return None
+        if isinstance(body.get("ndd"), dict):
+            body["ndd"]["cache"] = "hit"
+        return Answer(body)
+
+    def has_stream(self) -> bool:
+        """Return whether the stream of the search is in the cache."""
+        return self.settings.memory.recall_state(self.stream_key, self.search.indexes) is not None
+
+    def wait(self, flight: Future[None], most: float) -> Waiting:
+        """Wait until another caller has made the same page, at most `most` seconds and within the time budget.
+
+        Returns whether time is left.
+        """
+        return self._round_trips.wait(flight, most)
+
+    def flow(self) -> Flow:
+        """Fetch hits until the page is full, and return the answer for the caller."""
+        search, settings = self.search, self.settings
+        plan = plan_of(search, self.options, settings)
+        if any(step.needs_ids for step in self.steps):
+            plan = replace(plan, is_split=False)
+        if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
+            return (yield search.request)
+        page = yield from peeked(plan, settings, self._round_trips)
+        if page is not None:
+            return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
+        for step in self.steps:
+            plan = yield from step.planned(plan, self._round_trips)
+        if plan.of_caller.charged:
+            settings.known.came_back(search.target, search.target_of_caller)
+        cached = self._recall_state(plan)
+        state, learns = cached or State(), False
+        while True:
+            try:
+                answer = yield from self._carry_out(plan, state, cached)
+                break
+            except Replan as other:
+                plan, state = other.plan, other.state
+            except DoesNotFit:
+                plan = replace(plan, is_split=False, may_split=False)
+                learns = cached is None  # a cached stream may merely be older than the index
+                state, cached = State(), None
+        if learns and answer.ok:  # the same search in one phase was answered
+            settings.known.learn(search.target, whole_until=settings.clock() + settings.bypass_seconds)
+        return answer
+
+    def hide_sketches(self, body: Any) -> None:
+        """Take the sketches out of an answer to the user's own request, in place, unless he names them."""
+        SketchFilter(self.search.body, self.search.request.params, self.settings.sketch_field).clean(body)
+
+    def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
+        """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
+        settings = self.settings
+        fetcher = HitFetcher(plan, settings, self._round_trips, self.steps)
+        found = yield from fetcher.fetch_until_full(state)
+        if isinstance(found, Answer):
+            return found
+        state, has_fetched_hits = found, found is not cached
+        plan = replace(plan, search=plan.search.of_shards(state.envelope or {}))
+        for step in self.steps:
+            state = yield from step.after_hits(state, plan, self._round_trips)
+        search, reader = plan.search, reader_of(state, settings)
+        page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
+        to_cache = state
+        chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
+        needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks
+        if missing := needed - state.documents.keys():
+            ids_only = page.mode == "ids" and not chooses_anew and missing.isdisjoint(page.shown_ranks)
+            state = yield from fetcher.fetch_documents(state, needed, ids_only)
+            to_cache = to_cache if ids_only else state  # other pages may show whole documents
+        if page.groups and page.groups[0].rank not in state.documents:
+            return (yield from own_request(plan, settings, NO_DOCUMENTS))
+        if to_cache is not cached and state.lasting:
+            self._store(to_cache)
+        if has_fetched_hits and cached is None and plan.is_split:
+            self._learn_from(max(page.ranks, default=0) + 1)
+        cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
+        return (yield from self._answered(plan, state, page, cache))
+
+    def _answered(self, plan: Plan, state: State, page: Page, cache: str) -> Flow:
+        """Add what steps have to add, and return the answer, which is stored in the cache. cache: as in page.Info."""
+        settings, trips = self.settings, self._round_trips
+        for step in self.steps:
+            state, page = yield from step.with_page(state, page, plan, trips)
+        page = page.with_hits(state.documents)
+        if page.info.degraded:
+            state = replace(state, lasting=False)
+        body = unfiltered_body(plan, settings, state, page, trips.own_seconds, cache)
+        for step in self.steps:
+            body = step.with_answer(body, state, plan)
+        body = filter_body(body, plan.search)
+        if state.lasting:
+            settings.memory.remember_page(self.key, body, state, self._moment)
+        return Answer(body, raw=state.raw)
+
+    def _store(self, state: State) -> None:
+        """Store a state in the cache, with its frequency table if other searches have the same one."""
+        memory = self.settings.memory
+        memory.remember_state(self.stream_key, state, self._moment)
+        if self.settings.frequency_table is True and state.table != LISTED:
+            memory.remember_table(state.frequency_table)
+
+    def _learn_from(self, end: int) -> None:
+        """Remember how far down the page reaches. end: of its ranks."""
+        reach = end / (self.search.start + self.search.size)
+        known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
+        reaches = known.of_caller(caller).reaches_at(now).after(reach, now + self.settings.bypass_seconds)
+        known.learn_of_caller(caller, reaches=reaches)
+
+    def _recall_state(self, plan: Plan) -> State | None:
+        """Return the cached state of this search with its frequency table, None if there is none."""
+        if not self._moment:
+            return None
+        cached = self.settings.memory.recall_state(self.stream_key, self.search.indexes)
+        return None if cached is None else with_table_of_stream(cached, plan, self.settings)
+
+    def _make_key(self, *parts: Any) -> bytes:
+        key = self._hash_of_search.copy()
+        key.update(repr(parts).encode())
+        return key.digest()
+
+    @cached_property
+    def _hash_of_search(self) -> blake2b:
+        """The hash of what all pages of the search have in common but the options."""
+        request = self.search.request
+        body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
+        params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
+        return hash_of_json("search", self.settings.key, self.search.caller, request.path, params, body)
+
+    @cached_property
+    def _moment(self) -> Moment | None:
+        """The write tokens when this search began, None if it is not cached."""
+        return self.settings.memory.moment(self.search.indexes) if self._remember else None
+
+    @cached_property
+    def stream_key(self) -> bytes | None:
+        """The cache key of the stream that the page is cut from, None if it is not cached."""
+        if not self._remember:
+            return None
+        whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
+        limits = self.search.limits if self.search.one_window else None  # they decide which request is sent
+        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
+
+
+class Uncached:
+    """A search that sends a request before it can tell its page, or whose pages are different each time."""
+
+    key: bytes | None = None
+
+    def __init__(self, request: Request, options: CollapseOptions) -> None:
+        self.request, self.options = request, options
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.request.path
+
+    @property
+    def first_windows(self) -> list[int]:
+        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
+        return [self.options.initial_window]
+
+    def remembered(self) -> Answer | None:
+        """Return None: there is no finished page."""
+        return None

@@ -1,0 +1,248 @@
+"""Carries out a search with a cursor: pages over a point in time, each continuing where the one before ended.
+
+    "ndd": {"cursor": true}       the first page; its `ndd.cursor` is a token
+    "ndd": {"cursor": token}      the next page; None instead of a token ends the search
+
+A page fetches a window of hits after the last one that earlier pages have dealt with, and compares them with the
+leaders that earlier pages have shown. A hit's leader never depends on later hits, so the pages together are the stream
+that one window over all hits would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
+from ndd_search.core.paging.windows import Fetch
+from ndd_search.errors import CursorExpired, CursorUnusable
+from ndd_search.search.flow.block_options import NOT_OPTIONS
+from ndd_search.search.flow.conversation import Uncached
+from ndd_search.search.flow.cursor_pages import CursorPage, begin, state_of
+from ndd_search.search.flow.fetch_hits import with_more_hits
+from ndd_search.search.flow.frequency_tables import learn_frequency_table, weighs
+from ndd_search.search.flow.plan import Plan, Replan, has_random_scores, plan_of, replan_if_learned
+from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import State
+from ndd_search.search.flow.whole_groups import WholeGroups
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.point_in_time import closed, id_in, in_pit, opened, rounds, within
+from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search
+
+# Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
+_OF_A_PAGE = ("window", "max_window", "keep")
+_ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
+
+
+def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> CursorSearch | None:
+    """Return how to answer a search that asks for a cursor, None for any other request.
+
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    Raises CursorUnusable if it cannot have one, TypeError or ValueError for invalid options.
+    """
+    given = option_in(request, "cursor")
+    if changes is None or given is None or given is False or not is_search(request):
+        return None
+    if given is not True and not isinstance(given, str):
+        raise TypeError(f'"cursor" must be true or the token of the page before, got {given!r}')
+    search = read_search(request)
+    if search is None:
+        raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    settings = settings.of_target(request.path, asked=True) or settings
+    search = replace(search, changes={**changes, **search.changes})
+    named = {one: value for one, value in search.changes.items() if one not in (*NOT_OPTIONS, "cursor")}
+    options = collapse_options(settings.options, **named)
+    if reason := _obstacle(search, options, settings):
+        raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
+    own = _hash_of(search, options, settings)
+    cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
+    return CursorSearch(search, options, settings, own, cursor)
+
+
+def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
+    """Return the cursor of a token. own: hash of the search that it is sent with. path: of that request.
+
+    Raises CursorUnusable for a token that is damaged, or that no page of this search gave this caller.
+    """
+    cursor = cursor_of(token, settings.cursor_key)
+    if cursor.search != _bound(own, cursor.pit):
+        problem = "the token belongs to another search, or to another caller"
+        raise CursorUnusable(path, problem, "send the same query, sort, options and credentials with every page")
+    is_signed = settings.cursor_key is not None
+    if not is_signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options)):
+        raise CursorUnusable(path, "the token is not one that a page gave", "begin again with a new one")
+    return cursor
+
+
+class CursorSearch(Uncached):
+    """The requests for one page of a search with a cursor. own: hash of the search. cursor: None for the first page."""
+
+    def __init__(
+        self, search: Search, options: CollapseOptions, settings: Settings, own: str, cursor: Cursor | None
+    ) -> None:
+        super().__init__(search.request, options)
+        self.search, self.settings, self.cursor, self._own = search, settings, cursor, own
+        self._round_trips = RoundTrips(settings.time_budget)
+
+    def flow(self) -> Flow:
+        """Make the page, and return the answer with the cursor of the next one."""
+        plan = plan_of(self.search, self.options, self.settings, may_split=False)
+        cursor = self.cursor
+        if cursor is None:
+            request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
+            answers = yield from self._round_trips.first([request], ())
+            if isinstance(answers, Answer):
+                return answers
+            if (pit := id_in(answers[0].body)) is None:
+                raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
+            cursor = begin(_bound(self._own, pit), pit)
+        try:
+            while True:
+                try:
+                    answer = yield from self._page(plan, cursor)
+                    break
+                except Replan as other:
+                    plan = other.plan
+        except Exception:
+            if self.cursor is None:
+                yield from self._close(cursor.pit)
+            raise
+        if self.cursor is None and not answer.ok:
+            yield from self._close(cursor.pit)
+        return answer
+
+    def _page(self, plan: Plan, cursor: Cursor) -> Flow:
+        """Fetch the hits of a page, and return the answer."""
+        page = CursorPage(plan, self.settings, cursor)
+        size = page.first_window
+        answer = yield from self._first_answer(plan, cursor, size)
+        if not answer.ok:
+            return answer
+        pit, after = self._continued(answer, cursor.pit, cursor.after)
+        plan.hide_sketches([answer])
+        sketched = answer.has_sketches(plan.field)
+        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
+            yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
+        state = state_of(cursor, plan, self.settings)
+        state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        if sketched and not self.settings.known.about(self.search.target).sketched:
+            self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
+        while not state.stopped and (size := page.missing(state)):
+            request = self._request(plan, pit, after, size, first=False)
+            (answer,) = yield from self._round_trips.later([request])
+            if reason := trouble([answer], like=Answer(state.envelope)):
+                state = state.stop(reason)
+                break
+            pit, after = self._continued(answer, pit, after)
+            plan.hide_sketches([answer])
+            state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        made = page.page(state)
+        if plan.options.members == "all":
+            start, changed = page.start, partial(self._in_pit, pit)
+            whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
+            state, made = yield from whole.with_members(state, made, len(state.stream.hits))
+        body, next_cursor = page.answer(state, made, pit, self._round_trips)
+        if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
+            yield from self._close(pit)
+        token = None
+        if next_cursor is not None:
+            next_cursor = replace(next_cursor, search=_bound(self._own, next_cursor.pit))
+            token = token_of(next_cursor, self.settings.cursor_key)
+        return Answer(page.with_cursor(body, token), raw=state.raw)
+
+    def _first_answer(self, plan: Plan, cursor: Cursor, size: int) -> Flow:
+        """Make the first trip. Raises CursorExpired, Replan, and the client's own errors."""
+        request = self._request(plan, cursor.pit, cursor.after, size, first=True)
+        try:
+            answers = yield from self._round_trips.first([request], ())
+        except Exception as error:
+            self._explain(f"{error} {getattr(error, 'info', '')}", plan, error)
+            raise
+        answer = answers[0] if isinstance(answers, list) else answers
+        if not answer.ok:
+            self._explain(answer.complaint, plan, None)
+        elif not answer.whole:
+            problem = "the engine's answer is partial, so hits would be lost"
+            raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
+        return answer
+
+    def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:
+        """Raise the error for a complaint of the engine about a point in time, or Replan. Returns for any other."""
+        path = self.search.request.path
+        if "No search context" in complaint or "search_context_missing" in complaint:
+            remedy = "begin again with a new cursor"
+            raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
+        if "No mapping found for [_shard_doc]" in complaint:
+            raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
+        replan_if_learned(plan, State(), complaint, self.settings)
+
+    def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
+        (request,) = plan.requests(Fetch(0, size), first)
+        keep_alive, family = self.settings.cursor_keep_alive, self.settings.family
+        return within(request, self.search, pit, keep_alive, after or None, family)
+
+    def _in_pit(self, pit: str, request: Request) -> Request:
+        return in_pit(request, pit, self.settings.cursor_keep_alive)
+
+    def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
+        """Return the point in time and the sort values with which the next request continues."""
+        named = answer.body.pop("pit_id", pit)
+        pit = named if isinstance(named, str) else pit
+        if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
+            raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
+        return pit, answer.hits[-1]["sort"] if answer.hits else after
+
+    def _close(self, pit: str) -> Asking[None]:
+        """Close the point in time. If that fails, the engine closes it when its time is over."""
+        try:
+            yield closed(self.search.request, self.settings.family, pit)
+        except Exception:
+            return
+
+
+def _obstacle(search: Search, options: CollapseOptions, settings: Settings) -> str:
+    """Return what prevents a cursor, "" if nothing does."""
+    obstacles = {
+        '"from"': search.start > 0,
+        **{f'"{name}"': name in search.body for name in _ONE_BY_ONE},
+        "a search with a limit of candidates": search.one_window,
+        "random_score without a seed": has_random_scores(search.body),
+        'a sort whose "format" rounds its values': rounds(search),
+        '"explain"': bool(search.changes.get("explain")),
+        '"seen"': "seen" in search.changes,
+        "a comparison by items": settings.items is not None,
+        f'total="{options.total}"': options.total != "hits",
+        "a search with facets": bool(options.facets),
+        'mode="demote"': options.mode == "demote",
+        "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
+    }
+    return next((name for name, present in obstacles.items() if present), "")
+
+
+def _hash_of(search: Search, options: CollapseOptions, settings: Settings) -> str:
+    """Return the hash of a search and its caller, equal for all its pages in every process.
+
+    Options with their default value are left out, so that a version with more options continues the cursor.
+    """
+    body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
+    params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}
+    default = type(options)()
+    keep = tuple("a callable" if callable(one) else one for one in options.keep)
+    of_stream = {
+        one.name: repr(value)
+        for one in fields(options)
+        if one.name not in _OF_A_PAGE and (value := getattr(options, one.name)) != getattr(default, one.name)
+    }
+    recipe = settings.recipe.id, settings.sketch_field.name
+    return cache_key("cursor", search.caller, search.request.path, params, body, of_stream, keep, recipe).hex()
+
+
+def _bound(own: str, pit: str) -> str:
+    """Return the hash that binds a point in time to a search: a token with that of another one fits no search."""
+    return cache_key("in", own, pit).hex()

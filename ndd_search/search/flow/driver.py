@@ -1,0 +1,233 @@
+"""Stands between a client and its transport: decides which requests are collapsed, and runs conversations.
+
+One loop is for threads, one for coroutines; they differ by an `await`. Each has its own `SingleFlight`: a thread that
+waits for a coroutine of its own event loop would wait for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from time import monotonic
+from typing import Any, Self, Unpack
+
+from ndd_search.core.paging.cache import SingleFlight
+from ndd_search.search.flow.block_options import surrounding
+from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.cursor_search import CursorSearch, cursor_search
+from ndd_search.search.flow.msearch import MultiConversation, multi_conversation
+from ndd_search.search.flow.observer import observed
+from ndd_search.search.flow.page_memory import indexes_written
+from ndd_search.search.flow.prepared_search import (
+    PipelineSearch,
+    TemplateSearch,
+    pipeline_search,
+    template_search,
+    without_options,
+)
+from ndd_search.search.flow.round_trips import DrivenFlow, Wait
+from ndd_search.search.flow.search_steps import conversation
+from ndd_search.search.flow.settings import Settings, WrapSettings, settings_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request, is_search, is_write, option_in, read_once, stripped
+
+Send = Callable[[Request], Answer]
+AsyncSend = Callable[[Request], Awaitable[Answer]]
+Writable = Callable[[Any], bool]
+Talk = Conversation | CursorSearch | MultiConversation | PipelineSearch | TemplateSearch
+
+_WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
+_POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
+
+
+def _wait_for(step: Wait) -> Answer | None:
+    """Wait until the other computation has ended or the time is over. Returns None."""
+    wait([step.flight], step.seconds)
+    return None
+
+
+async def _wait_for_async(step: Wait) -> Answer | None:
+    await asyncio.wait([asyncio.wrap_future(step.flight)], timeout=step.seconds)
+    return None
+
+
+def _anything(body: Any) -> bool:
+    return True
+
+
+class Driver:
+    """Handles each request of a wrapped client."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._flights, self._async_flights = SingleFlight(), SingleFlight()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned
+
+    def handle(
+        self, request: Request, send: Send, is_writable: Writable = _anything, timeout: float | None = None
+    ) -> Answer:
+        """Answer a request with as many requests of our own as needed.
+
+        is_writable: whether the client can serialize a body. If it cannot, the client gets the request unchanged and
+                     raises its own error.
+        timeout: seconds that the caller allows for one request and for a wait; None for no limit.
+        """
+        request = read_once(request)
+        try:
+            if (talk := self._conversation(request)) is not None:
+                return _run(self._flow(talk, self._flights, timeout), send)
+        except Exception:
+            if is_writable(stripped(request).body):
+                raise
+        answer: Answer | None = None
+        try:
+            answer = send(self._sent(request))
+            return answer
+        finally:
+            self._after(request, answer)
+
+    async def handle_async(
+        self, request: Request, send: AsyncSend, is_writable: Writable = _anything, timeout: float | None = None
+    ) -> Answer:
+        """Do the same for coroutines."""
+        request = read_once(request)
+        try:
+            if (talk := self._conversation(request)) is not None:
+                return await _run_async(self._flow(talk, self._async_flights, timeout), send)
+        except Exception:
+            if is_writable(stripped(request).body):
+                raise
+        answer: Answer | None = None
+        try:
+            answer = await send(self._sent(request))
+            return answer
+        finally:
+            self._after(request, answer)
+
+    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
+        """Yield the requests to send and the computations to wait for; return the answer."""
+        flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
+        return observed(flow, talk.path, talk.first_windows, observers) if observers else flow
+
+    def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
+        if (cached := talk.remembered()) is not None:
+            return cached
+        if not isinstance(talk, Conversation) or talk.key is None:
+            return (yield from talk.flow())
+        most = _WAIT if timeout is None else min(_WAIT, timeout)
+        if (other := flights.acquire(talk.key)) is not None:
+            yield from talk.wait(other, most)
+            return talk.remembered() or (yield from talk.flow())
+        try:
+            return (yield from self._computed(talk, talk.stream_key or talk.key, most))
+        finally:
+            flights.release(talk.key)
+
+    def _computed(self, talk: Conversation, key: bytes, most: float) -> DrivenFlow:
+        """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
+        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
+        token = at_once = memory.acquire(key)
+        while token is None and monotonic() < until:
+            is_time_left = yield from talk.wait(Future(), poll)
+            if (cached := talk.remembered()) is not None:
+                return cached
+            if not is_time_left:
+                break
+            token, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
+        try:
+            if token is not None and at_once is None:
+                if (cached := talk.remembered()) is not None:
+                    return cached
+                if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
+                    memory.release(key, token)
+                    token = None
+            return (yield from talk.flow())
+        finally:
+            if token is not None:
+                memory.release(key, token)
+
+    def _conversation(self, request: Request) -> Talk | None:
+        settings, changes = self.settings, surrounding()
+        if not is_search(request):
+            return template_search(request, settings, changes) or multi_conversation(request, settings, changes)
+        if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
+            return talk
+        return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
+
+    def _sent(self, request: Request) -> Request:
+        """Return what is sent for a request that is not collapsed."""
+        return self.settings.writes(without_options(stripped(request)))
+
+    def _after(self, request: Request, answer: Answer | None) -> None:
+        """After a write, invalidate the cache, so that searches through this client see the write."""
+        if is_write(request):
+            self.settings.wrote(indexes_written(request, answer))
+
+
+def _run(flow: DrivenFlow, send: Send) -> Answer:
+    try:
+        step = _next_step(flow)
+        while not isinstance(step, Answer):
+            try:
+                answer = _wait_for(step) if isinstance(step, Wait) else send(step)
+            except Exception as error:
+                step = _next_step(flow, error=error)
+            else:
+                step = _next_step(flow, answer)
+        return step
+    finally:
+        flow.close()
+
+
+async def _run_async(flow: DrivenFlow, send: AsyncSend) -> Answer:
+    try:
+        step = _next_step(flow)
+        while not isinstance(step, Answer):
+            try:
+                answer = await (_wait_for_async(step) if isinstance(step, Wait) else send(step))
+            except Exception as error:
+                step = _next_step(flow, error=error)
+            else:
+                step = _next_step(flow, answer)
+        return step
+    finally:
+        flow.close()
+
+
+def _next_step(
+    flow: DrivenFlow, answer: Answer | None = None, error: Exception | None = None
+) -> Request | Wait | Answer:
+    """Return the next step of a flow after an answer or an error, its Answer when it has ended.
+
+    Raises what the flow raises. Python turns a StopIteration that passes through a generator into a RuntimeError with
+    that cause, so the original error is raised here.
+    """
+    try:
+        return flow.send(answer) if error is None else flow.throw(error)
+    except StopIteration as finished:
+        final: Answer = finished.value
+        return final
+    except RuntimeError as raised:
+        if error is not None and raised.__cause__ is error:
+            raise error from None
+        raise
+
+
+class DriverMixin:
+    """Adds the driver to a client's transport class. ndd: the driver, None once the client is unwrapped."""
+
+    _settings: Mapping[str, Any] = {}
+
+    def __init__(self, *arguments: Any, **others: Any) -> None:
+        self.ndd: Driver | None = Driver(settings_of(**self._settings))
+        super().__init__(*arguments, **others)  # needs self.ndd: with sniff_on_start it sends a request
+
+    @classmethod
+    def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:
+        """Return this class with settings of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
+        settings_of(**settings)  # raises early
+        return type(cls.__name__, (cls,), {"_settings": settings})

@@ -1,0 +1,185 @@
+"""Counts the groups in each bucket of facets, with one more request on the first page of a search.
+
+A group counts once in each bucket that holds one of its documents, so a filter by that bucket shows as many groups. The
+request fetches a sample of each bucket: its documents with the smallest sketch values (see `paging.group_estimate`).
+A bucket whose documents are all in its sample is counted, any other is estimated. If the first window holds the whole
+result, its leaders are known in the engine's order, and the counts are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.core.documents import value_of
+from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.field import listed
+from ndd_search.search.flow.fetch_hits import sketches_of
+from ndd_search.search.flow.group_count import (
+    UNSORTED,
+    can_be_sampled,
+    count_in,
+    counts_of_keys,
+    counts_of_missing,
+    known_sort_field,
+    remember_sort_field,
+    sample_of,
+    smallest_first,
+    sort_fields,
+)
+from ndd_search.search.flow.plan import Plan
+from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import State
+from ndd_search.search.flow.step import Step
+from ndd_search.search.rest.answers import MALFORMED, Hit, HitReader
+from ndd_search.search.rest.facets import (
+    Buckets,
+    buckets_of,
+    facets_of,
+    samples_of,
+    sampling,
+    with_counts,
+    wrong_facets,
+)
+
+_SAMPLED = "ndd_sample"
+OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
+_OF_ALL = 720  # hits in the samples of all buckets, about
+_INNER_LIMIT = 100  # max_inner_result_window, by default
+_FAILED = "facets count documents, because the request for samples of their buckets failed"
+
+_Counts = dict[str, list[Any]]
+
+
+class Facets(Step):
+    """Counts the groups in the buckets of the facets that a search names."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def after_hits(self, state: State, plan: Plan, round_trips: RoundTrips) -> Asking[State]:
+        """Return the state with the counts of its facets, which are fetched unless it has them.
+
+        If the request fails or an answer is malformed, the counts remain the engine's, and the page is degraded.
+        """
+        facets = facets_of(plan.search, plan.options.facets)
+        if not facets or state.facets is not None or state.envelope is None:
+            return state
+        found = state.envelope.get("aggregations")
+        try:
+            counts = yield from _counts(facets, state, found, plan, self._settings, round_trips)
+        except MALFORMED:
+            counts = None
+        if counts is None:
+            return replace(state, degraded=state.degraded or _FAILED, lasting=False)
+        return replace(state, facets=counts)
+
+    def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
+        """Return the answer with these counts, and the engine's in its block `ndd`."""
+        counts, block = state.facets or {}, body["ndd"]
+        block["facets"] = {name: {"buckets": buckets} for name, buckets in counts.items()}
+        block["warnings"] += wrong_facets(plan.search, plan.options.facets)
+        return with_counts(body, plan.search, counts)
+
+
+def _counts(
+    facets: Mapping[str, Any], state: State, found: Any, plan: Plan, settings: Settings, round_trips: RoundTrips
+) -> Asking[_Counts | None]:
+    """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
+    held = state.stream.exhausted and state.stream.fetched <= plan.options.window
+    buckets = {name: buckets_of(found, name) for name in facets}
+    size = _INNER_LIMIT if held else _size(sum(map(len, buckets.values())))
+    known = known_sort_field(plan, settings)
+    for sort_field in (known,) if known else sort_fields(plan.field):
+        request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort_field))
+        (answer,) = yield from round_trips.later([request])
+        if trouble([answer], like=answer):
+            return None
+        aggregations = answer.body.get("aggregations")
+        sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
+        if not any(count_in(sample, UNSORTED) for samples in sampled.values() for sample in samples if sample):
+            break
+        remember_sort_field(plan, settings, plan.field.sketch)
+    counter = _Counter(state, plan, settings, held)
+    return {name: counter.counts(buckets[name], sampled[name]) for name in facets}
+
+
+def _size(buckets: int) -> int:
+    return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
+
+
+def _sampler(plan: Plan, size: int, sort_field: str) -> dict[str, Any]:
+    fields = list(plan.reading.fields)
+    keyed = counts_of_keys(plan.options) if can_be_sampled(plan.options) else {}
+    hits = {
+        "size": size,
+        "sort": smallest_first(sort_field),
+        "docvalue_fields": list(plan.reading.stored),
+        "_source": {"includes": fields} if fields else False,
+    }
+    return {_SAMPLED: {"top_hits": hits}, **counts_of_missing(plan.field, sort_field), **keyed}
+
+
+class _Counter:
+    """Counts the groups of buckets. held: whether the first window holds the whole result."""
+
+    def __init__(self, state: State, plan: Plan, settings: Settings, held: bool) -> None:
+        self._state, self._plan, self._settings = state, plan, settings
+        self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
+        stream = state.stream
+        placed = zip(stream.hits, stream.sketches, strict=True) if held else ()
+        self._places: dict[Any, int] = {}
+        for place, (hit, sketch) in enumerate(placed):
+            self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
+
+    def counts(self, buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]) -> list[Any]:
+        """Return the counts of each bucket: number of documents, and of groups with its interval."""
+        return [
+            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
+            for (key, bucket), sampled in zip(buckets, samples, strict=True)
+        ]
+
+    def _groups(self, bucket: Mapping[str, Any], sampled: Mapping[str, Any] | None) -> GroupEstimate:
+        documents = int(bucket["doc_count"])
+        if sampled is None:  # the index has changed between the two requests
+            return GroupEstimate(documents, "estimate", min(documents, 1), documents)
+        total = int(sampled["doc_count"])
+        hits = [self._with_recipe(hit) for hit in sampled[_SAMPLED]["hits"]["hits"]]
+        if total <= 1:
+            return GroupEstimate.exactly(self._leaders(hits) if hits else total)
+        if total == len(hits) and (ordered := self._in_order(hits)) is not None:
+            return GroupEstimate.exactly(self._leaders(ordered))
+        options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
+        if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
+            return GroupEstimate(total, "estimate", 1, total)
+        sketches = sketches_of(hits, self._settings)
+        if (sample := sample_of(hits, sketches, total, sampled, options)) is None:
+            return GroupEstimate(total, "estimate", 1, total)
+        return estimate_groups(Stream(), sample, self._reader, options)
+
+    def _with_recipe(self, hit: Hit) -> Hit:
+        """Return a hit with the fields that its sketch needs, also those that were read from its document."""
+        read = {name: listed(value_of(hit.get("_source") or {}, name)) for name in self._plan.sketch_reading.fields}
+        return {**hit, "fields": {**read, **hit.get("fields", {})}}
+
+    def _in_order(self, hits: Sequence[Hit]) -> list[Hit] | None:
+        """Return the hits of a bucket in the engine's order, None if the window does not hold all of them."""
+        sketches = sketches_of(hits, self._settings)
+        keys = [
+            (hit.get("_index"), b"" if isinstance(one, str) else one.tobytes())
+            for hit, one in zip(hits, sketches, strict=True)
+        ]
+        if not all(key in self._places for key in keys):
+            return None
+        return [hits[at] for at in sorted(range(len(hits)), key=lambda at: self._places[keys[at]])]
+
+    def _leaders(self, hits: Sequence[Hit]) -> int:
+        reader = self._reader(sketches_of(hits, self._settings))
+        stream = Stream(shown=self._shown).extend(hits, len(hits), reader, self._plan.options)
+        return len(set(stream.leader.tolist())) - len(stream.seen)
+
+    def _reader(self, found: Sequence[Any]) -> HitReader:
+        return HitReader(self._settings.recipe, self._settings.sketch_field, self._state.frequency_table, found)

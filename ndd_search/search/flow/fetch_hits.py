@@ -1,0 +1,399 @@
+"""Fetches the hits and documents of one page according to a plan, and adds them to the state of the search.
+
+What sends requests is a generator that yields them. An answer that shows how to ask instead raises Replan. Requests of
+a split search that do not fit raise DoesNotFit. Where no page can be made, the answer is the engine's own page.
+
+Whether a target holds sketches is learned from documents, so only the caller who found hits and no sketch is left
+alone. A search without hits says nothing, and a write through the client may bring sketches: after it no caller is left
+alone. One request per minute and target asks for any sketch, for all callers together. While some caller has found
+none, the first page of another caller is requested as it was written, plus the sketches of its hits: no window and no
+second request. If one of these hits has a sketch, the search is collapsed as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from http import HTTPStatus
+
+from ndd_search.core.immutable import dataclass
+from ndd_search.core.paging.records import presence
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.paging.windows import Fetch, next_fetch
+from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
+from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state, weighs
+from ndd_search.search.flow.page_answer import engine_page
+from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, ranges_of, replan_if_learned
+from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import LISTED, State
+from ndd_search.search.flow.step import Step
+from ndd_search.search.rest.answers import Answer, Hit, HitReader, drop_fields, envelope_after, envelope_of, reason_of
+from ndd_search.search.rest.request import Search
+from ndd_search.search.rest.wider_requests import any_sketch, peek
+
+# Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
+_REFUSED = {HTTPStatus.BAD_REQUEST}
+_REFUSED_MSEARCH = {
+    *(*_REFUSED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
+}
+_PARTIAL = "the engine's answer is partial, the page is made of it"
+
+
+@dataclass(frozen=True)
+class HitFetcher:
+    """Fetches what one page needs. steps: of the search."""
+
+    plan: Plan
+    settings: Settings
+    round_trips: RoundTrips
+    steps: Sequence[Step] = ()
+
+    def fetch_until_full(self, state: State) -> Asking[State | Answer]:
+        """Fetch the hits that the page needs, as far as possible. Returns the state, or a final answer."""
+        search = self.plan.search
+        found: State | Answer = state
+        while isinstance(found, State) and not found.stopped:
+            state = found
+            fetch = next_fetch(state.stream, search.start, search.size, self.plan.options)
+            if fetch is None:
+                break
+            found = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
+        return found
+
+    def fetch_documents(self, state: State, ranks: set[int], ids_only: bool = False) -> Asking[State]:
+        """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
+        missing = ranges_of(ranks - state.documents.keys())
+        answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
+        if reason := trouble(answers, like=Answer(state.envelope)):
+            return state.stop(reason)
+        self.plan.hide_sketches(answers)
+        return with_documents(state, self.plan, self.settings, ranks, missing, answers)
+
+    def _first(self, fetch: Fetch) -> Asking[State | Answer]:
+        """Make the first trip."""
+        plan, search, settings = self.plan, self.plan.search, self.settings
+        requests = plan.requests(fetch, first=True)
+        beside = [request for step in self.steps for request in step.beside(plan)]
+        refusals = _REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
+        all_answers = yield from self.round_trips.first([*requests, *beside], refusals)
+        if isinstance(all_answers, Answer):
+            return all_answers
+        answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
+        if (instead := (yield from self._after_trouble(answers, bool(beside)))) is not None:
+            return instead
+        plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
+        sketched = answers[-1].has_sketches(plan.field)
+        if sketched and weighs(plan, settings) and settings.counts_document_frequency:
+            yield from learn_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
+        state = with_more_hits(new_state(plan, settings), plan, settings, answers, fetch)
+        if settings.items is None:
+            if {"missing"}.issuperset(state.stream.lacking):
+                return (yield from without_sketches(plan, settings, self.round_trips, state))
+            saw_a_sketch(search, settings)
+            if not plan.sketch_reading.sketched and "" in state.stream.lacking:
+                settings.known.learn(search.target, sketched=True)
+        for step in self.steps:
+            state = yield from step.after_first_trip(state, plan, self.round_trips, others)
+        return state
+
+    def _after_trouble(self, answers: list[Answer], has_others: bool) -> Asking[Answer | None]:
+        """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.
+
+        has_others: whether the trip had requests of steps.
+        """
+        plan = self.plan
+        unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
+        if unreadable is None and trouble(answers, like=answers[0]):
+            if plan.is_split or has_others:
+                raise DoesNotFit
+            if plan.search.limits.apart:
+                raise Replan(plan.as_found, State())
+        if unreadable is not None or not answers[0].has_hits:
+            refused = unreadable or answers[0]
+            replan_if_learned(plan, State(), refused.complaint, self.settings)
+            return (yield from after_refusal(plan, self.settings, refused))
+        if answers[0].refusals:
+            replan_if_learned(plan, State(), answers[0].complaint, self.settings)
+            return (yield from after_partial_refusal(plan, self.settings, self.round_trips, answers[0]))
+        return None
+
+    def _next(self, state: State, fetch: Fetch) -> Asking[State]:
+        """Make a later trip for more hits."""
+        if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
+            return state.stop(_PARTIAL)
+        anew = self.plan.search.one_window  # a longer window may have another order
+        fetch = Fetch(0, fetch.start + fetch.size) if anew else fetch
+        answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
+        if not (reason := trouble(answers, like=Answer(state.envelope))):
+            if not self.plan.is_split:
+                self.plan.hide_sketches(answers)
+            if anew:
+                state = replace(state, stream=Stream(shown=self.plan.shown, total=state.stream.total), documents={})
+            state = with_more_hits(state, self.plan, self.settings, answers, fetch)
+            check_distinct(state, self.settings)
+            return state
+        replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)
+        return state.stop(reason)
+
+
+_NO_NUMBERS = (
+    "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
+)
+
+
+def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] = ()) -> HitReader:
+    """Return a reader of the engine's hits. found: sketches of the hits after those of the state's stream."""
+    start = state.stream.fetched
+    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
+
+
+def sketches_in(answer: Answer, settings: Settings) -> Sequence[Sketch | Lack]:
+    """Return what `sketches_of` returns for the hits of an answer."""
+    if settings.items is not None:
+        return sketches_of(answer.hits, settings)
+    return answer.sketches(settings.sketch_field, settings.recipe)
+
+
+def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | Lack]:
+    """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
+    if settings.items is not None:
+        return presence(hits, reader_of(State(), settings), settings.items)
+    return settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
+
+
+def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
+    """Return the state after a trip for more hits.
+
+    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches.
+    Raises DoesNotFit if these documents do not belong to the stream.
+    """
+    overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
+    hits, sketches = window.hits, sketches_in(window, settings)
+    if state.table == LISTED:
+        state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
+    reader = reader_of(state, settings, sketches)
+    _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
+    partial = any(one.partial for one in answers)
+    asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
+    stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
+    documents: dict[int, Hit] = {}
+    if not plan.is_split:
+        documents = dict(enumerate(hits, fetch.start))
+    elif len(answers) > 1:
+        within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
+        documents = _documents(stream, plan, settings, plan.search.start, overall, within)
+    lacks_numbers = plan.options.numbers_must_match and any(
+        not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
+    )
+    return replace(
+        state,
+        degraded=_NO_NUMBERS if lacks_numbers else state.degraded,
+        stream=stream,
+        documents={**state.documents, **documents},
+        envelope=envelope_of(overall.body) if state.envelope is None else envelope_after(state.envelope, answers),
+        raw=state.raw or overall.raw,
+        partial=partial,
+        lasting=state.lasting and not partial and not any(one.cut_short for one in answers),
+    )
+
+
+def with_documents(
+    state: State, plan: Plan, settings: Settings, ranks: set[int], ranges: Sequence[Fetch], answers: Sequence[Answer]
+) -> State:
+    """Return the state with the documents of ranks. answers: to the requests for these ranges.
+
+    Raises DoesNotFit if the documents are not those that the sketches belong to, or one has two ranks.
+    """
+    documents = dict(state.documents)
+    for fetch, answer in zip(ranges, answers, strict=True):
+        documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
+    if not ranks <= documents.keys():
+        raise DoesNotFit
+    state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
+    check_distinct(state, settings)
+    return state
+
+
+def check_distinct(state: State, settings: Settings) -> None:
+    """Raise DoesNotFit if one document has two ranks of the stream.
+
+    Then the index has changed between two requests, and a document has moved to the rank of another one. A stream of
+    sketches without ids does not show that.
+    """
+    ranks = [rank for rank in state.stream.ranks.tolist() if rank in state.documents]
+    hits = [state.documents[rank] for rank in ranks]
+    if len(set(reader_of(state, settings).identities(hits, ranks))) < len(ranks):
+        raise DoesNotFit
+
+
+def _drop(hits: Sequence[Hit], names: Sequence[str]) -> None:
+    """Remove the fields that were fetched for the sketches from hits, in place. Most hits came without them."""
+    for hit in hits:
+        if "fields" in hit:
+            drop_fields(hit, names)
+
+
+def _documents(
+    stream: Stream, plan: Plan, settings: Settings, start: int, answer: Answer, most: int | None = None
+) -> dict[int, Hit]:
+    """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
+    hits, sketches = answer.hits, sketches_in(answer, settings)
+    if most is not None and most < len(hits):
+        hits, sketches = hits[:most], sketches[:most]
+    found = documents_of(stream, start, hits, sketches)
+    _drop(hits, plan.sketch_fields)
+    return found
+
+
+def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | Lack]) -> dict[int, Hit]:
+    """Return documents by rank, with the scores and sort values of the answer that brought their sketches.
+
+    start: rank of the first hit. sketches: those that came with the documents.
+    Raises DoesNotFit if they differ from those of the stream.
+    """
+    first = int(stream.ranks.searchsorted(start))
+    if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
+        raise DoesNotFit
+    if not _are_of(stream, first, hits, sketches):
+        raise DoesNotFit
+    for hit, before in zip(hits, stream.hits[first:], strict=False):
+        if hit["_index"] != before["_index"]:
+            raise DoesNotFit
+        for name in ("_score", "sort"):
+            if name in before:
+                hit[name] = before[name]
+    return dict(enumerate(hits, start))
+
+
+def _are_of(stream: Stream, first: int, hits: Sequence[Hit], sketches: Sequence[Sketch | Lack]) -> bool:
+    """Return whether these are the sketches of a stream from index `first` on. Hits without one have equal scores."""
+    if isinstance(sketches, Sketches) and isinstance(stream.sketches, Sketches):
+        return stream.sketches.holds(sketches, first)
+    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
+        if isinstance(sketch, str):
+            before = stream.hits[at]
+            same = sketch == stream.lacking[at] and all(
+                hit.get(name) == before.get(name) for name in ("_score", "sort")
+            )
+        else:
+            same = sketch.tobytes() == stream.sketches[at].tobytes()
+        if not same:
+            return False
+    return True
+
+
+NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
+_WIDER = "the engine refused the wider request: "
+_UNREADABLE = "the answer to the wider request is not the answer to a search"
+
+
+def own_request(plan: Plan, settings: Settings, reason: str) -> Flow:
+    """Send the caller's own request. reason: why the answer is degraded."""
+    answer = yield plan.search.request
+    return _degraded(answer, plan, settings, reason) if answer.has_hits else answer
+
+
+def after_refusal(plan: Plan, settings: Settings, refused: Answer) -> Flow:
+    """Send the caller's own request, after the engine has refused the wider one."""
+    return own_request(plan, settings, _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body))
+
+
+def after_partial_refusal(
+    plan: Plan, settings: Settings, round_trips: RoundTrips, answer: Answer
+) -> Asking[Answer | None]:
+    """Send the caller's own request, after some shards have refused the wider one, so that their hits are missing.
+
+    Returns None if they refuse the caller's own request as well.
+    """
+    (own,) = yield from round_trips.later([plan.search.request])
+    if not own.has_hits or len(own.refusals) >= len(answer.refusals):
+        return None
+    return _degraded(own, plan, settings, _WIDER + answer.refusals[0])
+
+
+def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
+    """Handle a first window without any sketch.
+
+    Returns the engine's own page, or the state if the window is empty and its target has sketches.
+    """
+    search, empty = plan.search, not state.stream.fetched
+    if not (empty and has_sketches(search, settings)):
+        yield from look_for_sketches(search, settings, round_trips, has_hits=not empty)
+    if empty and has_sketches(search, settings):
+        return state
+    if not empty and plan.reading.sketched and not has_sketches(search, settings):
+        settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
+        return (yield search.request)
+    ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
+    if not state.documents.keys() >= set(ranks) or (search.one_window and not empty):
+        return (yield search.request)
+    return Answer(engine_page(plan, state, ranks), raw=state.raw)
+
+
+def _degraded(answer: Answer, plan: Plan, settings: Settings, reason: str) -> Answer:
+    degraded = settings.degrade(plan.search.request.path, reason)
+    plan.hide_sketches_in(answer.body)
+    return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
+
+
+_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
+_LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
+
+
+def has_sketches(search: Search, settings: Settings) -> bool:
+    """Return whether any caller saw a sketch in the target within the last hour."""
+    return settings.clock() < settings.known.about(search.target).sketched_until
+
+
+def saw_a_sketch(search: Search, settings: Settings) -> None:
+    """Remember that the target has sketches."""
+    known, until = settings.known.about(search.target), settings.clock() + _RELIED_ON
+    if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
+        settings.known.learn(search.target, sketched_until=until, bare_until=0.0)
+
+
+def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
+    """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
+
+    has_hits: whether the search has any. Without hits, the target may only be empty, and nothing is learned of it.
+    """
+    now, writes = settings.clock(), settings.known.writes
+    if not settings.known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
+        return
+    (found,) = yield from round_trips.later([any_sketch(search, settings.sketch_field)])
+    if not found.whole:
+        return
+    if found.hits:
+        saw_a_sketch(search, settings)
+        return
+    if not has_hits:
+        return
+    until = settings.clock() + settings.bypass_seconds
+    settings.known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
+    if not has_sketches(search, settings):
+        settings.known.learn(search.target, bare_until=until)
+
+
+def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[Answer | None]:
+    """Return the caller's own first page if another caller found no sketch in the target and this page has none.
+
+    Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
+    """
+    search = plan.search
+    if search.start or settings.clock() >= plan.learned.bare_until:
+        return None
+    answers = yield from round_trips.first([peek(search, plan.sketch_reading)], {HTTPStatus.BAD_REQUEST})
+    answer = answers[0] if isinstance(answers, list) else answers
+    if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
+        return None
+    if answer.has_hits and _has_sketches(answer.hits, settings):
+        saw_a_sketch(search, settings)
+        return None
+    return answer
+
+
+def _has_sketches(hits: list[Hit], settings: Settings) -> bool:
+    found = settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
+    return any(not isinstance(one, str) or one != "missing" for one in found)

@@ -1,0 +1,254 @@
+"""Chooses the frequency table that all hits of a search are compared with, and counts one where there is none.
+
+A frequency table reveals contents of documents, so callers share one only if they may read about the same documents. A
+caller without a table first sends a probe for the ids of the sample's first documents. If they agree with those of
+another caller, that caller's table is used, else the caller's own sample is counted. One such request at a time goes to
+a target. Other searches continue with their former table, or with one counted in their own hits (`state.LISTED`).
+
+A table that is stored in the companion index TABLES comes first: it is read with one request, and used after the same
+probe, so every process decides alike. Where it is missing, unreadable or of other documents, each process counts its
+own. The companion index holds one document for each searched name, sketch field and recipe, which `backfill` writes.
+Whoever may read it learns which sketch values are common, and no document or id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote
+
+from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.paging.stream import NO_HITS, Stream
+from ndd_search.core.paging.windows import next_fetch
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Lack, Sketch
+from ndd_search.search.flow.known_targets import Counted, View
+from ndd_search.search.flow.plan import Plan
+from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import LISTED, State
+from ndd_search.search.rest.answers import Answer, Hit, window_limit
+from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.wider_requests import SAMPLE, Reading, sample, sample_head
+
+
+def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
+    """Return a state with the frequency table that it names, None if that table is no longer stored."""
+    table: FrequencyTable | None = None
+    if isinstance(settings.frequency_table, FrequencyTable):
+        table = settings.frequency_table
+    elif (counted := settings.known.table(plan.search.target, state.table)) is not None:
+        table = counted.frequency_table
+    needs_none = state.table in ("", LISTED)
+    return state.comparing_with(table) if needs_none or (table is not None and table.digest == state.table) else None
+
+
+def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State | None:
+    """Return a cached state with its own frequency table, None if it needs to be extended and the table is nowhere.
+
+    The table may have been counted by another process, which stored it in the cache with the stream.
+    """
+    if (state := with_table(cached, plan, settings)) is not None:
+        return state
+    table = settings.memory.recall_table(cached.table)
+    if table is None and next_fetch(cached.stream, plan.search.start, plan.search.size, plan.options) is not None:
+        return None
+    return cached.comparing_with(table)
+
+
+def new_state(plan: Plan, settings: Settings) -> State:
+    """Return the state of a search that begins now, with the caller's current table."""
+    given, name = settings.frequency_table, ""
+    table = given if isinstance(given, FrequencyTable) else None
+    if given is not False and weighs(plan, settings):
+        table = table or table_of(plan.search, settings)
+        name = LISTED if table is None else table.digest
+    return State(stream=Stream(shown=plan.shown) if plan.shown else NO_HITS, table=name, frequency_table=table)
+
+
+def weighs(plan: Plan, settings: Settings) -> bool:
+    """Return whether the search compares hits by how rare their sketch values are."""
+    of_sketches = settings.items is None and settings.recipe.measure == "kmv"
+    return of_sketches and plan.options.min_similarity == "auto"
+
+
+def with_counted_table(state: State, plan: Plan, settings: Settings) -> State:
+    """Return the state with its frequency table, which a cached state counts only when hits are added."""
+    if state.table != LISTED or state.frequency_table is not None:
+        return state
+    return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
+
+
+def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:
+    """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
+    window = plan.options.initial_window
+    first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
+    return count_in_list([one for one in first if not isinstance(one, str)], settings.recipe)
+
+
+_AGAIN = 3600.0  # seconds until a table is counted again
+_AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
+
+
+def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
+    """Return a caller's current table, None if there is none."""
+    counted = settings.known.table(search.target, settings.known.of_caller(search.target_of_caller).table)
+    return None if counted is None else counted.frequency_table
+
+
+def learn_frequency_table(
+    search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
+) -> Asking[None]:
+    """Learn a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
+
+    A failure is retried after a minute; until then the caller's former table is used, if there is one.
+    """
+    known = settings.known
+    if not _needs_count(search, settings) or not known.claim_count(
+        search.target, search.target_of_caller, settings.clock()
+    ):
+        return
+    try:
+        if _needs_count(search, settings):  # another search may have counted it between the two lines above
+            yield from _Count(search, settings, reading, round_trips).take_over_or_count()
+    finally:
+        known.end_count(search.target)
+
+
+def _needs_count(search: Search, settings: Settings) -> bool:
+    """Return whether the caller needs a count now: it has no fresh table, and its last count did not fail recently."""
+    now, caller = settings.clock(), settings.known.of_caller(search.target_of_caller)
+    table = settings.known.table(search.target, caller.table)
+    return (table is None or now >= table.until) and now >= caller.count_again
+
+
+class _Count:
+    """Gets a table for one caller."""
+
+    def __init__(self, search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> None:
+        self._search, self._settings, self._reading, self._round_trips = search, settings, reading, round_trips
+        self._target, self._known = search.target, settings.known
+
+    def take_over_or_count(self) -> Asking[None]:
+        """Use the table of a caller with about the same view, or count a new one."""
+        now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
+        stored = yield from self._stored()
+        found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
+        fresh = [one for one in found if one is not None and now < one.until]
+        if stored is not None:
+            fresh.insert(0, Counted(stored.frequency_table, stored.view, now + _AGAIN))
+        if fresh:
+            head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), HEAD)
+            if not head.whole:
+                return self._try_again_soon(head)
+            view = view_of(head.hits, head.total)
+            if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
+                return self._use(like)
+        sampled = yield from self._fetch(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
+        if not sampled.whole:
+            return self._try_again_soon(sampled)
+        sketches = sampled.sketches(field, recipe)
+        frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
+        self._use(Counted(frequency_table, view_of(sampled.hits, sampled.total), now + _AGAIN))
+
+    def _stored(self) -> Asking[StoredTable | None]:
+        """Return the table that is stored beside the index, None if there is none that can be used."""
+        search, settings = self._search, self._settings
+        id = document_id(search.indexes, settings.sketch_field, settings.recipe.id)
+        (found,) = yield from self._round_trips.later([reading(search.request, id)])
+        return read_document(found.hits[0], settings.recipe.id) if found.whole and found.hits else None
+
+    def _fetch(self, request: Callable[[int], Request], size: int) -> Asking[Answer]:
+        """Return the answer to a request for `size` documents, fewer if an index allows no more."""
+        limit = self._known.about(self._target).window_limit
+        answer = yield from self._sent(request(min(size, limit)))
+        if most := window_limit(answer.complaint):
+            self._known.learn(self._target, window_limit=most)
+            answer = yield from self._sent(request(min(size, most)))
+        return answer
+
+    def _sent(self, request: Request) -> Asking[Answer]:
+        (answer,) = yield from self._round_trips.later([request])
+        return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
+
+    def _use(self, counted: Counted) -> None:
+        digest = self._known.add_table(self._target, counted)
+        self._known.learn_of_caller(self._search.target_of_caller, table=digest)
+
+    def _try_again_soon(self, failed: Answer) -> None:
+        if trouble([failed], like=failed) != LATE:  # when late, nothing was sent
+            again = self._settings.clock() + _AFTER_A_FAILURE
+            self._known.learn_of_caller(self._search.target_of_caller, count_again=again)
+
+
+def is_readable(answer: Answer) -> bool:
+    """Return whether the hits of an answer, if it has any, have ids."""
+    return not answer.has_hits or all("_id" in hit for hit in answer.hits)
+
+
+TABLES = "ndd-tables"
+VERSION = 1  # of the document
+HEAD = 32  # documents of a sample by which the views of two callers are compared
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A stored table. view: the documents it was counted in."""
+
+    frequency_table: FrequencyTable
+    view: View
+
+
+def document_id(target: str, field: SketchField, recipe: str) -> str:
+    """Return the id of the document for a searched name: an index, alias, pattern, or several joined by commas."""
+    return cache_key("table", named(target), field.name, recipe).hex()
+
+
+def named(target: str) -> str:
+    """Return a searched name in one form. target: as in a path, "/news,blogs" or "news,blogs"; "" for every index."""
+    names = sorted(filter(None, unquote(target.lstrip("/")).split(",")))
+    return ",".join(names) or "_all"
+
+
+def document(target: str, field: SketchField, table: StoredTable) -> dict[str, Any]:
+    """Return the document that stores a table."""
+    return {
+        "version": VERSION,
+        "target": named(target),
+        "field": field.name,
+        "digest": table.frequency_table.digest,
+        "table": table.frequency_table.to_dict(),
+        "view": {"first": sorted(table.view.first), "total": table.view.total},
+    }
+
+
+def read_document(hit: Mapping[str, Any], recipe: str) -> StoredTable | None:
+    """Return the table of a document, None if it has another version or recipe, or is damaged."""
+    try:
+        stored = hit["_source"]
+        if stored["version"] != VERSION:
+            return None
+        table = FrequencyTable.from_dict(stored["table"])
+        if table.recipe != recipe or table.digest != stored["digest"]:
+            return None
+        return StoredTable(table, View(frozenset(map(str, stored["view"]["first"])), int(stored["view"]["total"])))
+    except _MALFORMED:
+        return None
+
+
+def view_of(hits: list[Hit], total: int | None) -> View:
+    """Return the view of a caller whose sample begins with these hits. Ids are hashed."""
+    first = frozenset(cache_key(hit["_index"], hit["_id"]).hex() for hit in hits[:HEAD])
+    return View(first, len(hits) if total is None else total)
+
+
+def reading(like: Request, id: str) -> Request:
+    """Return the request for a document, to which a missing index is no error. like: of the caller."""
+    body = {"query": {"ids": {"values": [id]}}, "size": 1}
+    params = {"ignore_unavailable": "true", "allow_no_indices": "true"}
+    return replace(like, method="POST", path=f"/{TABLES}/_search", params=params, body=body)

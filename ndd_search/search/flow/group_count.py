@@ -1,0 +1,267 @@
+"""Estimates the number of groups of the whole result in the first trip of a search, for total="estimate".
+
+One more request of the `_msearch` fetches a sample of the whole result. The estimate depends on the
+first window and that sample alone, so every page of a search has the same one.
+
+To count documents without a smallest value costs the engine as much as a search. So the first request puts them first:
+if none comes first, there is none. Else a second trip asks for samples that count them, one for each field that a
+sample can be sorted by. For a while, the further samples of this caller are asked for like the one that was usable.
+
+The engine sorts a result, or a bucket, by a stored field. This is `ndd.smallest`, of one value a document, or
+`ndd.sketch`, as earlier versions stored no smallest value. A sample is of use only if it is one of all documents with a
+sketch, so aggregations count the documents that have no value in the field. They are named by the constants here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from typing import Any
+
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.paging.windows import Fetch
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
+from ndd_search.search.flow.fetch_hits import sketches_in
+from ndd_search.search.flow.plan import Plan, can_be_split, sketches_only
+from ndd_search.search.flow.round_trips import Asking, RoundTrips
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import State
+from ndd_search.search.flow.step import Step
+from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, HitReader, envelope_after
+from ndd_search.search.rest.request import Request
+
+SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
+
+
+class GroupCount(Step):
+    """Estimates the number of groups of the whole result."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def beside(self, plan: Plan) -> list[Request]:
+        """Return the request for the sample."""
+        return _sample_requests(plan, self._settings)
+
+    def after_first_trip(
+        self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
+    ) -> Asking[State]:
+        """Return the state with the number of groups."""
+        return _with_group_count(state, plan, self._settings, round_trips, answers)
+
+
+def _sample_requests(plan: Plan, settings: Settings) -> list[Request]:
+    """Return the request for the sample, none if no estimate is wanted or the search cannot be sent beside another.
+
+    With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
+    """
+    if "collapse" in plan.search.body or not can_be_sampled(plan.options):
+        return []
+    if not plan.may_split or not can_be_split(plan.search, plan.options):
+        return []
+    return [_request(plan, known_sort_field(plan, settings))]
+
+
+def _with_group_count(
+    state: State, plan: Plan, settings: Settings, round_trips: RoundTrips, sampled: Sequence[Answer]
+) -> Asking[State]:
+    """Return the state with the number of groups. sampled: the answer to the request for the sample, if one was sent.
+
+    Without a usable answer, the number is extrapolated from the first window, with bounds that always hold.
+    """
+    head = head_of(state.stream, plan.options.window)
+    if head.exhausted:
+        return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist()))).as_dict())
+    answer = sampled[0] if sampled else None
+    if answer is not None and _may_lack_some(answer):
+        requests = [_request(plan, field) for field in sort_fields(plan.field)]
+        answers = yield from round_trips.later(requests)
+        answer = _usable(answers, plan, settings)
+        whole = all(one.whole for one in answers)
+        envelope = envelope_after(state.envelope or {}, answers) if whole else state.envelope
+        state = replace(state, lasting=state.lasting and whole, envelope=envelope)
+    found = None if answer is None else _estimated(head, answer, state, plan, settings)
+    if found is None and head.total is not None:
+        found = extrapolated(head, head.total)
+    return replace(state, groups=None if found is None else found.as_dict())
+
+
+def _request(plan: Plan, sort_field: str) -> Request:
+    """Return the request for the sample.
+
+    sort_field: the sample is sorted by it, and documents without it are counted. "" for the smallest value, where
+                documents without it come first and are not counted.
+    """
+    request = sketches_only(plan.search, Fetch(0, SAMPLE), plan.field, plan.reading)
+    order = smallest_first(sort_field) if sort_field else smallest_first(plan.field.smallest, "_first")
+    body = {**request.body, "sort": order, "track_total_hits": True}
+    counts = counts_of_missing(plan.field, sort_field) if sort_field else {}
+    if aggregations := {**counts, **counts_of_keys(plan.options)}:
+        body["aggs"] = aggregations
+    body.pop("track_scores", None)
+    return replace(request, body=body)
+
+
+def _may_lack_some(sampled: Answer) -> bool:
+    """Return whether some documents have no smallest value, and are not counted: they come first."""
+    with suppress(*MALFORMED):
+        return sampled.whole and not counts_unsorted(sampled.body.get("aggregations")) and not _is_of_all(sampled)
+    return False
+
+
+def _is_of_all(sampled: Answer) -> bool:
+    """Return whether no document lacks values: those that do were counted, or would come first."""
+    aggregations = sampled.body.get("aggregations")
+    if counts_unsorted(aggregations):
+        return not count_in(aggregations, UNSORTED)
+    return not sampled.hits or smallest_of(sampled.hits[0]) is not None
+
+
+def _usable(answers: Sequence[Answer], plan: Plan, settings: Settings) -> Answer | None:
+    """Return the first usable sample of one for each of `sort_fields`, else the last, and remember its field.
+
+    None if an answer is malformed.
+    """
+    tried = list(zip(sort_fields(plan.field), answers, strict=True))
+    with suppress(*MALFORMED):
+        field, answer = next((one for one in tried if one[1].whole and _is_of_all(one[1])), tried[-1])
+        remember_sort_field(plan, settings, field)
+        return answer
+    return None
+
+
+def _estimated(head: Stream, sampled: Answer, state: State, plan: Plan, settings: Settings) -> GroupEstimate | None:
+    """Return the estimate from the answer to the request for the sample, None if it is not usable."""
+    with suppress(*MALFORMED):
+        if (sample := _sample(sampled, plan, settings)) is not None:
+            return estimate_groups(head, sample, partial(_reader, state, settings, head.fetched), plan.options)
+    return None
+
+
+def _sample(sampled: Answer, plan: Plan, settings: Settings) -> Sample | None:
+    """Return the sample in the answer to the request for it, None if it is not one of the whole result."""
+    if settings.recipe.method != "min-k" or not sampled.whole or sampled.total is None or not _is_of_all(sampled):
+        return None
+    aggregations = sampled.body.get("aggregations") or {}
+    hits, sketches = sampled.hits, sketches_in(sampled, settings)
+    sample = sample_of(hits, sketches, sampled.total, aggregations, plan.options)
+    if sample is not None and len(sample.hits) < len(hits) and not counts_unsorted(aggregations):
+        return None
+    return sample
+
+
+def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:
+    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start)
+
+
+UNSKETCHED, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but no value in the field
+_KEYS, _KEYLESS = "keys", "keyless"  # different keys of `group_by`; documents without one
+_COUNTED_EXACTLY, _COUNT_ERROR = 10_000, 0.03  # keys that an engine counts nearly exactly; error of a larger count
+
+
+def sort_fields(field: SketchField) -> tuple[str, ...]:
+    """Return the fields by which a sample can be sorted, the fastest first. An earlier version stored only the last."""
+    return field.smallest, field.sketch
+
+
+def known_sort_field(plan: Plan, settings: Settings) -> str:
+    """Return the field by which this caller's samples are sorted, "" if none is known to lack smallest values."""
+    learned = settings.known.of_caller(plan.search.target_of_caller)
+    return learned.sort if settings.clock() < learned.sort_until else ""
+
+
+def remember_sort_field(plan: Plan, settings: Settings, field: str) -> None:
+    """Sort this caller's samples by a field, and count documents without it, for a while."""
+    until = settings.clock() + settings.bypass_seconds
+    settings.known.learn_of_caller(plan.search.target_of_caller, sort=field, sort_until=until)
+
+
+def smallest_first(path: str, missing: str = "_last") -> list[dict[str, Any]]:
+    """Return the sort by the smallest value of a field. missing: place of the documents without values."""
+    return [{path: {"order": "asc", "mode": "min", "unmapped_type": "integer", "missing": missing}}]
+
+
+def counts_of_missing(field: SketchField, sort_field: str) -> dict[str, Any]:
+    """Return the aggregations that count documents without a sketch, and those that lack just the field of a sort."""
+    sketched, sortable = ([{"exists": {"field": path}} for path in paths] for paths in (field.values, [sort_field]))
+    return {
+        UNSKETCHED: {"filter": {"bool": {"must_not": sketched}}},
+        UNSORTED: {"filter": {"bool": {"should": sketched, "minimum_should_match": 1, "must_not": sortable}}},
+    }
+
+
+def can_be_sampled(options: CollapseOptions) -> bool:
+    """Return whether a sample shows how many groups there are. With `max_per` and several keys it does not."""
+    return not options.max_per and len(options.group_by) <= 1
+
+
+def counts_of_keys(options: CollapseOptions) -> dict[str, Any]:
+    """Return the aggregations that count the keys of `group_by`. A missing value and an empty text are no key."""
+    aggregations: dict[str, Any] = {}
+    for name in options.group_by:
+        missing = {"bool": {"must_not": [{"exists": {"field": name}}]}}
+        empty = {"match": {name: {"query": "", "lenient": True}}}
+        aggregations[_KEYS] = {"cardinality": {"field": name, "precision_threshold": _COUNTED_EXACTLY}}
+        aggregations[_KEYLESS] = {"filter": {"bool": {"should": [missing, empty], "minimum_should_match": 1}}}
+    return aggregations
+
+
+def counts_unsorted(aggregations: Mapping[str, Any] | None) -> bool:
+    """Return whether the answer to a sample counts the documents that lack just the field of its sort."""
+    return any(_plain_name(name) == UNSORTED for name in aggregations or {})
+
+
+def count_in(aggregations: Mapping[str, Any], wanted: str) -> int:
+    """Return the number of documents that one of these aggregations has counted."""
+    return sum(int(one["doc_count"]) for name, one in aggregations.items() if _plain_name(name) == wanted)
+
+
+def _most_keys_in(aggregations: Mapping[str, Any], options: CollapseOptions) -> int | None:
+    """Return the number of keys and of documents without one, at most; None without `group_by`."""
+    if not options.group_by:
+        return None
+    found = next(int(one["value"]) for name, one in aggregations.items() if _plain_name(name) == _KEYS)
+    error = ceil(_COUNT_ERROR * found) if found > _COUNTED_EXACTLY else 0
+    return found + error + count_in(aggregations, _KEYLESS)
+
+
+def _plain_name(name: str) -> str:
+    """Return the name that a request gave to an aggregation. With `typed_keys` an answer puts a prefix before it."""
+    return name.rpartition("#")[2]
+
+
+def sample_of(
+    hits: Sequence[Hit],
+    sketches: Sequence[Sketch | Lack],
+    total: int,
+    aggregations: Mapping[str, Any],
+    options: CollapseOptions,
+) -> Sample | None:
+    """Return the sample in hits that were sorted by their smallest value. Hits without values are left out.
+
+    sketches: one for each hit, or why it has none. total: documents that the sample is of.
+    Returns None if a hit has the smallest value of another sketch: earlier versions replaced only the sketch.
+    """
+    valued = [
+        (hit, sketch, value)
+        for hit, sketch in zip(hits, sketches, strict=True)
+        if (value := smallest_of(hit)) is not None
+    ]
+    if any(sketch[0] != value for _, sketch, value in valued if not isinstance(sketch, str)):
+        return None
+    found = [hit for hit, _, _ in valued]
+    smallest = [value for _, _, value in valued]
+    unsketched, keys = count_in(aggregations, UNSKETCHED), _most_keys_in(aggregations, options)
+    return Sample(found, [sketch for _, sketch, _ in valued], smallest, total, unsketched, keys)
+
+
+def smallest_of(hit: Hit) -> int | None:
+    """Return the smallest value of a hit that was sorted by it, None if it has none."""
+    found = hit["sort"][0] if hit.get("sort") else None
+    return int(found) if found is not None and 0 <= int(found) < VALUES else None

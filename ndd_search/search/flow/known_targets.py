@@ -1,0 +1,298 @@
+"""What a wrapped client has learned about the targets that it searches.
+
+Facts from the engine or from a mapping are shared by every caller of the client. Facts from documents are kept per
+caller, because they may reveal documents that other callers cannot read. A frequency table is shared between callers
+only if a probe showed that both see about the same documents (see `frequency_tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from cachetools import LRUCache
+
+from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.cache import cache_key
+
+MAX_RESULT_WINDOW = 10_000  # the engines' default
+_TARGETS = 20_000
+_CALLERS = 50_000
+_VIEWS = 8  # most tables of one target that a new caller's view is compared with
+_STRANGERS = 8  # most requests for new callers of a target who have not returned yet
+_LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
+_PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
+_SENTENCES = 10_000
+_BYTES = 64 * 2**20
+_OVERHEAD = 1_000  # bytes of a table without values
+_PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up structure
+
+
+_WIDER = 1.75  # width of the first request of one_trip before pages say what they need: enough for 70 % of them
+_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/fetching.md)
+_ENOUGH = 8  # pages before their reaches are used
+_REMEMBERED = 20  # pages whose reaches are kept
+
+
+@dataclass(frozen=True)
+class View:
+    """Which documents of a target a caller sees, estimated from the head of a random sample with a fixed seed.
+
+    first: hashes of index and id of the first documents of the sample. total: number of documents it was drawn from.
+    """
+
+    first: frozenset[str]
+    total: int
+
+    def is_about(self, other: View) -> bool:
+        """Return whether the heads share three quarters, and the totals differ by no more than a quarter."""
+        shared, most = len(self.first & other.first), max(len(self.first), len(other.first))
+        return 4 * shared >= 3 * most and 4 * min(self.total, other.total) >= 3 * max(self.total, other.total)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A frequency table. view: the documents it was counted in. until: time at which it is counted again."""
+
+    frequency_table: FrequencyTable
+    view: View
+    until: float
+
+    @property
+    def bytes(self) -> int:
+        """Approximate memory of the table."""
+        return _OVERHEAD + _PER_VALUE * len(self.frequency_table.values)
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """How far down the last pages reached that a caller fetched from a target in one trip.
+
+    ends:  the end of the hits that each page showed or listed, in multiples of the end of the page.
+    until: time at which the figures expire.
+    """
+
+    ends: tuple[float, ...] = ()
+    until: float = 0.0
+
+    def after(self, end: float, until: float) -> Reaches:
+        """Return the figures after another page."""
+        return Reaches((*self.ends, end)[-_REMEMBERED:], until)
+
+    def width(self, page: int) -> float:
+        """Return where the documents of the first trip should end, in multiples of the end of the page.
+
+        page: end of the page. The cheapest of the former ends is chosen, or the page alone, to which `own_part` adds
+        two hits: a wider request fetches more documents, and a narrower one needs a second trip more often.
+        """
+        if len(self.ends) < _ENOUGH:
+            return _WIDER
+        each = _TRIP / len(self.ends)  # what a page spares that needs no second trip
+        widths = enumerate((1.0, *sorted(self.ends)))
+        return min((width * page - each * pages, width) for pages, width in widths)[1]
+
+
+@dataclass(frozen=True)
+class LearnedOfTarget:
+    """Facts about a target that are shared by all callers of a client. Times are of the client's clock.
+
+    whole_until:    the target is searched in one phase until then, because a split search failed.
+    sketched:       whether requests exclude the values of sketches from `_source`, as the target held some.
+    text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
+    window_limit:   the target's max_result_window.
+    sketched_until: until then, the target counts as having sketches: a caller saw one.
+    bare_until:     until then, a small request looks for sketches first: a caller found none at all.
+    probe_again:    earliest time for the next request that asks whether the target holds any sketch.
+    counting_until: until then, one caller counts a frequency table and the others do not.
+    tables:         digests of the tables counted last, for new callers of the target.
+    strangers:      number of requests sent for new callers of the target who have not returned.
+    """
+
+    whole_until: float = 0.0
+    sketched: bool = False
+    text_until: float = 0.0
+    window_limit: int = MAX_RESULT_WINDOW
+    sketched_until: float = 0.0
+    bare_until: float = 0.0
+    probe_again: float = 0.0
+    counting_until: float = 0.0
+    tables: tuple[str, ...] = ()
+    strangers: int = 0
+
+
+@dataclass(frozen=True)
+class LearnedOfCaller:
+    """Facts about a target that belong to one caller of a client.
+
+    bypass_until: until then, searches are not collapsed, because this caller found hits and no sketch. writes: the
+                 number of writes through the client at that time; another write ends it.
+    count_again: earliest time for this caller's next count, after a failure.
+    table:       digest of this caller's frequency table, "" for none.
+    met:         whether a search of this caller needed a table before.
+    charged:     whether that search is counted in `strangers` of the target.
+    reaches:     how far down the caller's last pages reached.
+    sort:        the field by which samples of groups are sorted, "" as long as it is not known that some documents
+                 lack values. Samples by a field count the documents without values. Used until `sort_until`.
+    """
+
+    bypass_until: float = 0.0
+    writes: int = 0
+    count_again: float = 0.0
+    table: str = ""
+    met: bool = False
+    charged: bool = False
+    reaches: Reaches = Reaches()
+    sort: str = ""
+    sort_until: float = 0.0
+
+    def reaches_at(self, now: float) -> Reaches:
+        """Return how far down the last pages reached, unless that is long ago."""
+        return self.reaches if now < self.reaches.until else Reaches()
+
+
+_NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
+
+
+class Learned:
+    """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
+        self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
+        self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
+        self.writes = 0
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Learned, ()  # a copy, or one sent to another process, starts empty
+
+    def facts(self, target: bytes, target_of_caller: bytes) -> tuple[LearnedOfTarget, LearnedOfCaller]:
+        """Return the shared facts about a target, and those of one caller."""
+        with self._lock:
+            caller = self._callers.get(target_of_caller, _NO_CALLER)
+            if caller.bypass_until and caller.writes != self.writes:
+                caller = replace(caller, bypass_until=0.0)
+            return self._targets.get(target, _NO_TARGET), caller
+
+    def written(self) -> None:
+        """Note a write through the client: it may have brought the first sketches."""
+        with self._lock:
+            self.writes += 1
+
+    def about(self, target: bytes) -> LearnedOfTarget:
+        """Return the shared facts about a target, the defaults if nothing was learned."""
+        with self._lock:
+            return self._targets.get(target, _NO_TARGET)
+
+    def learn(self, target: bytes, **changes: Any) -> None:
+        """Change some of these facts."""
+        with self._lock:
+            self._targets[target] = replace(self._targets.get(target, _NO_TARGET), **changes)
+
+    def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
+        """Return one caller's facts about a target, the defaults if nothing was learned."""
+        with self._lock:
+            return self._callers.get(target_of_caller, _NO_CALLER)
+
+    def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
+        """Change some of these facts."""
+        with self._lock:
+            self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
+
+    def table(self, target: bytes, digest: str) -> Counted | None:
+        """Return a table of a target, None if it is not stored."""
+        with self._lock:
+            return self._tables.get((target, digest))
+
+    def add_table(self, target: bytes, counted: Counted) -> str:
+        """Store a table for callers who see about the same documents. Returns its digest."""
+        digest = counted.frequency_table.digest
+        with self._lock:
+            known = self._targets.get(target, _NO_TARGET)
+            others = tuple(other for other in known.tables if other != digest)
+            self._targets[target] = replace(known, tables=(digest, *others)[:_VIEWS])
+            if counted.bytes <= self._tables.maxsize:
+                self._tables[target, digest] = counted
+        return digest
+
+    def claim_probe(self, target: bytes, now: float, again: float) -> bool:
+        """Let one caller ask for any sketch in a target. Returns whether this one may; then no other until `again`."""
+        with self._lock:
+            known = self._targets.get(target, _NO_TARGET)
+            if now < known.probe_again:
+                return False
+            self._targets[target] = replace(known, probe_again=again)
+            return True
+
+    def claim_count(self, target: bytes, target_of_caller: bytes, now: float) -> bool:
+        """Let one caller request a frequency table. Returns whether this one may now; if so, it must call `end_count`.
+
+        One such request at a time goes to a target. A new caller may send one only while few new callers before have
+        not returned: if every request has another identity (a fresh token), no caller would ever use its table.
+        """
+        with self._lock:
+            known = self._targets.get(target, _NO_TARGET)
+            caller = self._callers.get(target_of_caller, _NO_CALLER)
+            allowed = now >= known.counting_until and (caller.met or known.strangers < _STRANGERS)
+            charged = allowed and not caller.met
+            self._callers[target_of_caller] = replace(caller, met=True, charged=caller.charged or charged)
+            if allowed:
+                self._targets[target] = replace(known, strangers=known.strangers + charged, counting_until=now + _LEASE)
+            return allowed
+
+    def came_back(self, target: bytes, target_of_caller: bytes) -> None:
+        """Remove a caller who has returned from the `strangers` of a target."""
+        with self._lock:
+            caller = self._callers.get(target_of_caller)
+            if caller is not None and caller.charged:
+                self._callers[target_of_caller] = replace(caller, charged=False)
+                if (known := self._targets.get(target)) is not None:
+                    self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
+
+    def end_count(self, target: bytes) -> None:
+        """End a count, so that others may count."""
+        self.learn(target, counting_until=0.0)
+
+
+class Definitions:
+    """Definitions of search pipelines by name, each for five minutes. Bounded and thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Definitions, ()
+
+    def get(self, name: str, now: float) -> Mapping[str, Any] | None:
+        """Return a definition, None if it is unknown or old."""
+        with self._lock:
+            until, definition = self._known.get(name, (now, {}))
+        return definition if now < until else None
+
+    def put(self, name: str, definition: Mapping[str, Any], now: float) -> None:
+        """Store a definition."""
+        with self._lock:
+            self._known[name] = now + _PIPELINE_SECONDS, definition
+
+
+class Said:
+    """Remembers which messages were logged. Bounded and thread-safe."""
+
+    def __init__(self) -> None:
+        self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Said, ()
+
+    def first_time(self, *what: str) -> bool:
+        """Return whether this message is new, and remember it."""
+        key = cache_key(*what)
+        with self._lock:
+            known = key in self._said
+            self._said[key] = None
+        return not known

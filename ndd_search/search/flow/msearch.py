@@ -1,0 +1,310 @@
+"""Several searches in one request (`_msearch`): one conversation each, which share every round trip."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, TypeGuard
+from urllib.parse import unquote
+
+from ndd_search.core.paging.cache import cache_key
+from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.round_trips import Asking, Flow
+from ndd_search.search.flow.search_steps import conversation
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.rest.answers import Answer, CutSketches, status_in
+from ndd_search.search.rest.filter_path import filtered
+from ndd_search.search.rest.request import INDEX, Request, without_key
+
+_PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
+
+# Keys that engines read in a header line. A search with any other key is left alone.
+_HEADERS = {
+    *("index", "indices", "preference", "routing", "search_type", "request_cache", "allow_partial_search_results"),
+    *("ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled", "ccs_minimize_roundtrips"),
+}
+
+_OF_ALL = {"filter_path", "max_concurrent_searches"}  # parameters of the whole request that no search has
+
+Line = dict[str, Any]
+Text = tuple[str, str]  # header and body of a search that is left alone, byte for byte
+Requests = dict[int, Request]  # by the place of the search in the `_msearch`
+
+
+@dataclass
+class MultiConversation:
+    """How to answer an `_msearch`. Its searches are cached one by one, never the whole.
+
+    headers:  of each search, as given. searches: each as a request of its own, without our key "ndd".
+    conversations: of each search, None for one that is left alone.
+    texts:    of each search that is left alone in a body that is text, None for any other.
+    """
+
+    request: Request
+    headers: list[Line]
+    searches: list[Request]
+    conversations: list[Conversation | None]
+    texts: list[Text | None]
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.request.path
+
+    @property
+    def first_windows(self) -> list[int]:
+        """The first window of each search, 0 for one that is left alone."""
+        return [talk.options.initial_window if talk else 0 for talk in self.conversations]
+
+    def remembered(self) -> Answer | None:
+        """Return all the finished pages if every one is in the cache."""
+        cached = [talk.remembered() if talk else None for talk in self.conversations]
+        pages = {place: answer.body for place, answer in enumerate(cached) if answer is not None}
+        return Answer(self._response(0, pages)) if len(pages) == len(self.conversations) else None
+
+    def flow(self) -> Flow:
+        """Send one `_msearch` a round trip, with the next request of each search that is not finished."""
+        flows = [
+            talk.flow() if talk else _unchanged(search)
+            for talk, search in zip(self.conversations, self.searches, strict=True)
+        ]
+        done: dict[int, Line] = {}
+        results: Mapping[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
+        first: Answer | None = None
+        took = 0
+        while requests := _advance(flows, results, done):
+            lines, positions = self._lines_to_send(requests)
+            try:
+                answer = yield self._round_trip(lines, requests)
+            except Exception as error:
+                if first is not None:
+                    results = dict.fromkeys(requests, error)
+                    continue
+                if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
+                    return (yield from self._send_own_request())
+                raise
+            responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
+            if _are_responses(responses, len(lines) // 2):
+                took += answer.took or 0
+                results = _answers_of(requests, responses, positions, answer.cut)
+            elif first is not None:
+                results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
+            else:
+                return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
+            first = first or answer
+        return Answer(self._response(took, done), raw=None if first is None else first.raw)
+
+    def _send_own_request(self) -> Flow:
+        """Return the engine's answer to the user's own request, without the sketches."""
+        answer = yield self._own_request()
+        responses = answer.body.get("responses") if isinstance(answer.body, dict) else None
+        if _are_responses(responses, len(self.conversations)):
+            for talk, response in zip(self.conversations, responses, strict=True):
+                if talk is not None:
+                    talk.hide_sketches(response)
+        return answer
+
+    def _own_request(self) -> Request:
+        """Return the user's own request, for an engine that refuses a wider search and with it all searches."""
+        lines: list[Line | str] = []
+        for header, search, text in zip(self.headers, self.searches, self.texts, strict=True):
+            lines += text or (header, search.body or {})
+        return replace(self.request, body=self._body(lines))
+
+    def _body(self, lines: list[Line | str]) -> Any:
+        """Return the lines as a list or as text, like the body of the request."""
+        if isinstance(self.request.body, list | tuple):
+            return lines
+        return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+
+    def _response(self, took: int, done: Mapping[int, Any]) -> Any:
+        responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
+        body = {"took": took, "responses": responses}
+        paths = self.request.params.get("filter_path")
+        return filtered(body, paths, "responses.ndd") if paths else body
+
+    def _lines_to_send(self, requests: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
+        """Return the header and body of each search to send, and the positions of the responses that each place gets.
+
+        Equal searches are sent once.
+        """
+        lines: list[Line | str] = []
+        position_of: dict[bytes, int] = {}
+        positions: dict[int, list[int]] = {place: [] for place in requests}
+        for place, request in requests.items():
+            for search in request.parts or (request,):
+                text = self.texts[place] if search is self.searches[place] else None
+                line = text or (self._header(search, place), search.body or {})
+                positions[place].append(position_of.setdefault(cache_key(*line), len(position_of)))
+                if positions[place][-1] * 2 == len(lines):
+                    lines += line
+        return lines, positions
+
+    def _header(self, search: Request, place: int) -> Line:
+        """Return the header line of a request of the search at a place."""
+        if search.path != self.searches[place].path:  # for the stored table
+            return {"index": unquote(search.path.split("/")[1]), **search.params}
+        added = {name: value for name, value in search.params.items() if name not in self.request.params}
+        return {**self.headers[place], **added}
+
+    def _round_trip(self, lines: list[Line | str], requests: Mapping[int, Request]) -> Request:
+        timeouts = [request.timeout for request in requests.values() if request.timeout is not None]
+        timeout = min(timeouts, default=None)
+        params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
+        cuts = {request.cut for request in requests.values()}
+        cut = cuts.pop() if len(cuts) == 1 else None
+        return replace(self.request, params=params, body=self._body(lines), timeout=timeout, cut=cut)
+
+
+def multi_conversation(
+    request: Request, settings: Settings, changes: Mapping[str, Any] | None
+) -> MultiConversation | None:
+    """Return how to answer a request, None if it is no `_msearch` or none of its searches is collapsed."""
+    path = _PATH.fullmatch(request.path)
+    lines = _parsed_lines(request.body) if path else None
+    if path is None or not lines or len(lines) % 2:
+        return None
+    headers, bodies = lines[::2], lines[1::2]
+    of_url = {name: value for name, value in request.params.items() if name not in _OF_ALL}
+    searches = [
+        Request("POST", _target(header, path["index"] or ""), {**of_url, **_params(header)}, request.headers, body)
+        for header, body in zip(headers, bodies, strict=True)
+    ]
+    conversations = [
+        conversation(search, settings, changes) if _is_understood(header) else None
+        for header, search in zip(headers, searches, strict=True)
+    ]
+    if not any(conversations) and not any("ndd" in body for body in bodies):
+        return None
+    plain = [without_key(search) for search in searches]  # also if the path of a search cannot name its index
+    given = _texts(request.body) or [None] * len(searches)
+    texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
+    return MultiConversation(request, headers, plain, conversations, texts)
+
+
+def _is_understood(header: Line) -> bool:
+    """Return whether a header line has known keys only, and names its indexes in one way."""
+    indexes = [header[name] for name in ("index", "indices") if name in header]
+    named = all(
+        (isinstance(one, str) or (isinstance(one, list) and all(isinstance(name, str) for name in one))) and one
+        for one in indexes
+    )
+    return named and len(indexes) < 2 and _HEADERS.issuperset(header)
+
+
+def _target(header: Line, of_all: str) -> str:
+    """Return the path of one search. of_all: the index in the request's own path with its slash, "" for none."""
+    given = header.get("index", header.get("indices"))
+    names = ",".join(map(str, given)) if isinstance(given, list) else given
+    return f"/{names}/_search" if names else f"{of_all}/_search"
+
+
+def _params(header: Line) -> Line:
+    return {name: value for name, value in header.items() if name not in ("index", "indices")}
+
+
+def _texts(body: Any) -> list[Text | None] | None:
+    """The text of each search of an NDJSON body, None for a body that is no text."""
+    text = body.decode() if isinstance(body, bytes) else body
+    if not isinstance(text, str):
+        return None
+    lines = _split(text)
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+def _parsed_lines(body: Any) -> list[Line] | None:
+    """Return the JSON objects of an NDJSON body, None if it holds anything else."""
+    try:
+        text = body.decode() if isinstance(body, bytes) else body
+        parts = _split(text) if isinstance(text, str) else text
+        if not isinstance(parts, list | tuple):
+            return None
+        lines = [_parsed(part) if isinstance(part, str | bytes) else part for part in parts]
+    except ValueError:
+        return None
+    return lines if all(isinstance(line, dict) for line in lines) else None
+
+
+def _split(text: str) -> list[str]:
+    """Return the lines of NDJSON, with the empty ones between others: engines read these as headers without keys."""
+    return text.removesuffix("\n").removesuffix("\n").split("\n")  # splitlines would split at U+2028 in a query
+
+
+def _parsed(line: str | bytes) -> Any:
+    """Parse a line. Raises ValueError for an empty one, and for one that names a key twice: engines refuse that."""
+    return json.loads(line, object_pairs_hook=unique)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raises ValueError if a key is named twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key is named twice")
+    return members
+
+
+def _unchanged(search: Request) -> Asking[Answer]:
+    """Send a search that is left alone."""
+    return (yield search)
+
+
+def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
+    return isinstance(given, list) and len(given) == count and all(isinstance(response, dict) for response in given)
+
+
+def _answers_of(
+    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]], cut: CutSketches
+) -> dict[int, Answer]:
+    """Return the answer to each search. Shared responses are copied, because a flow changes its hits.
+
+    cut: the sketches that were cut out of the responses.
+    """
+    answers, used = {}, set[int]()
+    for place, request in requests.items():
+        own = [copy.deepcopy(responses[at]) if at in used else responses[at] for at in positions[place]]
+        used.update(positions[place])
+        cuts = [cut[at] for at in positions[place]] if cut else ()
+        first = own[0]
+        single = Answer(first, status_in(first), raw=first, cut=cuts)
+        answers[place] = Answer({"responses": own}, cut=cuts) if request.parts else single
+    return answers
+
+
+def _advance(flows: list[Flow], results: Mapping[int, Answer | Exception | None], done: dict[int, Line]) -> Requests:
+    """Resume each flow with its result and return the next requests. The responses of ended flows go into `done`."""
+    requests: dict[int, Request] = {}
+    for place, result in results.items():
+        try:
+            requests[place] = _resume(flows[place], result)
+        except StopIteration as finished:
+            done[place] = _response_item(finished.value)
+        except Exception as error:
+            if error is not result:
+                raise
+            done[place] = _response_item(error)  # a failed search does not fail the others
+    return requests
+
+
+def _response_item(answer: Answer | Exception) -> Line:
+    """Return one item of `responses`: the answer, or an error in the engine's shape if it is no JSON of the engine."""
+    if isinstance(answer, Exception):
+        status = getattr(answer, "status_code", None)
+        answer = Answer(answer, status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+    elif isinstance(answer.body, dict) and (answer.ok or "error" in answer.body):
+        return {"status": int(answer.status), **answer.body}
+    reason = {"type": type(answer.body).__name__, "reason": str(answer.body)}
+    return {"error": {"root_cause": [reason], **reason}, "status": int(answer.status)}
+
+
+def _resume(flow: Flow, result: Answer | Exception | None) -> Request:
+    """Resume a flow and return its next request. result: None to start it. Raises StopIteration when it ends."""
+    if result is None:
+        return next(flow)
+    request = flow.throw(result) if isinstance(result, Exception) else flow.send(result)
+    while request.method == "PUT":  # it would store a table
+        request = flow.send(Answer("an _msearch only searches", HTTPStatus.NOT_IMPLEMENTED))
+    return request

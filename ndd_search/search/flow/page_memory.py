@@ -1,0 +1,414 @@
+"""Stores pages and streams of a wrapped client in a cache that other clients and processes may share.
+
+An entry holds the tokens of the indexes that it was made from (see cache.Cache), as they were when its search began. It
+is valid while all of them are current:
+
+- a written document or bulk replaces the tokens of the indexes that the engine reports as written;
+- any other write (a refresh, an alias, a deletion by query) replaces the token of the whole cluster;
+- both replace the token of the latest write. Entries whose target is a pattern depend on that token.
+
+A client always reads its own writes, through any alias: it uses no entry from before its own last write.
+
+A cached page costs one round trip to a cache in a server: the entry and the tokens that it probably depends on are read
+together. If that cache has locks (see cache.SharedCache), one process at a time extends a stream.
+"""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from time import monotonic
+from typing import Any
+from urllib.parse import unquote
+
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
+from ndd_search.core.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
+from ndd_search.search.flow.state import NOT_STORED, State
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
+
+_TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
+_MOST_TOKENS = 10_000
+_MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
+_TABLE_SECONDS = 7200.0  # longer than a stream is extended
+_TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
+_LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
+_NO_LOCK = b""  # the token of a cache without locks, or one that fails
+_LATEST, _EVERYTHING = "the latest write", "everything"  # names of tokens that no index can have
+_NOT_IN_A_NAME = set("*?,:<>")
+_STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The tokens when a search began. latest: of the latest write. of_target: those of its target, by key."""
+
+    latest: bytes
+    of_target: Mapping[bytes, bytes]
+
+
+class Memory:
+    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe.
+
+    Where the cache fails, a block `with self._guarded` ends, and the method continues after it as if nothing was found.
+    """
+
+    def __init__(self, cache: Cache | None, clock: Callable[[], float] = monotonic) -> None:
+        self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
+        self._transport: Any = None
+        self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
+        # Keys of tokens to replace before the cache is used again. Each write has marks of its own, because another
+        # write of the same index may end while its token is replaced.
+        self._to_replace: dict[object, bytes] = {}
+        # Tokens of the latest write, by any client, that were current after our own last write; None before any write
+        # of our own. Our write replaces the whole set, so a search that began before it adds its token to the old set.
+        self._since_own_write: set[bytes] | None = None
+        self._behind_alias: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind it
+        self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
+        self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
+
+    def serve(self, transport: Any) -> None:
+        """Use the identity of the client that has this transport."""
+        if transport is not self._transport:
+            self._origin = origin_of(transport)
+            self._transport = transport  # last: from then on other threads rely on the origin
+
+    @property
+    def caller(self) -> str:
+        """The client's identity in keys, equal for clients with the same addresses and credentials."""
+        return self._origin.caller.hex()
+
+    def moment(self, target: str) -> Moment | None:
+        """Return the current tokens for a search that begins, None if it cannot be cached.
+
+        target: the part of the search's path before "/_search", as in "/news,blogs".
+        """
+        if self._cache is None:
+            return None
+        with self._guarded:
+            since_own_write = self._since_own_write
+            self._replace_tokens(self._cache)
+            keys = self._keys_of(target)
+            latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *keys])
+            _add(since_own_write, latest)
+            return Moment(latest, dict(zip(keys or (self._key(_LATEST),), tokens or [latest], strict=True)))
+        return None
+
+    def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
+        """Return the finished page under a key, None if there is none. The caller may change it. target: as above."""
+        if key is None:
+            return None
+        with self._guarded:
+            if (found := self._recall(key, target)) is not None and isinstance(found[0], dict):
+                return found[0]
+        return None
+
+    def recall_state(self, key: bytes | None, target: str) -> State | None:
+        """Return the state of a search under a key, None if there is none."""
+        if key is None:
+            return None
+        with self._guarded:
+            found = self._recall(key, target)
+            try:
+                return None if found is None else _state_of(*found)
+            except UNREADABLE:  # written by another program under a valid key and checksum
+                return None
+        return None
+
+    def remember_page(self, key: bytes | None, body: dict[str, Any], state: State, moment: Moment | None) -> None:
+        """Store a finished page. state: what it was made from. moment: before its search began."""
+        if self._cache is not None and key is not None and moment is not None:
+            with self._guarded:
+                self._remember(self._cache, key, body, b"", state, moment)
+
+    def remember_state(self, key: bytes | None, state: State, moment: Moment | None) -> None:
+        """Store the state of a search, without the client's own answer."""
+        if self._cache is not None and key is not None and moment is not None:
+            with self._guarded:
+                self._remember(self._cache, key, *_state_parts(state), state, moment)
+
+    def remember_table(self, table: FrequencyTable | None) -> None:
+        """Store the table of a stream for other processes, which extend the stream with the same table."""
+        cache = self._cache
+        if table is None or cache is None or isinstance(cache, MemoryCache):
+            return
+        now, key = self._clock(), self._key_of_table(table.digest)
+        if now < self._stored_tables.get(table.digest, now):
+            return
+        with self._guarded:
+            if (entry := sealed(key, table.to_dict())) is not None:
+                cache.put(key, entry, _TABLE_SECONDS)
+                if len(self._stored_tables) >= _MOST_TARGETS:
+                    self._stored_tables.clear()
+                self._stored_tables[table.digest] = now + _TABLE_AGAIN
+
+    def recall_table(self, digest: str) -> FrequencyTable | None:
+        """Return the table that another process has stored, None if there is none.
+
+        digest: from the stored state of a search. Only callers who may read that state know it.
+        """
+        with self._guarded:
+            key = self._key_of_table(digest)
+            entry = None if self._cache is None else self._cache.get_many([key])[0]
+            found = None if entry is None else unsealed(key, entry)
+            try:
+                table = None if found is None else FrequencyTable.from_dict(found[0])
+                return table if table is not None and table.digest == digest else None
+            except UNREADABLE:
+                return None
+        return None
+
+    def forget(self, written: Collection[str] | None) -> None:
+        """Invalidate entries from before a write that has ended.
+
+        written: all indexes and aliases that it changed, None if unknown.
+        """
+        if self._cache is None:
+            return
+        names = [_EVERYTHING] if written is None else written
+        for name in (_LATEST, *names):  # the latest write first, see _remember
+            self._to_replace[object()] = self._key(name)
+        with self._guarded:
+            self._replace_tokens(self._cache)
+        self._since_own_write = set()
+
+    def acquire(self, key: bytes) -> bytes | None:
+        """Return a token for `release` if the caller may compute what is under a key, None if another computes it.
+
+        The other is a process or a thread, for a few seconds at most. b"" if the cache has no locks, or fails.
+        """
+        if self._shared is None:
+            return _NO_LOCK
+        with self._guarded:
+            return self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)
+        return _NO_LOCK
+
+    def release(self, key: bytes, token: bytes) -> None:
+        """Let others compute what is under a key, unless they already may. token: of `acquire`."""
+        if self._shared is not None and token != _NO_LOCK:
+            with self._guarded:
+                self._shared.release(self._lock_of(key), token)
+
+    def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
+        """Return value and arrays under a key if all the tokens that they depend on are current."""
+        since_own_write, cache = self._since_own_write, self._cache
+        if cache is None:
+            return None
+        self._replace_tokens(cache)
+        likely = (self._key(_LATEST), *self._keys_of(target), *self._behind_alias.get(target, ()))
+        keys = list(dict.fromkeys(likely))
+        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
+        found = None if entry is None else unsealed(key, entry)
+        if found is None:
+            return None
+        current = dict(zip(keys, cache.get_many(keys) if tokens is None else tokens, strict=True))
+        try:
+            (latest, depends, value), arrays = found
+            needed = {bytes.fromhex(name): bytes.fromhex(token) for name, token in depends.items()}
+            latest = bytes.fromhex(latest)
+        except UNREADABLE:
+            return None
+        if further := [name for name in needed if name not in current]:
+            current.update(zip(further, cache.get_many(further), strict=True))
+            self._read_with_next(target, further)
+        if since_own_write is not None:
+            _add(since_own_write, current[self._key(_LATEST)])
+            if latest not in since_own_write:
+                return None
+        return (value, arrays) if all(current[name] == token for name, token in needed.items()) else None
+
+    def _read_with_next(self, target: str, keys: list[bytes]) -> None:
+        """Read these tokens together with the next entries of a target."""
+        if len(self._behind_alias) >= _MOST_TARGETS:
+            self._behind_alias.clear()
+        self._behind_alias[target] = keys
+
+    def _remember(self, cache: Cache, key: bytes, value: Any, arrays: bytes, state: State, moment: Moment) -> None:
+        """Store an entry that depends on the moment and on the indexes of the hits.
+
+        The tokens of those indexes at that moment are unknown; if nothing was written since, they are the current ones.
+        """
+        depends = dict(moment.of_target)
+        if self._key(_LATEST) not in depends:
+            others = [one for one in map(self._key, _indexes_of(state)) if one not in depends]
+            depends.update(zip(others, self._tokens(cache, others), strict=True))
+            if others and cache.get_many([self._key(_LATEST)]) != [moment.latest]:
+                return
+        tokens = {name.hex(): token.hex() for name, token in depends.items()}
+        if (entry := sealed(key, [moment.latest.hex(), tokens, value], arrays)) is not None:
+            cache.put(key, entry)
+
+    def _tokens(self, cache: Cache, keys: list[bytes]) -> list[bytes]:
+        """Return the current tokens. A missing token is created; entries from before it are invalid."""
+        found = cache.get_many(keys)
+        return [self._renewed(cache, key) if token is None else token for key, token in zip(keys, found, strict=True)]
+
+    def _replace_tokens(self, cache: Cache) -> None:
+        """Replace the tokens of the indexes that this client has written to."""
+        for mark, key in list(self._to_replace.items()):
+            self._renewed(cache, key)
+            self._to_replace.pop(mark, None)
+
+    def _renewed(self, cache: Cache, key: bytes) -> bytes:
+        token = uuid.uuid4().bytes
+        cache.put(key, token, _TOKEN_SECONDS)
+        return token
+
+    def _keys_of(self, target: str) -> tuple[bytes, ...]:
+        """Return the keys of the tokens of a target, none for a pattern."""
+        return _token_keys(self._origin.cluster, target)
+
+    def _key_of_table(self, digest: str) -> bytes:
+        return cache_key("frequency table", self._origin.cluster.hex(), digest)
+
+    def _lock_of(self, key: bytes) -> bytes:
+        return cache_key("lock", key.hex())
+
+    def _key(self, name: str) -> bytes:
+        """Return the key of the token of an index in this cluster, or of a name that no index can have."""
+        return _token_key(self._origin.cluster, name)
+
+
+def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
+    """Return the indexes that a write changed, under all known names; None if there may be others.
+
+    answer: None if there is none. Only answers for documents and bulks name the index behind an alias.
+    """
+    parts = request.path.split("/")
+    names = _names(f"/{parts[1]}") if len(parts) > 2 else []
+    body: Any = answer.body if answer is not None and answer.ok else None
+    try:
+        if names is None or not any(part in ("_doc", "_create", "_update", "_bulk") for part in parts[1:3]):
+            return None
+        items = [one for item in body["items"] for one in item.values()] if parts[-1] == "_bulk" else [body]
+        return {*names, *(str(one["_index"]) for one in items)}
+    except UNREADABLE:
+        return None
+
+
+@lru_cache(_MOST_TOKENS)
+def _token_key(cluster: bytes, name: str) -> bytes:
+    return cache_key("token", cluster.hex(), name)
+
+
+@lru_cache(_MOST_TARGETS)
+def _token_keys(cluster: bytes, target: str) -> tuple[bytes, ...]:
+    names = _names(target)
+    return () if names is None else tuple(_token_key(cluster, name) for name in (_EVERYTHING, *names))
+
+
+def _names(target: str) -> list[str] | None:
+    """Return the names in a target, None if it holds patterns, everything, other clusters or date expressions."""
+    names = unquote(target.lstrip("/")).split(",")
+    usual = all(name and name[0] not in "-_" and not _NOT_IN_A_NAME.intersection(name) for name in names)
+    return names if usual else None
+
+
+def _indexes_of(state: State) -> set[str]:
+    names = {hit.get("_index") for hit in (*state.stream.hits, *state.documents.values())}
+    return {name for name in names if isinstance(name, str)}
+
+
+def _add(tokens: set[bytes] | None, token: bytes | None) -> None:
+    """Add a token to those since our own last write, if there was one and the token is known."""
+    if tokens is not None and token is not None:
+        if len(tokens) >= _MOST_TOKENS:
+            tokens.clear()  # entries that depend on these tokens become invalid
+        tokens.add(token)
+
+
+def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
+    """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
+    plain = {name: getattr(state, name) for name in _STORED_AS_IT_IS}
+    stream, arrays = stream_parts(state.stream)
+    places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
+    shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]
+    own = [[rank, hit] for rank, hit in state.documents.items() if places.get(rank) is not hit]
+    return {"state": plain, "stream": stream, "shared": shared, "documents": own}, arrays
+
+
+def _state_of(value: dict[str, Any], arrays: memoryview) -> State:
+    """Restore the state that _state_parts split. Raises one of UNREADABLE for invalid parts."""
+    stream = stream_of(value["stream"], arrays)
+    places = dict(zip(stream.ranks.tolist(), stream.hits, strict=True))
+    documents = {rank: places[rank] for rank in value["shared"]} | dict(value["documents"])
+    state = State(**value["state"], stream=stream, documents=documents)
+    hits = (*stream.hits, *documents.values())
+    if not all(isinstance(one, dict) for one in (state.envelope, value["state"]["envelope"]["hits"], *hits)):
+        raise ValueError("these are not the parts of a state")
+    return state
+
+
+_KNOWN_PACKAGES = {"elastic_transport", "opensearchpy", "ndd_search", "abc", "typing", "builtins"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Hashes that identify a client.
+
+    cluster: of the addresses that it talks to. caller: of these and of all its settings, which hold its credentials.
+    """
+
+    cluster: bytes
+    caller: bytes
+
+
+def origin_of(transport: Any) -> Origin:
+    """Return the origin of a client's transport, equal in every process that creates the client with the same settings.
+
+    Some credentials cannot be compared: a function that signs requests, a class of the user's own that may add a
+    header. Such a client gets a random caller and shares cache entries with no other client.
+    """
+    nodes = _nodes(transport)
+    addresses, given = sorted(map(_address, nodes)), [nodes, getattr(transport, "kwargs", None)]
+    cluster = cache_key("cluster", addresses) if nodes else uuid.uuid4().bytes
+    if nodes and _is_comparable(given) and all(map(_is_known, _classes(transport))):
+        return Origin(cluster, cache_key("caller", addresses, given))
+    return Origin(cluster, uuid.uuid4().bytes)
+
+
+def _nodes(transport: Any) -> list[dict[str, Any]]:
+    """Return the settings of each node, from the node pool of elasticsearch-py or the hosts of opensearch-py."""
+    if pool := getattr(transport, "node_pool", None):
+        configs = [node.config for node in pool.all()]
+        return [{one.name: _plain(getattr(config, one.name)) for one in fields(config)} for config in configs]
+    hosts = getattr(transport, "hosts", None) or []
+    return [dict(host) if isinstance(host, Mapping) else {"host": host} for host in hosts]
+
+
+def _plain(value: Any) -> Any:
+    """Return headers as sorted pairs, any other value as it is."""
+    return sorted(map(list, value.items())) if isinstance(value, Mapping) else value
+
+
+def _address(node: Mapping[str, Any]) -> str:
+    """Return the URL of a node. A local address gets the name of this machine, to differ between machines."""
+    scheme = node.get("scheme") or ("https" if node.get("use_ssl") else "http")
+    prefix = str(node.get("path_prefix") or node.get("url_prefix") or "").strip("/")
+    host = str(node.get("host", "localhost"))
+    local = host == "localhost" or host.startswith("127.") or host.strip("[]") == "::1"
+    return f"{scheme}://{platform.node() + '/' if local else ''}{host}:{node.get('port', 9200)}/{prefix}"
+
+
+def _classes(transport: Any) -> list[type]:
+    if pool := getattr(transport, "node_pool", None):
+        return [type(transport), *(type(node) for node in pool.all())]
+    return [type(transport), transport.connection_class]
+
+
+def _is_known(kind: type) -> bool:
+    """Return whether a class and its bases come from known packages, which keep credentials in their settings."""
+    return all(one.__module__.partition(".")[0] in _KNOWN_PACKAGES for one in kind.__mro__)
+
+
+def _is_comparable(value: Any) -> bool:
+    """Return whether equal values have the same meaning in another process."""
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_comparable(one) for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_comparable, value))
+    return value is None or isinstance(value, str | int | float | bytes)

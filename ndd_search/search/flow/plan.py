@@ -1,0 +1,333 @@
+"""The plan of a search: which hits are fetched, what is read of them, and with which requests.
+
+To read a document, or only its id, an engine decompresses a block of stored documents. A sketch is read from doc
+values. For a window of 100 hits of which 10 to 20 are shown, an engine needs half the time for the sketches of all hits
+and the documents of the shown ones (figures in benchmarks/figures/wrapped_search.md). A search that can be split is
+fetched that way if that spares enough documents. `ndd.strategy` names the way:
+
+one_phase: one request for the window with its documents.
+one_trip:  both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
+           window. A second trip fetches documents that the page shows from further down, if there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.stream import Shown
+from ndd_search.core.paging.windows import Fetch
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.search.flow.known_targets import LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.flow.round_trips import goes_together
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import State
+from ndd_search.search.rest.answers import Answer, window_limit
+from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.source_filter import SketchFilter
+from ndd_search.search.rest.wider_requests import (
+    Reading,
+    asked_for,
+    asked_otherwise,
+    fields_added,
+    sketch_reading,
+    widened,
+)
+
+_MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How one search is carried out.
+
+    search, options: what is searched and how its hits are collapsed.
+    learned:         what was known of the target when the search was planned. of_caller: the same of the caller.
+    field:           where the sketches are in a document.
+    may_split:       whether the search may be split in two requests; False after a split search of it failed.
+    is_split:        whether documents and sketches are fetched by different requests of one trip.
+    width:           end of the documents that such a trip fetches, in multiples of the end of the page.
+    sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
+    sketch_fields:   fields of ours that are removed from hits when they arrive.
+    added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
+    shown:           what the caller was shown before. unread: why some of it is not known, "" if all of it is.
+    """
+
+    search: Search
+    options: CollapseOptions
+    learned: LearnedOfTarget
+    of_caller: LearnedOfCaller
+    field: SketchField
+    may_split: bool
+    is_split: bool
+    width: float
+    sketch_reading: Reading
+    reading: Reading
+    sketch_fields: tuple[str, ...]
+    added_fields: tuple[str, ...]
+    shown: tuple[Shown, ...] = ()
+    unread: str = ""
+
+    def within(self, most: int) -> Plan:
+        """Return the same plan with windows of at most `most` hits."""
+        return replace(self, options=narrowed(self.options, most))
+
+    @property
+    def strategy(self) -> str:
+        """The name of the way in which hits are fetched."""
+        return "one_trip" if self.is_split else "one_phase"
+
+    @property
+    def as_found(self) -> Plan:
+        """The same plan with the caller's own candidate limits."""
+        return replace(self, search=self.search.as_found)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about fields that options name and that could only be read as the caller requests them."""
+        if not self.reading.fields or (self.is_split and self.options.members != "all"):
+            return []
+        return [
+            f"the field {name!r}, which an option names, is compared as the search requests it: request it in "
+            "`_source` or, without a format, in `fields`"
+            for name in asked_otherwise(self.search, self.reading.fields)
+        ]
+
+    def requests(self, fetch: Fetch, first: bool) -> list[Request]:
+        """Return the requests of one trip. The sketches are in the answer to the last one."""
+        if first and self.search.limits.apart:
+            aggregated = widened(self.search.as_found, 0, 1, self.field, self.sketch_reading)
+            return [aggregated, widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=False)]
+        if not self.is_split:
+            return [widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=first)]
+        sketches = sketches_only(self.search, fetch, self.field, self.reading)
+        if not first:
+            return [sketches]
+        own = own_part(self.search, self.options.initial_window, self.width)
+        return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
+
+    def document_requests(self, ranges: Sequence[Fetch], ids_only: bool = False) -> list[Request]:
+        """Return the requests for the documents, or only the ids, of some ranges of the engine's list."""
+        if ids_only:
+            return [sketches_only(self.search, one, self.field, self.sketch_reading, ids=True) for one in ranges]
+        return [
+            widened(self.search, one.start, one.size, self.field, self.sketch_reading, first=False) for one in ranges
+        ]
+
+    def hide_sketches(self, answers: Sequence[Answer]) -> None:
+        """Remove the sketches from the hits of answers, in place, unless the caller names them."""
+        added = fields_added(self.search, self.reading)
+        for answer in answers:
+            self._filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
+
+    def hide_sketches_in(self, body: Any) -> None:
+        """Remove the sketches from the answer to the caller's own request, in place, unless the caller names them."""
+        self._filter.clean(body)
+
+    @cached_property
+    def _filter(self) -> SketchFilter:
+        return SketchFilter(self.search.body, self.search.request.params, self.field)
+
+
+def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
+    """Plan a search from what is learned of its target now."""
+    field, now = settings.sketch_field, settings.clock()
+    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
+    numbers = [field.numbers] if options.numbers_must_match else []
+    values = options.document_fields
+    sketches = sketch_reading(settings.stored_sketches, now < learned.text_until, learned.sketched)
+    if settings.items is not None:
+        sketches, may_split = Reading(()), False  # the fields of items are read from documents
+        values = tuple(dict.fromkeys((*values, *settings.items.paths)))
+    reading = sketches.and_of(numbers, values)
+    added = (*values, *numbers)
+    width = of_caller.reaches_at(now).width(search.start + search.size)
+    return Plan(
+        search=search,
+        options=options,
+        learned=learned,
+        of_caller=of_caller,
+        field=field,
+        may_split=may_split,
+        is_split=may_split and now >= learned.whole_until and is_worth_splitting(search, options, reading, width),
+        width=width,
+        sketch_reading=sketches,
+        reading=reading,
+        sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),
+        added_fields=_not_requested(search, field, added),
+    )
+
+
+def _not_requested(search: Search, field: SketchField, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of our fields that the caller does not request."""
+    return tuple(name for name in names if not asked_for(search, field, name)) if search.wanted_fields else tuple(names)
+
+
+def narrowed(options: CollapseOptions, most: int) -> CollapseOptions:
+    """Return options whose windows hold at most `most` hits."""
+    most = min(most, options.max_window)
+    return replace(options, window=min(options.window, most), max_window=most)
+
+
+class Replan(Exception):
+    """The search continues with another plan. state: the hits fetched so far that it keeps."""
+
+    def __init__(self, plan: Plan, state: State) -> None:
+        super().__init__(plan, state)
+        self.plan, self.state = plan, state
+
+
+def replan_if_learned(plan: Plan, state: State, complaint: str, settings: Settings) -> None:
+    """Raise Replan if the engine's complaint about a request shows how to ask instead. It is learned for the target.
+
+    A first window is planned anew. Later ones are fetched as it was, because documents were fetched accordingly.
+    """
+    if most := _shorter_window(plan, complaint):
+        settings.known.learn(plan.search.target, window_limit=most)
+        narrow = plan.within(most)
+        raise Replan(_again(narrow, settings) if state.envelope is None else narrow, state)
+    if _is_about_text(plan, complaint):
+        settings.known.learn(plan.search.target, text_until=settings.clock() + _MAPPED)
+        raise Replan(_again(plan, settings), state)
+
+
+def _again(plan: Plan, settings: Settings) -> Plan:
+    again = plan_of(plan.search, plan.options, settings, plan.may_split)
+    return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
+
+
+def _shorter_window(plan: Plan, complaint: str) -> int | None:
+    """Return the longest window that an index allows, if it is shorter than planned and still holds the page."""
+    most = window_limit(complaint)
+    wanted = plan.search.start + plan.search.size
+    return most if most and wanted <= most < plan.options.max_window else None
+
+
+def _is_about_text(plan: Plan, complaint: str) -> bool:
+    """Return whether recipes have no doc values because they are mapped as text, and this was not known."""
+    return plan.field.recipe in complaint and "ielddata" in complaint and not plan.sketch_reading.fields
+
+
+# Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.
+_WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
+_OF_ALL = ("aggs", "aggregations", "suggest", "track_total_hits")
+_OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version")
+_APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
+
+
+# Parts with scores that are not reproducible, scores that need a model, and hits with hits of their own. A field of
+# such a name only means that the search is fetched in one phase.
+_WHOLE_ONLY = {
+    *("script_score", "script", "_script", "percolate", "inner_hits"),
+    *("knn", "neural", "neural_sparse", "hybrid", "semantic", "sparse_vector", "text_expansion"),
+}
+
+_MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may prevent a split
+
+_SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
+_MOST_RANGES = 4  # most requests for documents in one trip
+_GAP = 10  # so many unneeded hits between two ranges cost less than another request
+
+
+class DoesNotFit(Exception):
+    """A split search was refused, failed in part, or its requests returned different hits."""
+
+
+def is_worth_splitting(search: Search, options: CollapseOptions, reading: Reading, width: float) -> bool:
+    """Return whether a search is fetched in one trip: it can be split, and an engine then reads fewer documents."""
+    if not can_be_split(search, options):
+        return False
+    # Fields for guards and `keep` are then requested apart from documents, because ours would replace the caller's.
+    if reading.fields and ("top_hits" in search.names or asked_otherwise(search, reading.fields)):
+        return True
+    window = options.initial_window
+    fewer = window - own_part(search, window, width).size
+    return fewer >= _SPARED * window and (not reading.fields or options.total == "groups")
+
+
+def own_part(search: Search, window: int, width: float) -> Fetch:
+    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after.
+
+    width: end of these hits, in multiples of the end of the page.
+    """
+    end = max(ceil((search.start + search.size) * width), search.start + search.size + 2)
+    return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
+
+
+def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False) -> Request:
+    """Return the request for the sketches of some hits. ids: also for their ids.
+
+    It reads no stored document, unless `reading` has fields or ids are requested.
+    """
+    asked = search.body
+    body = {key: asked[key] for key in _WHICH if key in asked}
+    if "collapse" in asked:
+        body["collapse"] = {"field": asked["collapse"].get("field")}
+    body.update(track_total_hits=False, _source=False, docvalue_fields=list(reading.stored))
+    if reading.fields:
+        body["fields"] = list(reading.fields)
+    elif not ids:
+        body["stored_fields"] = "_none_"
+    body["from"], body["size"] = fetch.start, fetch.size
+    params = {
+        name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")
+    }
+    return search.request.asking(body, {"preference": search.preference, **params}, reading.sketches)
+
+
+def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
+    """Return at most four ranges of the engine's list that cover all of these ranks."""
+    ordered, gap = sorted(ranks), _GAP
+    while True:
+        heads = [at for at, rank in enumerate(ordered) if not at or rank - ordered[at - 1] > gap]
+        if len(heads) <= _MOST_RANGES:
+            break
+        gap *= 2
+    ends = [*heads[1:], len(ordered)]
+    return [Fetch(ordered[at], ordered[end - 1] - ordered[at] + 1) for at, end in zip(heads, ends, strict=True)]
+
+
+def can_be_limited(search: Search) -> bool:
+    """Return whether a search can be sent again with another clause in its query, for some of the same hits."""
+    known = _APART.issuperset(search.body) and {"collapse", "min_score"}.isdisjoint(search.body)
+    return known and not search.one_window and goes_together(search.request)
+
+
+def can_be_split(search: Search, options: CollapseOptions) -> bool:
+    """Return whether two requests for parts of the hits give the same result as one request."""
+    body = search.body
+    if search.one_window or any(map(callable, options.keep)):
+        return False
+    if not _APART.issuperset(body) or not goes_together(search.request):
+        return False
+    if "collapse" in body and not isinstance(body["collapse"], Mapping):
+        return False
+    aggregations = [body.get("aggs"), body.get("aggregations")]
+    if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
+        return False  # Elasticsearch adds the `fields` of the whole search to them
+    if _MAYBE_WHOLE.isdisjoint(search.names):
+        return True
+    which = {key: body[key] for key in _WHICH if key in body}
+    return not has_random_scores(which) and all(name not in _WHOLE_ONLY for name, _ in _names(which))
+
+
+def has_random_scores(body: Mapping[str, Any]) -> bool:
+    """Return whether scores differ from request to request: `random_score` without a seed."""
+    return any(
+        name == "random_score" and not (isinstance(value, Mapping) and "seed" in value) for name, value in _names(body)
+    )
+
+
+def _names(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every name in a JSON value with its value."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            yield name, value
+            yield from _names(value)
+    elif isinstance(node, list | tuple):
+        for item in node:
+            yield from _names(item)

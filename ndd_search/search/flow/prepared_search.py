@@ -1,0 +1,218 @@
+"""Collapses searches that take a request before they can be read: after a search pipeline, or by a template.
+
+They are collapsed if `also` says so, or if the search asks for it itself, because a pipeline may rerank each hit of the
+window, and a template costs a rendering.
+
+A pipeline of OpenSearch is safe if each of its processors only restricts the query, normalises scores, or reorders the
+returned hits:
+
+    request        filter_query, neural_query_enricher: every request of ours gets the same filter or model
+    phase results  normalization-processor, score-ranker-processor: the scores of hybrid queries
+    response       rerank: reorders the hits of one response, so a search has one window for all of its pages
+
+The others are not: `oversample` and `truncate_hits` change the number of hits, `collapse` and `sort` work on the page
+alone, `script` and `ml_inference` may change anything, `retrieval_augmented_generation` would be given the whole
+window, `rename_field` may rename what is read here. A processor that this version does not know is not safe either. The
+definition of a named pipeline is read with one request, and remembered for five minutes.
+
+A template of either engine is rendered by the engine, and the search that it gives is ours. A template that cannot be
+rendered, or that gives a search which is left alone, is sent as it came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.core.options import Also
+from ndd_search.search.flow.conversation import Uncached
+from ndd_search.search.flow.cursor_search import cursor_search
+from ndd_search.search.flow.round_trips import Flow
+from ndd_search.search.flow.search_steps import conversation
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.intent import OBJECTS
+from ndd_search.search.rest.request import INDEX, Request, is_search, stripped
+
+
+def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:
+    """Return whether a search of a kind is to be collapsed although that costs a request more, as `also` says.
+
+    The "ndd" of the search decides: its `also`, or else any value that asks to be collapsed. Without one, the block
+    around the search decides, then the settings of its indexes. changes: options of that block.
+    """
+    asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
+    if asked is False:
+        return False
+    if isinstance(asked, Mapping) and "also" in asked:
+        return kind in (asked["also"] or ())
+    if asked:
+        return True
+    if "also" in changes:
+        return kind in changes["also"]
+    own = settings.of_target(request.path, asked=False)
+    return own is not None and kind in own.options.also
+
+
+_NAME = re.compile(r"[^/?#,*\s]+")
+
+
+def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> PipelineSearch | None:
+    """Return how to answer a search that names a pipeline and asks to be collapsed, None for any other request.
+
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    """
+    if changes is None or (pipeline := pipeline_in(request)) is None or not is_search(request):
+        return None
+    if not is_asked_for("pipelines", request, settings, changes):
+        return None
+    if not isinstance(pipeline, Mapping) and not (isinstance(pipeline, str) and _NAME.fullmatch(pipeline)):
+        return None
+    return PipelineSearch(request, settings, changes, pipeline)
+
+
+class PipelineSearch(Uncached):
+    """The requests for one search with a pipeline, given by its name or by its definition.
+
+    The page is cached by its conversation alone.
+    """
+
+    def __init__(
+        self, request: Request, settings: Settings, changes: Mapping[str, Any], pipeline: str | Mapping[str, Any]
+    ) -> None:
+        super().__init__(request, settings.options)
+        self._settings, self._changes, self._pipeline = settings, changes, pipeline
+
+    def flow(self) -> Flow:
+        """Read the pipeline, and collapse the search or send it as it came."""
+        definition: Any = {} if self._pipeline == NONE else self._pipeline
+        if isinstance(definition, str):
+            definition = yield from self._definition(definition)
+        if reason := obstacle(definition):
+            answer = yield stripped(self.request)
+            return self._left_alone(answer, reason)
+        talk = conversation(self.request, self._settings, self._changes, "reorders" if reorders(definition) else "safe")
+        if talk is None:
+            return (yield stripped(self.request))
+        return talk.remembered() or (yield from talk.flow())
+
+    def _definition(self, name: str) -> Any:
+        """Return the definition of a pipeline, None if it cannot be read."""
+        known, now = self._settings.pipelines, self._settings.clock()
+        if (found := known.get(name, now)) is not None:
+            return found
+        try:
+            answer = yield reading(self.request, name)
+        except Exception:
+            return None
+        definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None
+        if isinstance(definition, dict):
+            known.put(name, definition, now)
+        return definition
+
+    def _left_alone(self, answer: Answer, reason: str) -> Answer:
+        name = self._pipeline if isinstance(self._pipeline, str) else "of the search"
+        degraded = self._settings.degrade(self.path, f"the search pipeline {name} is not collapsed after: {reason}")
+        if not answer.has_hits:
+            return answer
+        return Answer({**answer.body, "ndd": {"degraded": degraded}}, answer.status, answer.raw)
+
+
+_PATH = re.compile(f"(?:{INDEX})?/_search/template")
+_RENDERED = ("id", "source", "params")
+_CHANGES_THE_ANSWER = {"explain", "profile"}
+
+
+def is_template(request: Request) -> bool:
+    """Return whether a request searches by a template."""
+    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+
+
+def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> TemplateSearch | None:
+    """Return how to answer a search by a template that asks to be collapsed, None for any other request.
+
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    """
+    body = request.body
+    if changes is None or not is_template(request) or not isinstance(body, Mapping):
+        return None
+    wanted = is_asked_for("templates", request, settings, changes)
+    unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
+    return TemplateSearch(request, settings, changes) if wanted and not unknown else None
+
+
+class TemplateSearch(Uncached):
+    """The requests for one search by a template. The page is cached by its conversation alone."""
+
+    def __init__(self, request: Request, settings: Settings, changes: Mapping[str, Any]) -> None:
+        super().__init__(request, settings.options)
+        self._settings, self._changes = settings, changes
+
+    def flow(self) -> Flow:
+        """Render the template, and collapse the search or send the request as it came."""
+        body, settings, changes = self.request.body, self._settings, self._changes
+        given = {name: body[name] for name in _RENDERED if name in body}
+        try:
+            answer = yield Request("POST", "/_render/template", {}, self.request.headers, given)
+        except Exception:  # a caller may search without the right to render
+            return (yield without_options(self.request))
+        rendered = answer.body.get("template_output") if answer.ok and isinstance(answer.body, dict) else None
+        if isinstance(rendered, dict):
+            options = {"ndd": body["ndd"]} if "ndd" in body else {}
+            path = self.request.path.removesuffix("/template")
+            search = replace(self.request, method="POST", path=path, body={**rendered, **options})
+            for kind in (cursor_search, pipeline_search, conversation):
+                if (talk := kind(search, settings, changes)) is not None:
+                    return talk.remembered() or (yield from talk.flow())
+        return (yield without_options(self.request))
+
+
+def without_options(request: Request) -> Request:
+    """Return a search by a template without our key "ndd", which engines refuse. Any other request is unchanged."""
+    if is_template(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
+        return replace(request, body={name: value for name, value in request.body.items() if name != "ndd"})
+    return request
+
+
+KEY = "search_pipeline"
+NONE = "_none"  # the name that switches the index's default pipeline off
+
+_SAFE = {
+    "request_processors": {"filter_query", "neural_query_enricher"},
+    "phase_results_processors": {"normalization-processor", "score-ranker-processor"},
+    "response_processors": {"rerank"},
+}
+_ABOUT = {"description", "version", "_meta"}
+_REORDERS = "rerank"
+
+
+def pipeline_in(request: Request) -> Any:
+    """Return the pipeline that a search names or holds, None for none, and for one that is given twice."""
+    body = request.body if isinstance(request.body, OBJECTS) else {}
+    given = [one[KEY] for one in (request.params, body) if KEY in one]
+    return given[0] if len(given) == 1 else None
+
+
+def obstacle(definition: Any) -> str:
+    """Return what prevents collapsing after a pipeline, "" if nothing does. definition: as the engine returns it."""
+    if not isinstance(definition, Mapping):
+        return "its definition cannot be read"
+    for kind, processors in definition.items():
+        if kind in _ABOUT:
+            continue
+        names = [name for one in processors for name in one] if isinstance(processors, list) else [str(kind)]
+        if unsafe := [name for name in names if name not in _SAFE.get(kind, ())]:
+            return f"its processor {unsafe[0]} may change more than the order of the hits"
+    return ""
+
+
+def reorders(definition: Mapping[str, Any]) -> bool:
+    """Return whether a longer window would be in another order."""
+    return any(_REORDERS in one for one in definition.get("response_processors", ()))
+
+
+def reading(like: Request, name: str) -> Request:
+    """Return the request for the definition of a pipeline. like: of the caller."""
+    return Request("GET", f"/_search/pipeline/{name}", {}, like.headers, None)

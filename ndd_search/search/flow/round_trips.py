@@ -1,0 +1,138 @@
+"""The round trips of one search: measures their time, enforces the time budget, decides which failures are raised."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from time import perf_counter
+from typing import Any, TypeVar
+
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request
+
+LATE = "out of time, the page is made of the first hits"
+FAILED = "a later round failed, the page is made of the first hits"
+_MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
+
+Result = TypeVar("Result")
+Asking = Generator[Request, Answer, Result]  # yields requests, is sent their answers, returns a result
+Flow = Asking[Answer]  # of a search or an `_msearch`
+
+
+# Parameters of a search that an `_msearch` takes per search, and those that it takes once for all searches.
+FOR_EACH = {
+    *("preference", "routing", "search_type", "request_cache"),
+    *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
+}
+_FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
+_ACCEPTED = {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}  # `filter_path` is applied here
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A step of a flow: wait until another computation has ended (see cache.SingleFlight), or for so many seconds."""
+
+    flight: Future[None]
+    seconds: float
+
+
+Waiting = Generator[Wait, None, bool]
+DrivenFlow = Generator[Request | Wait, Any, Answer]  # what a driver runs: a flow that may wait
+
+
+class RoundTrips:
+    """The round trips of one search.
+
+    budget: seconds after which no later trip begins, and the timeout of the trips in flight; None for no limit.
+    """
+
+    def __init__(self, budget: float | None) -> None:
+        self._budget = None if budget is None or budget > _MOST else budget
+        self._began, self._waited = perf_counter(), 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """Seconds spent so far without waiting for the engine."""
+        return perf_counter() - self._began - self._waited
+
+    @property
+    def _seconds_left(self) -> float | None:
+        return None if self._budget is None else self._budget - (perf_counter() - self._began)
+
+    def wait(self, flight: Future[None], most: float) -> Waiting:
+        """Wait for another computation, at most `most` seconds and within the budget. It counts as waiting.
+
+        Returns whether any of the budget is left.
+        """
+        began, left = perf_counter(), self._seconds_left
+        yield Wait(flight, most if left is None else max(0.0, min(most, left)))
+        self._waited += perf_counter() - began
+        left = self._seconds_left
+        return left is None or left > 0
+
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Asking[list[Answer] | Answer]:
+        """Make the first trip.
+
+        refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
+                  client passes through, and a failed answer is returned alone instead of a list.
+        """
+        return self._go(requests, together(requests), refusals)
+
+    def later(self, requests: list[Request]) -> Asking[list[Answer]]:
+        """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
+        left = self._seconds_left
+        if left is not None and left <= 0:
+            return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
+        answers = yield from self._go(requests, replace(together(requests), timeout=left), None)
+        return [answers] if isinstance(answers, Answer) else answers
+
+    def _go(
+        self, requests: list[Request], trip: Request, refusals: Collection[int] | None
+    ) -> Asking[list[Answer] | Answer]:
+        """Make a trip. refusals: as in `first`; None for every status."""
+        began = perf_counter()
+        try:
+            answer = yield trip
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            if not isinstance(status, int):
+                status = HTTPStatus.SERVICE_UNAVAILABLE
+            if refusals is not None and status not in refusals:
+                raise
+            answer = Answer(str(error), status)
+        finally:
+            self._waited += perf_counter() - began
+        if refusals is not None and not answer.ok and answer.status not in refusals:
+            return answer
+        return [answer] if len(requests) == 1 else answer.apart(len(requests))
+
+
+def trouble(answers: Sequence[Answer], like: Answer) -> str:
+    """Return why answers cannot be combined with an earlier one, "" if they can.
+
+    like: the earlier answer. If other clusters answered, ranks differ.
+    """
+    if all(one.whole and one.clusters == like.clusters for one in answers):
+        return ""
+    return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
+
+
+def together(requests: list[Request]) -> Request:
+    """Combine searches of one target in one `_msearch`."""
+    if len(requests) == 1:
+        return requests[0]
+    first = requests[0]
+    lines: list[Any] = []
+    for request in requests:
+        lines += [{name: value for name, value in request.params.items() if name in FOR_EACH}, request.body]
+    params = {name: value for name, value in first.params.items() if name in _FOR_ALL}
+    path = first.path.removesuffix("_search") + "_msearch"
+    cut = first.cut if all(request.cut == first.cut for request in requests) else None
+    return Request("POST", path, params, first.headers, lines, first.timeout, tuple(requests), cut)
+
+
+def goes_together(request: Request) -> bool:
+    """Return whether an `_msearch` accepts every URL parameter of a search."""
+    return _ACCEPTED.issuperset(request.params)

@@ -1,0 +1,78 @@
+"""Decides which searches are collapsed, and which steps each of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.paging.records import SEEN_WITH_ITEMS
+from ndd_search.errors import CursorUnusable
+from ndd_search.search.flow.block_options import NOT_OPTIONS
+from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.explain import Explanations, explained_ids
+from ndd_search.search.flow.facet_count import Facets
+from ndd_search.search.flow.group_count import GroupCount
+from ndd_search.search.flow.plan import narrowed
+from ndd_search.search.flow.round_trips import goes_together
+from ndd_search.search.flow.seen_items import SeenItems
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.step import Step
+from ndd_search.search.flow.whole_groups import AllMembers
+from ndd_search.search.rest.request import Piped, Request, read_search
+
+
+def conversation(
+    request: Request, settings: Settings, changes: Mapping[str, Any] | None, pipeline: Piped = ""
+) -> Conversation | None:
+    """Return how to answer a request, None if it is left alone.
+
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    pipeline: "safe" for one that may be collapsed after its search pipeline, "reorders" if that reorders each answer.
+    Raises TypeError or ValueError for invalid options.
+    """
+    if changes is None or (search := read_search(request, pipeline)) is None:
+        return None
+    if (own_settings := settings.of_target(request.path, asked=bool(search.changes))) is None:
+        return None
+    changes = {**changes, **search.changes}
+    beside = {name: changes.pop(name) for name in NOT_OPTIONS if name in changes}
+    if (given := changes.pop("cursor", None)) is not None and given is not False:  # one on its own is no conversation
+        raise CursorUnusable(request.path, 'a search in an _msearch cannot have "cursor"', "send it on its own")
+    options = collapse_options(own_settings.options, **changes) if changes else own_settings.options
+    if search.limits.apart and not goes_together(search.request):
+        search = search.as_found
+    if not search.is_collapsed(options):
+        return None
+    learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
+    wanted, limit = search.start + search.size, learned.window_limit
+    if wanted > limit or own_settings.clock() < of_caller.bypass_until:
+        return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
+    most = min(options.max_window, limit, max(search.limit or limit, wanted))
+    if search.one_window and options.total == "groups":  # max_window candidates cost too much, so groups are estimated
+        options = replace(options, total="estimate")
+    steps = steps_of(options, beside, own_settings)
+    options = options if most >= options.max_window else narrowed(options, most)
+    return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)))
+
+
+def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Settings) -> list[Step]:
+    """Return the steps that a search asks for, in the order in which they work.
+
+    beside: what it gives under the names in NOT_OPTIONS. Raises TypeError or ValueError for wrong values.
+    """
+    steps: list[Step] = []
+    if (seen := beside.get("seen")) is not None:
+        if settings.items is not None:
+            raise ValueError(SEEN_WITH_ITEMS)
+        steps.append(SeenItems.of(seen, settings.recipe))
+    if options.total == "estimate":
+        steps.append(GroupCount(settings))
+    if options.facets:
+        steps.append(Facets(settings))
+    if options.members == "all":
+        steps.append(AllMembers(settings))
+    if "explain" in beside and (ids := explained_ids(beside["explain"])):
+        steps.append(Explanations(ids, settings))
+    return steps

@@ -1,0 +1,201 @@
+"""Finds the members of a page's groups wherever they rank: members="all".
+
+One `_msearch` holds one search for each hit of the page whose group may have members beyond the examined hits. It is
+the caller's own search, with its filters and the caller's rights, limited to documents that share stored keys with the
+leader. Those that share most keys come first. The leader has to be among its own candidates: if it is not, no keys are
+stored for it, or the index has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.paging.layout import Group
+from ndd_search.core.paging.members import groups_of_members, members_of
+from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.sketches import Lack, Sketch
+from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
+from ndd_search.search.flow.frequency_tables import with_counted_table
+from ndd_search.search.flow.plan import Plan, can_be_limited
+from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
+from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.state import State
+from ndd_search.search.flow.step import Step
+from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, drop_fields, envelope_after
+from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.stored_keys import shares_keys
+from ndd_search.search.rest.wider_requests import widened
+
+KEYS = 8  # in a search for members
+MOST_CANDIDATES = 100  # documents compared with one leader
+
+_UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
+_FAILED = "the search for members failed"
+_NO_KEYS = "no keys are stored: run ndd-search backfill --keys 8"
+_MORE = f"more than {MOST_CANDIDATES} documents share keys with the hit"
+_LISTED = "max_per may have listed a copy on an earlier page"
+
+_FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
+
+_Found = tuple[list[Hit], dict[int, str]]
+
+
+def _unchanged(request: Request) -> Request:
+    return request
+
+
+class AllMembers(Step):
+    """Lists all members of the groups of a page, for members="all"."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
+        """Return the page with all members of its groups, and the state with their documents."""
+        whole = WholeGroups(plan, self._settings, round_trips, plan.search.start)
+        return (yield from whole.with_members(state, page, page.info.examined))
+
+
+@dataclass(frozen=True)
+class WholeGroups:
+    """Finds the members of the groups of one page.
+
+    start:   the place of the page in its stream.
+    earlier: hits at the beginning of the stream that stand for earlier pages (see `members_of`).
+    changed: makes the final request of one that is limited to the copies of a leader.
+    """
+
+    plan: Plan
+    settings: Settings
+    round_trips: RoundTrips
+    start: int
+    earlier: int = 0
+    changed: Callable[[Request], Request] = _unchanged
+
+    def with_members(self, state: State, page: Page, examined: int) -> Asking[tuple[State, Page]]:
+        """Return the page with all members of its groups, and the state with their documents.
+
+        examined: number of hits of the stream that the page is made of.
+        `info.members` of the page says how many were found beyond them, and which groups may have more.
+        """
+        plan, settings = self.plan, self.settings
+        state, stream = with_counted_table(state, plan, settings), _examined(state, examined)
+        leaders: list[int] = []
+        answers: list[Answer] | str = []
+        if not page.info.exhausted:
+            shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
+            leaders = [index for index in stream.leader[shown].tolist() if len(stream.sketches[index])]
+            answers = yield from self._candidates(state, stream, leaders)
+        try:
+            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+        except MALFORMED:
+            answers = _FAILED
+            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+        if answers == _FAILED:
+            state = replace(state, lasting=False)
+        elif not isinstance(answers, str):
+            state = replace(state, envelope=envelope_after(state.envelope or {}, answers))
+        known = len(stream.hits)
+        documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
+        incomplete: dict[str, list[Any]] = {}
+        for index, reason in reasons.items():
+            incomplete.setdefault(reason, []).append(stream.hits[index].get("_id"))
+        told = [{"reason": reason, "ids": ids} for reason, ids in incomplete.items()]
+        info = replace(page.info, members={"found": len(documents), "incomplete": told})
+        state = replace(state, documents={**state.documents, **documents})
+        return state, replace(page, groups=groups, info=info)
+
+    def _candidates(self, state: State, stream: Stream, leaders: Sequence[int]) -> Asking[list[Answer] | str]:
+        """Return an answer for each leader, with the documents that may be members; or why there are none."""
+        if not leaders:
+            return []
+        if not can_be_limited(self.plan.search):
+            return _UNSUITABLE
+        requests = [self._request(stream.sketches[index], state) for index in leaders]
+        answers = yield from self.round_trips.later(requests)
+        return _FAILED if trouble(answers, like=Answer(state.envelope)) else answers
+
+    def _grouped(
+        self, state: State, stream: Stream, leaders: Sequence[int], answers: list[Answer] | str
+    ) -> tuple[Stream, tuple[Group, ...], dict[int, str]]:
+        """Return the stream with further members, the groups of the page, and why leaders may have more members."""
+        plan, settings = self.plan, self.settings
+        hits: list[Hit] = []
+        sketches: list[Sketch | Lack] = []
+        if isinstance(answers, str):
+            reasons = dict.fromkeys(leaders, answers)
+        else:
+            hits, reasons = _read(answers, stream, leaders, plan)
+            sketches = [one for answer in answers for one in sketches_in(answer, settings)]
+        reader = reader_of(state, settings, sketches)
+        for hit in hits:
+            drop_fields(hit, plan.sketch_fields)
+        longer, passed = members_of(stream, leaders, hits, reader, plan.options, self.earlier)
+        reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
+        return longer, groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons), reasons
+
+    def _request(self, leader: Sketch, state: State) -> Request:
+        """Return the caller's search, limited to documents that share keys with a leader."""
+        plan, recipe = self.plan, self.settings.recipe
+        request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
+        decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
+        sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
+        body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
+        body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
+        if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
+            body["highlight"] = {"highlight_query": asked, **highlight}
+        if body.get("sort"):
+            body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
+        else:  # the candidates that share most keys, with the scores of the caller's own query
+            weights = {"query_weight": 0, "rescore_query_weight": 1}
+            body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
+        return self.changed(replace(request, body=body))
+
+
+def _telling(keys: Sketch, state: State) -> Sketch:
+    """Return the keys that are not common in the index, all of them if few are left."""
+    if state.frequency_table is None:
+        return keys
+    rare = np.delete(keys, state.frequency_table.find(keys)[0])
+    return rare if len(rare) >= _FEW_KEYS else keys
+
+
+def _examined(state: State, count: int) -> Stream:
+    """Return the first hits of the stream, with their documents where these were fetched."""
+    first = state.stream.only(range(count))
+    hits = zip(first.ranks.tolist(), first.hits, strict=True)
+    return replace(first, hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]))
+
+
+def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], plan: Plan) -> _Found:
+    """Return the candidates of all leaders, and why leaders may have more members, by their indexes."""
+    plan.hide_sketches(answers)
+    reasons: dict[int, str] = {}
+    for index, answer in zip(leaders, answers, strict=True):
+        if _name(stream.hits[index]) not in map(_name, answer.hits):
+            reasons[index] = _NO_KEYS
+        elif len(answer.hits) >= MOST_CANDIDATES:
+            reasons[index] = _MORE
+    hits = [hit for answer in answers for hit in answer.hits]
+    if asked := _as_list(plan.search.body.get("sort") or []):
+        by_score = any(one == "_score" or (isinstance(one, Mapping) and "_score" in one) for one in asked)
+        for hit in hits:  # its score is the number of shared keys
+            hit["_score"] = None
+            hit["sort"] = hit["sort"][1 : 1 + len(asked)]
+            if by_score:
+                del hit["sort"]
+    return hits, reasons
+
+
+def _name(hit: Hit) -> tuple[Any, ...]:
+    return hit["_index"], hit.get("_id"), hit.get("_routing")
+
+
+def _as_list(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]

@@ -1,0 +1,198 @@
+"""Settings by pattern of index names: {"news-*": {"text": ["body"], "window": 200}, "logs-*": {"enabled": False}}.
+
+The most specific pattern that matches an index wins: a name without `*` first, then the pattern with the most other
+characters, then the one given first. Rules are not combined with each other; what a rule does not name is as for all
+other indexes. A search is compared by the names that it uses, so an alias needs a pattern of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+from typing import Any, get_args
+from urllib.parse import unquote
+
+from ndd_search.core.checks import check_known
+from ndd_search.core.kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
+from ndd_search.core.options import KINDS, CollapseOptions, collapse_options
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import Storage
+from ndd_search.search.named_recipe import recipe_named
+
+IndexSettings = Mapping[str, Mapping[str, Any]]  # settings by name, by pattern
+
+_NO_NAME = re.compile(r"[?\[\],/\\\s]")
+_MOST_TARGETS = 1000
+
+
+class _OfRecipe(Kind):
+    """A recipe; in a file its id, and where its key is."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return Text(rf"[wcls]\d+-k\d+-v{Recipe.version}(-[a-z0-9]+)*(\+(env|file):.+)?", Recipe().id).schema
+
+    def check(self, name: str, value: Any) -> Recipe | None:
+        return None if value is None else recipe_named(value)
+
+
+class _TextFields(Kind):
+    """One field, several, or the fields of several sketches by the name of the object that holds each."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        several = Several(Field(), one=True).schema
+        return {"anyOf": [*several["anyOf"], {"type": "object", "additionalProperties": several}]}
+
+    def check(self, name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {Field().check(name, each): self.check(name, value[each]) for each in value}
+        return Several(Field(), one=True).check(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRule:
+    """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions.
+
+    enabled: false leaves searches of these indexes alone.
+    text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. One field,
+             several, or several sketches, {"ndd": ["body"], "ndd_title": ["title"]}. Without it, they get none.
+    keys:    how many keys are stored beside each sketch, 0..64.
+    numbers: whether the numbers of the text are stored, for numbers_must_match.
+    storage: the form in which sketches are stored, "integers" or "packed".
+    recipe:  of the sketches; by default that of the client.
+    field:   the object that holds the sketch; by default that of the client.
+    """
+
+    options: CollapseOptions
+    enabled: bool = setting(YesNo(), True)
+    text: Any = setting(_TextFields(), ())
+    keys: int = setting(Whole(0, 64), 0)
+    numbers: bool = setting(YesNo(), False)
+    storage: Storage = setting(OneOf(get_args(Storage)), "integers")
+    recipe: Recipe | None = setting(_OfRecipe(), None)
+    field: str | None = setting(Text(".+", "ndd"), None)
+
+    @property
+    def of_search(self) -> tuple[CollapseOptions, bool, Recipe | None, str | None]:
+        """What searches of these indexes have to agree in, to be collapsed together."""
+        return self.options, self.enabled, self.recipe, self.field
+
+
+OWN = kinds_of(IndexRule)  # settings of a rule beside CollapseOptions
+
+
+@dataclass(frozen=True)
+class IndexRules:
+    """Rules by their pattern, in the order given, and the rule of all other indexes."""
+
+    rules: Mapping[str, IndexRule]
+    others: IndexRule = IndexRule(options=CollapseOptions())
+
+    @classmethod
+    def of(
+        cls, given: IndexSettings | None, options: CollapseOptions, recipe: Recipe | None = None, field: str = "ndd"
+    ) -> IndexRules:
+        """Create from settings by pattern. Raises TypeError or ValueError.
+
+        options, recipe, field: of all other indexes.
+        """
+        if not isinstance({} if given is None else given, Mapping):
+            raise TypeError(f'indexes must map patterns of index names to settings, {{"news-*": {{}}}}, got {given!r}')
+        others = IndexRule(options=options, recipe=recipe, field=field)
+        return cls({pattern: _rule(pattern, settings, others) for pattern, settings in (given or {}).items()}, others)
+
+    def rule_of(self, name: str) -> IndexRule:
+        """Return the rule of an index."""
+        pattern = self.pattern_of(name)
+        return self.others if pattern is None else self.rules[pattern]
+
+    def pattern_of(self, name: str) -> str | None:
+        """Return the pattern whose rule is that of an index, None if none matches its name."""
+        return _pattern_of(self._patterns, name)
+
+    def of_target(self, target: str) -> list[IndexRule]:
+        """Return a rule for each of the different settings of the indexes that a search may read.
+
+        target: as in a path, "/news,blogs" or "" for every index.
+        """
+        found: dict[Any, IndexRule] = {}
+        for pattern in _patterns_in(self._patterns, target):
+            rule = self.others if pattern is None else self.rules[pattern]
+            found.setdefault(rule.of_search, rule)
+        return list(found.values())
+
+    @cached_property
+    def _patterns(self) -> tuple[str, ...]:
+        """The patterns, the most specific first."""
+        return tuple(sorted(self.rules, key=lambda one: ("*" in one, one.count("*") - len(one))))
+
+
+def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
+    if not isinstance(pattern, str) or not pattern or _NO_NAME.search(pattern):
+        raise ValueError(f"a pattern of index names holds the characters of a name and *, got {pattern!r}")
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
+    try:
+        check_known(settings, [*OWN, *KINDS])
+        own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
+        changes = {name: value for name, value in settings.items() if name not in OWN}
+        return replace(others, **own, options=collapse_options(others.options, **changes))
+    except (TypeError, ValueError) as error:
+        wrong = TypeError if isinstance(error, TypeError) else ValueError  # an error of ours makes its own sentence
+        raise wrong(f"indexes {pattern!r}: {error}") from None
+
+
+@lru_cache(_MOST_TARGETS)
+def _pattern_of(patterns: tuple[str, ...], name: str) -> str | None:
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+
+
+@lru_cache(_MOST_TARGETS)
+def _patterns_in(patterns: tuple[str, ...], target: str) -> tuple[str | None, ...]:
+    """Return the patterns that win for some index of a target. patterns: the most specific first."""
+    found: list[str | None] = []
+    for name in _names(target):
+        if "*" not in name:
+            found.append(_pattern_of(patterns, name))
+            continue
+        for pattern in patterns:
+            if _meet(name, pattern):
+                found.append(pattern)
+            if fnmatchcase(name, pattern):  # every index of the name matches it, so no later pattern wins
+                break
+        else:
+            found.append(None)
+    return tuple(dict.fromkeys(found))
+
+
+def _names(target: str) -> Iterable[str]:
+    """Return the names in a target. A date in a name, <news-{now/d}>, may be any text; exclusions are left out."""
+    for name in unquote(target.lstrip("/")).split(","):
+        if name.startswith("<"):
+            yield re.sub(r"\{.*\}", "*", name.strip("<>"))
+        elif not name.startswith("-"):
+            yield "*" if name in ("", "_all") else name
+
+
+def _meet(first: str, second: str) -> bool:
+    """Return whether two patterns match a name in common."""
+    left, known = [(0, 0)], set[tuple[int, int]]()
+    while left:
+        place = left.pop()
+        if place in known:
+            continue
+        known.add(place)
+        i, j = place
+        one, other = first[i : i + 1], second[j : j + 1]
+        if not one and not other:
+            return True
+        if one == "*" or other == "*":
+            left += [(i + 1, j)] if one else []
+            left += [(i, j + 1)] if other else []
+        elif one == other:
+            left.append((i + 1, j + 1))
+    return False

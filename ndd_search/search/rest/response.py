@@ -1,0 +1,124 @@
+"""Writes a page in the response shape that Elasticsearch and OpenSearch share.
+
+The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
+similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
+names its leader in `fields["ndd.duplicate_of"]` and `fields["ndd.duplicate_of_index"]`. `fields["ndd.shares"]` names
+the field that put a hit under its leader (group_by, max_per), `fields["ndd.seen"]` the item of `seen` that a shown hit
+resembles. The block `ndd` beside `hits` describes how the page was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ndd_search.core.options import Mode
+from ndd_search.core.paging.layout import Duplicate, Group
+from ndd_search.core.paging.page import Page
+
+INNER = "near_duplicates"
+SIMILARITY = "ndd.similarity"
+DUPLICATE_OF, OF_INDEX = "ndd.duplicate_of", "ndd.duplicate_of_index"
+SHARES = "ndd.shares"
+SEEN = "ndd.seen"
+
+_OF_IDS = {"_index", "_id", "_routing", "_score", "sort"}  # what mode "ids" tells
+
+Hit = dict[str, Any]
+Plain = Callable[[Any], Hit]
+
+
+def hits_of(page: Page, plain: Plain) -> list[Hit]:
+    """Return the hits to show, each with its duplicates. plain(hit): a new dict, the hit as the user expects it."""
+    return [_shown(group, page, plain) for group in page.groups]
+
+
+def block_of(page: Page, plain: Plain) -> dict[str, Any]:
+    """Return the block `ndd`: the facts of page.Info, with times in milliseconds and hits by index and id.
+
+    The id is None if the search left it out (`filter_path`).
+    """
+    facts = page.info.as_dict()
+    facts["took_ms"] = round(facts.pop("took") * 1000, 3)
+    facts["degraded"] = facts["degraded"] or None
+    for name in ("members", "explain"):
+        if facts[name] is None:
+            del facts[name]
+    seen = [
+        {**_named(plain(page.hit_at(rank))), "item": item, "similarity": round(similarity, 4)}
+        for rank, item, similarity in facts.pop("seen")
+    ]
+    if page.compares_seen:
+        facts["seen"] = seen
+    facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
+    facts["late"] = [
+        {
+            **_named(plain(page.hit_at(rank))),
+            "duplicate_of": (of := plain(page.hit_at(leader))).get("_id"),
+            "duplicate_of_index": of.get("_index"),
+            "similarity": round(similarity, 4),
+        }
+        for rank, leader, similarity in page.info.late
+    ]
+    return facts
+
+
+def _named(hit: Hit) -> dict[str, Any]:
+    return {"_index": hit.get("_index"), "_id": hit.get("_id")}
+
+
+def total_of(page: Page, total: Any, most: int | None = None) -> Any:
+    """Return `hits.total` in its own shape: the engine's, or the number of kept hits if the engine had no more.
+
+    Otherwise a client that pages until it has `total` hits would never end. With total="groups" it is always the number
+    of kept hits, and a lower bound ("gte") if the engine has more. most: upper bound, if limits were raised.
+    """
+    if total is None:
+        return None
+    value = total if isinstance(total, int) else total["value"]
+    exact = page.info.exhausted
+    counted = page.info.kept if exact or page.counts_groups else value
+    if most is not None and most < counted:
+        counted, exact = most, True
+    elif not exact and not page.counts_groups:
+        return total
+    return counted if isinstance(total, int) else {"value": counted, "relation": "eq" if exact else "gte"}
+
+
+def _shown(group: Group, page: Page, plain: Plain) -> Hit:
+    hit = plain(group.hit)
+    if group.duplicate_of is not None:
+        leader = plain(page.hit_at(group.duplicate_of))
+        hit = _with_fields(
+            hit, {**_relation(group), DUPLICATE_OF: [leader.get("_id")], OF_INDEX: [leader.get("_index")]}
+        )
+    elif group.seen is not None:
+        hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
+    if not group.duplicates:
+        return hit
+    copies = [] if page.mode == "count" else [_listed(copy, page.mode, plain) for copy in group.duplicates]
+    scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
+    found = {
+        "total": {"value": len(group.duplicates), "relation": "eq" if group.whole else "gte"},
+        "max_score": max(scores, default=None),
+        "hits": copies,
+    }
+    hit["inner_hits"] = {**hit.get("inner_hits", {}), INNER: {"hits": found}}
+    return hit
+
+
+def _relation(hit: Group | Duplicate) -> dict[str, Any]:
+    """Return the fields that say how a hit relates to its leader."""
+    return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
+
+
+def _listed(copy: Duplicate, mode: Mode, plain: Plain) -> Hit:
+    hit = plain(copy.hit)
+    if mode == "ids":
+        hit = {name: value for name, value in hit.items() if name in _OF_IDS}
+    return _with_fields(hit, _relation(copy))
+
+
+def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:
+    hit["fields"] = {**hit.get("fields", {}), **fields}
+    return hit

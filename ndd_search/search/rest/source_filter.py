@@ -1,0 +1,248 @@
+"""Removes the sketch, and what is stored with it, from the `_source` of answers, unless the caller names it.
+
+Once an index is known to hold sketches of ours, the request excludes their values, which are the long part. The rest is
+removed from the answer, and only from an object whose `recipe` is the id of a recipe. So a field of the caller's own
+with the same name is returned as it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.search.rest.answers import drop_fields
+from ndd_search.search.rest.intent import inside, named_inner_hits
+
+_IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
+_RELATED = ("has_child", "has_parent")
+_VALUES = ("fields", "docvalue_fields")
+
+
+def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField, names: Set[str]) -> None:
+    """Change a search so that every returned `_source` lacks the values of sketches.
+
+    body, params: changed in place, at the top level only. names: every name in the body, at any depth.
+    """
+    _exclude(body, params, field)
+    if "collapse" in body and isinstance(body["collapse"], Mapping):
+        body["collapse"] = _with_inner_hits(body["collapse"], field)
+    if "query" in body and not names.isdisjoint(_RELATED):
+        body["query"] = _query(body["query"], field)
+    for name in ("aggs", "aggregations"):
+        if name in body:
+            body[name] = _aggregations(body[name], field)
+
+
+@dataclass(frozen=True)
+class SketchFilter:
+    """Removes sketches from the answers to one search: from hits and from all other lists of documents."""
+
+    body: Mapping[str, Any]
+    params: Mapping[str, str]
+    field: SketchField
+
+    def clean(self, answer: Any, fields: Sequence[str] = (), values: Sequence[str] = ()) -> None:
+        """Remove the sketches from an answer, in place.
+
+        fields: requested by us only; Elasticsearch adds the `fields` of the whole search to `top_hits`.
+        values: likewise, with the doc values; engines add both to the documents of completion suggesters.
+        """
+        if not isinstance(answer, dict):
+            return
+        self._clean_hits(answer, self._hits_show)
+        if "suggest" in self.body:
+            self._clean_suggestions(answer.get("suggest"), values)
+        left = [] if {"aggs", "aggregations"}.isdisjoint(self.body) else [answer.get("aggregations")]
+        while left:
+            node = left.pop()
+            if isinstance(node, list):
+                left.extend(node)
+            elif isinstance(node, dict):
+                for name, inner in node.items():
+                    if _are_hits(inner):
+                        plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
+                        unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
+                        self._clean_hits(inner, plain_name in self._showing, unasked)
+                    elif isinstance(inner, dict | list):
+                        left.append(inner)
+
+    def _clean_suggestions(self, node: Any, values: Sequence[str]) -> None:
+        """Clean the documents of completion suggesters: options with a `_source`, `fields`, or both."""
+        left = [node]
+        while left:
+            one = left.pop()
+            if isinstance(one, dict):
+                if isinstance(source := one.get("_source"), dict) and not self._hits_show:
+                    self.field.remove_from(source)
+                if values and isinstance(one.get("fields"), dict):
+                    drop_fields(one, values)
+            left.extend(inside(one))
+
+    def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
+        found = node.get("hits")
+        hits = found.get("hits") if isinstance(found, dict) else None
+        for hit in hits if isinstance(hits, list) else ():
+            if not isinstance(hit, dict) or not (fields or "_source" in hit or "inner_hits" in hit):
+                continue
+            if not show and isinstance(source := hit.get("_source"), dict):
+                self.field.remove_from(source)
+            if fields and isinstance(hit.get("fields"), dict):
+                drop_fields(hit, fields)
+            if isinstance(inner := hit.get("inner_hits"), dict):
+                for name, one in inner.items():
+                    if isinstance(one, dict):
+                        self._clean_hits(one, name in self._showing)
+
+    @cached_property
+    def _hits_show(self) -> bool:
+        """Whether the caller requests the sketch in the `_source` of hits."""
+        if _IN_URL.isdisjoint(self.params):
+            return _is_named_by(self.body.get("_source"), self.field)
+        wanted = names_of(self.params.get("_source")) + names_of(self.params.get("_source_includes"))
+        return any(is_named(one, self.field) for one in wanted)
+
+    @cached_property
+    def _showing(self) -> set[str]:
+        """The names of `top_hits` and inner hits for which the caller requests the sketch."""
+        inner = [one for part in ("query", "collapse") for one in named_inner_hits(self.body.get(part))]
+        return {name for name, one in [*inner, *self._top_hits] if _is_named_by(one.get("_source"), self.field)}
+
+    def _is_asked_for(self, path: str, top_hits: str) -> bool:
+        """Return whether `top_hits` of this name request a field."""
+        asked = [one.get(part) for name, one in self._top_hits if name == top_hits for part in _VALUES]
+        return any(fnmatchcase(path, pattern) for given in asked for pattern in names_of(given))
+
+    @cached_property
+    def _top_hits(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The name of each `top_hits`, and its definition."""
+        found, left = [], [self.body.get("aggs"), self.body.get("aggregations")]
+        while left:
+            one = left.pop()
+            left.extend(inside(one))
+            if isinstance(one, Mapping):
+                tops = [(name, inner.get("top_hits")) for name, inner in one.items() if isinstance(inner, Mapping)]
+                found += [(name, top) for name, top in tops if isinstance(top, Mapping)]
+        return found
+
+
+def _are_hits(node: Any) -> bool:
+    """Return whether a part of an answer is that of `top_hits`, rather than of aggregations of which one is "hits"."""
+    return isinstance(node, dict) and isinstance(node.get("hits"), dict) and isinstance(node["hits"].get("hits"), list)
+
+
+def names_of(given: Any) -> list[str]:
+    """Return the names or patterns in a user's list of fields."""
+    if given is None:
+        return []
+    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in _listed(given)]
+
+
+def is_named(pattern: str, field: SketchField) -> bool:
+    """Return whether a pattern names a field of ours, rather than matching everything."""
+    return pattern in (field.name, f"{field.name}*", field.keys) or pattern.startswith(f"{field.name}.")
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return a single value, a list, or names separated by commas as a list."""
+    if given is None:
+        return []
+    return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
+
+
+def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+    """Exclude the values from `_source`: in the URL if the caller filters `_source` there, else in the body."""
+    if not _IN_URL.isdisjoint(params):
+        wanted = names_of(params.get("_source")) + names_of(params.get("_source_includes"))
+        if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
+            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
+            params["_source_excludes"] = ",".join([*excludes, *field.values])
+        return
+    source = body.get("_source", True)
+    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
+        return  # no `_source` is returned
+    if not _is_named_by(source, field):
+        body["_source"] = _without_values(source, field)
+
+
+def _without_values(source: Any, field: SketchField) -> Any:
+    """Return a `_source` that excludes the values. An invalid one is unchanged, so that the engine refuses it."""
+    if source is True:
+        return {"excludes": [*field.values]}
+    if isinstance(source, str):
+        return {"includes": [source], "excludes": [*field.values]}
+    if isinstance(source, list | tuple):
+        return {"includes": list(source), "excludes": [*field.values]}
+    if not isinstance(source, Mapping):
+        return source
+    name = "exclude" if "exclude" in source else "excludes"
+    given = source.get(name, [])
+    if isinstance(given, str):
+        given = [given]
+    return {**source, name: [*given, *field.values]} if isinstance(given, list | tuple) else source
+
+
+def _excluding(body: Any, field: SketchField) -> Any:
+    """Return a copy of the definition of inner hits or `top_hits` that excludes the values; anything else unchanged."""
+    if not isinstance(body, Mapping):
+        return body
+    copied = dict(body)
+    _exclude(copied, {}, field)
+    return copied
+
+
+def _with_inner_hits(node: Mapping[str, Any], field: SketchField) -> Mapping[str, Any]:
+    """Return a copy of a node whose `inner_hits`, one or a list, exclude the values."""
+    given = node.get("inner_hits")
+    if given is None:
+        return node
+    return {
+        **node,
+        "inner_hits": [_excluding(one, field) for one in given]
+        if isinstance(given, list)
+        else _excluding(given, field),
+    }
+
+
+def _query(node: Any, field: SketchField) -> Any:
+    """Return a copy of a query whose inner hits of parents and children exclude the values."""
+    if isinstance(node, list):
+        return [_query(one, field) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    copied = {kind: _query(inner, field) for kind, inner in node.items()}
+    for kind in _RELATED:
+        if isinstance(copied.get(kind), Mapping):
+            copied[kind] = _with_inner_hits(copied[kind], field)
+    return copied
+
+
+def _aggregations(node: Any, field: SketchField) -> Any:
+    """Return a copy of aggregations by name, whose `top_hits` exclude the values."""
+    if not isinstance(node, Mapping):
+        return node
+    return {name: _aggregation(one, field) for name, one in node.items()}
+
+
+def _aggregation(node: Any, field: SketchField) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    copied = dict(node)
+    if "top_hits" in copied:
+        copied["top_hits"] = _excluding(copied["top_hits"], field)
+    for name in ("aggs", "aggregations"):
+        if name in copied:
+            copied[name] = _aggregations(copied[name], field)
+    return copied
+
+
+def _is_named_by(source: Any, field: SketchField) -> bool:
+    """Return whether a `_source` requests the sketch."""
+    if source is None or isinstance(source, bool):
+        return False
+    if isinstance(source, Mapping):
+        source = source.get("includes", source.get("include"))
+    wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
+    return any(is_named(str(one), field) for one in wanted)

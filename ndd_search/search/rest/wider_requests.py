@@ -1,0 +1,183 @@
+"""Builds the wider requests that are sent instead of a search, and further requests for the same target.
+
+The caller's dicts are never changed; changed parts are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ndd_search.core.immutable import dataclass
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.field import SketchField, StoredSketches
+from ndd_search.search.rest.request import WHICH_INDEXES, Request, Search
+from ndd_search.search.rest.source_filter import exclude_sketch, is_named, names_of
+
+_FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
+SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of each hit besides what the user requests.
+
+    stored:   fields whose doc values are read.
+    fields:   fields read from documents, which the engine has to decompress.
+    sketched: whether the target is known to hold sketches; the request then excludes them from `_source`.
+    sketches: those that are read, None if hits are compared by other fields.
+    """
+
+    stored: tuple[str, ...]
+    fields: tuple[str, ...] = ()
+    sketched: bool = True
+    sketches: StoredSketches | None = None
+
+    def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
+        """Return a reading with more fields."""
+        if not stored and not fields:
+            return self
+        return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
+
+
+def sketch_reading(sketches: StoredSketches, text: bool = False, sketched: bool = True) -> Reading:
+    """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
+    field = sketches.field
+    if text:
+        return Reading(field.values, (field.recipe,), sketched, sketches)
+    return Reading(field.read, (), sketched, sketches)
+
+
+def widened(
+    search: Search, start: int, size: int, field: SketchField, reading: Reading, *, first: bool = True
+) -> Request:
+    """Return the request for hits [start, start + size) and what we read. Only the first one has aggregations etc."""
+    body = dict(search.body)
+    params = {
+        name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
+    }
+    body["from"], body["size"] = start, size
+    in_url = names_of(params.get("docvalue_fields"))
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
+    if added := fields_added(search, reading):
+        body["fields"] = _completed(body.get("fields", []), added)
+    if reading.sketched:
+        exclude_sketch(body, params, field, search.names)
+    if search.one_window:
+        body.update(search.raised(start + size)[0])
+    if not first:
+        for key in _FIRST_ROUND_ONLY:
+            body.pop(key, None)
+        params.pop("track_total_hits", None)
+        body["track_total_hits"] = False
+    if "preference" not in params:
+        params["preference"] = search.preference
+    is_shown = any(name in reading.fields or asked_for(search, field, name) for name in field.read)
+    return search.request.asking(body, params, None if is_shown else reading.sketches)
+
+
+def peek(search: Search, reading: Reading) -> Request:
+    """Return the caller's own request, with the sketches of its hits."""
+    params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
+    body = dict(search.body)
+    in_url = names_of(params.get("docvalue_fields"))
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
+    if reading.fields:
+        body["fields"] = _completed(body.get("fields", []), reading.fields)
+    return search.request.asking(body, params)
+
+
+def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
+    """Return a request for the sketches of a random sample of the target, with a fixed seed."""
+    body = sample_body(field, recipe, size)
+    of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
+    return replace(beside(search, {**body, **of_each, "track_total_hits": True}), cut=reading.sketches)
+
+
+def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
+    """Return the body of that request. size: number of documents."""
+    return {
+        **_drawn(field, recipe, size),
+        "docvalue_fields": field.read,
+        "track_total_hits": False,
+    }
+
+
+def sample_head(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
+    """Return a request for the ids of the first documents of that sample, and the total it is drawn from."""
+    return beside(search, {**_drawn(field, recipe, size), "track_total_hits": True})
+
+
+def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
+    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # works for keyword and text
+    chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
+    return {
+        "size": size,
+        "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
+        "_source": False,
+    }
+
+
+def any_sketch(search: Search, field: SketchField) -> Request:
+    """Return a request that finds one document with a sketch in the target."""
+    return beside(search, {"size": 1, "query": stored_sketch(field), "_source": False})
+
+
+def stored_sketch(field: SketchField) -> dict[str, Any]:
+    """Return the query for documents with the values of a sketch, in any form."""
+    forms = [{"exists": {"field": path}} for path in field.values]
+    return {"bool": {"filter": [{"bool": {"should": forms}}]}}
+
+
+def beside(search: Search, body: Mapping[str, Any]) -> Request:
+    """Return a request of our own for the same target."""
+    params = {name: value for name, value in search.request.params.items() if name in WHICH_INDEXES}
+    return replace(search.request, method="POST", body=body, params=params)
+
+
+def asked_for(search: Search, field: SketchField, path: str) -> bool:
+    """Return whether the user requested a field. A pattern that matches everything does not count for our fields."""
+    if not search.wanted_fields:
+        return False
+    ours = path in field.paths
+    return any(
+        fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
+    )
+
+
+def fields_added(search: Search, reading: Reading) -> list[str]:
+    """Return the fields that are added to the `fields` of a search."""
+    if not reading.fields:
+        return []
+    known = [*names_of(search.body.get("fields")), *asked_otherwise(search, reading.fields)]
+    return [name for name in reading.fields if not any(fnmatchcase(name, one) for one in known)]
+
+
+def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:
+    """Return those of these fields that the caller requests as doc values, or in a format, such as the year of a date.
+
+    An engine returns a field once in `fields`, so such a request excludes ours for the value in the document.
+    """
+    fields, params = search.body.get("fields"), search.request.params
+    formats = [one for one in fields if _has_format(one)] if isinstance(fields, list | tuple) else []
+    asked = names_of(search.body.get("docvalue_fields")) + names_of(params.get("docvalue_fields")) + names_of(formats)
+    return [name for name in names if any(fnmatchcase(name, one) for one in asked)]
+
+
+def _has_format(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("format") is not None
+
+
+def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
+    """Return the user's fields with those we need, each once: engines may return the values of a repeated field twice.
+
+    Anything but a list is returned unchanged, so that the engine refuses it.
+    """
+    if not isinstance(given, list | tuple):
+        return given
+    if not given and not elsewhere:
+        return list(wanted)
+    patterns = names_of(given) + list(elsewhere)
+    return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]

@@ -1,0 +1,210 @@
+"""The proxy as an ASGI application: which request is ours, and what becomes of every other one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.core.sketching.sketches import sketch
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.observer import give_unsketched
+from ndd_search.search.flow.settings import settings_of
+from ndd_search.serving.proxy.collapse_search import CollapsedSearches
+from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Message, Receive, Refused, Send
+from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
+from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
+from ndd_search.serving.proxy.settings import ProxySettings, nodes_of
+from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
+from ndd_search.serving.proxy.upstream import Unreachable, Upstream
+from ndd_search.serving.proxy.wire_format import is_search, plain_path
+
+log = logging.getLogger("ndd_search")
+access = logging.getLogger("ndd_search.access")
+
+HEALTH, READY = "/_ndd/health", "/_ndd/ready"
+_QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
+_OWN = {field.name for field in fields(ProxySettings)} - {"nodes"}
+_JSON: list[Header] = [(b"content-type", b"application/json")]
+
+
+def app(upstream: str | Sequence[str], **settings: Any) -> Proxy:
+    """Return the proxy in front of an engine, an ASGI application.
+
+    upstream: http[s]://HOST[:PORT][/PREFIX] of the engine, or several nodes of one cluster.
+    settings: those of ProxySettings (ca_certs, max_parsed, ...) and of ndd_search.wrap (sketch, recipe, window, ...).
+    Raises TypeError or ValueError for invalid settings, MissingExtra if a recipe needs a package that is missing.
+    """
+    own = {name: value for name, value in settings.items() if name in _OWN}
+    others = {name: value for name, value in settings.items() if name not in _OWN}
+    return Proxy(ProxySettings(nodes=nodes_of(upstream), **own), others)
+
+
+class Proxy:
+    """Passes requests on to the engine, collapses searches, and adds sketches to documents.
+
+    wrapping: settings of ndd_search.wrap by name.
+    """
+
+    def __init__(self, settings: ProxySettings, wrapping: dict[str, Any]) -> None:
+        self.settings, self.upstream = settings, Upstream(settings)
+        self.driver = Driver(settings_of(**wrapping))
+        self.driver.settings.memory.serve(self.upstream)
+        sketch("a text", self.driver.settings.recipe)  # raises now what each document would raise
+        most, of_driver = settings.max_parsed, self.driver.settings
+        self._budget = ByteBudget(settings.max_held)
+        self._pass_through = PassThrough(self.upstream, of_driver.wrote)
+        self._documents = SketchedDocuments(of_driver.writes, self._pass_through, self._budget, most)
+        self._searches = CollapsedSearches(
+            self.driver, self.upstream, self._pass_through, most, settings.answer_seconds
+        )
+        self._page: PageOfProxy | None = None
+        if settings.search_page:
+            self._page = PageOfProxy(UpstreamSearcher(self.driver, self.upstream, settings.search_page))
+        self._in_flight = 0
+        self._warned: dict[str, float] = {}
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one ASGI connection."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            kind = (await receive())["type"]
+            if kind == "lifespan.shutdown":
+                await self.upstream.close()
+            await send({"type": f"{kind}.complete"})
+            if kind == "lifespan.shutdown":
+                return
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        exchange = Exchange(scope, receive, send, self.settings.idle_seconds)
+        self._in_flight += 1
+        try:
+            await self._answer(exchange, scope)
+        except Gone:
+            exchange.kind = "gone"
+        except (Refused, Unreachable) as error:
+            await self._fail(exchange, error)
+        except Exception as error:
+            log.exception("a request failed by a fault of the proxy")
+            failed = Refused(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"a fault of the proxy ({type(error).__name__}): see its log"
+            )
+            await self._fail(exchange, failed)
+        finally:
+            self._in_flight -= 1
+            if exchange.unsketched:
+                give_unsketched(self.driver.settings.observers, exchange.path, exchange.unsketched)
+            if self.settings.access_log:
+                _log(exchange, scope, time.perf_counter() - began)
+
+    async def _fail(self, exchange: Exchange, error: Refused | Unreachable) -> None:
+        """Answer with an error. An answer that has begun is left incomplete, so that the server cuts the connection."""
+        exchange.kind = "failed"
+        status, reason = error.args if isinstance(error, Refused) else (error.status_code, str(error))
+        if isinstance(error, Unreachable):
+            self._warn(str(error))
+            if status == HTTPStatus.REQUEST_TIMEOUT:
+                status = HTTPStatus.GATEWAY_TIMEOUT
+        if not exchange.status:
+            try:
+                await exchange.fail(status, reason)
+            except Gone:
+                exchange.kind = "gone"
+
+    def _warn(self, sentence: str) -> None:
+        """Log why the engine gave no answer, each sentence once in _QUIET seconds: the access log has every request."""
+        now = time.monotonic()
+        self._warned = {said: moment for said, moment in self._warned.items() if moment > now - _QUIET}
+        if sentence not in self._warned and len(self._warned) < _MOST_WARNED:
+            self._warned[sentence] = now
+            log.warning("%s", sentence)
+
+    async def _answer(self, exchange: Exchange, scope: Message) -> None:
+        if (
+            self.settings.manage_port is not None
+            and (scope.get("server") or ("", None))[1] == self.settings.manage_port
+        ):
+            await self._manage(exchange)
+            return
+        _check(exchange, bool(scope.get("root_path")) or any(node.prefix for node in self.settings.nodes))
+        if self._in_flight > self.settings.max_requests:
+            what = f"{self.settings.max_requests} requests are in flight: send it again later"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, what)
+        path, writes = plain_path(exchange.path), self.driver.settings.writes
+        if self._page is not None and f"{path}/".startswith(f"{PAGE}/"):
+            await self._page.answer(exchange)
+        elif is_search(exchange.method, path):
+            async with self._budget.of(exchange, SMALL, self.settings.max_parsed):
+                await self._searches.search(exchange)
+        elif writes.concerns(exchange.method, path):
+            await self._documents.write(exchange, path)
+        else:
+            await self._pass_through.pass_on(exchange)
+
+    async def _manage(self, exchange: Exchange) -> None:
+        """Answer one of our own pages."""
+        exchange.kind = "management"
+        if exchange.method not in ("GET", "HEAD") or exchange.path not in (HEALTH, READY):
+            raise Refused(HTTPStatus.NOT_FOUND, f"here are only {HEALTH} and {READY}")
+        problem = await self.upstream.answers() if exchange.path == READY else ""
+        status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
+        text = json.dumps({"status": "unavailable", "reason": problem} if problem else {"status": "ok"})
+        await exchange.answer(status, _JSON, text.encode())
+
+
+def _check(exchange: Exchange, has_prefix: bool) -> None:
+    """Raise Refused for a request that two servers could read in two ways."""
+    names = [name for name, _ in exchange.received]
+    coding = [value.strip().lower() for name, value in exchange.received if name == b"transfer-encoding"]
+    if exchange.method in ("CONNECT", "TRACE"):
+        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{exchange.method} is not passed on")
+    if not exchange.target.isascii():
+        raise Refused(HTTPStatus.BAD_REQUEST, "the URL is not ASCII: percent-encode it")
+    if not exchange.path.startswith("/"):
+        raise Refused(HTTPStatus.BAD_REQUEST, "the path of the URL must begin with a slash")
+    if names.count(b"content-length") > 1 or len(coding) > 1 or (coding and b"content-length" in names):
+        raise Refused(HTTPStatus.BAD_REQUEST, "the length of the body is given twice: send one header for it")
+    if coding and exchange.version == "1.0":
+        raise Refused(HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no transfer encodings: send the length of the body")
+    if names.count(b"host") > 1:
+        raise Refused(HTTPStatus.BAD_REQUEST, "the header Host is given twice: send it once")
+    if coding not in ([], [b"chunked"]):
+        raise Refused(HTTPStatus.NOT_IMPLEMENTED, "the only transfer encoding that is read is chunked")
+    segments = exchange.path.lower().replace("%2e", ".").replace("%2f", "/").split("/")
+    if has_prefix and (".." in segments or "." in segments):
+        raise Refused(HTTPStatus.BAD_REQUEST, "the path holds . or .., and could leave the engine's own path")
+    for name, value in exchange.headers:
+        try:
+            name.decode("ascii"), value.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"the header {name!r} is not UTF-8") from None
+
+
+def _log(exchange: Exchange, scope: Message, seconds: float) -> None:
+    """Log a request: no parameters, headers or bodies, as these may hold secrets."""
+    now = time.time()
+    entry = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
+        "client": (scope.get("client") or ("", 0))[0],
+        "method": exchange.method,
+        "path": exchange.path,
+        "status": exchange.status,
+        "bytes": exchange.sent,
+        "ms": round(seconds * 1000, 3),
+        "kind": exchange.kind,
+        **({"pages": exchange.pages} if exchange.pages else {}),
+        **({"unsketched": exchange.unsketched} if exchange.unsketched else {}),
+    }
+    access.info("%s", json.dumps(entry))

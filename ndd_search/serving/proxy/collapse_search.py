@@ -1,0 +1,152 @@
+"""Answers searches with pages without near-duplicates."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.search.flow.block_options import options
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.observer import PageFacts, facts_of
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request, stripped
+from ndd_search.serving.proxy.content_encoding import packed
+from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
+from ndd_search.serving.proxy.pass_through import PassThrough
+from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
+from ndd_search.serving.proxy.wire_format import (
+    Given,
+    PageHeaders,
+    Raw,
+    answer_bytes,
+    given_search,
+    may_want_options,
+    read_answer,
+    sent_body,
+    sent_headers,
+    sent_target,
+    switched,
+    versioned_type,
+    wants_cursor,
+    wants_options,
+)
+
+log = logging.getLogger("ndd_search")
+
+_FACTS = ("collapsed", "changed", "examined", "hidden", "cache", "degraded")  # of a page, in the access log
+
+
+class CollapsedSearches:
+    """driver: runs the conversations. pass_through: sends searches that are left alone. most: bytes that are parsed.
+
+    seconds: that the engine may take, None for no limit.
+    """
+
+    def __init__(
+        self, driver: Driver, upstream: Upstream, pass_through: PassThrough, most: int, seconds: float | None
+    ) -> None:
+        self._driver, self._upstream, self._pass_through = driver, upstream, pass_through
+        self._most, self._seconds = most, seconds
+        self._page_headers = PageHeaders()
+
+    async def search(self, exchange: Exchange) -> None:
+        """Answer a search with a page without near-duplicates, or pass it on if it is to be left alone."""
+        try:
+            query, switch = switched(exchange.query)
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+        body = await exchange.read(self._most)
+        if body is None:
+            exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
+        is_read = body is not None and (switch is not False or may_want_options(exchange, body, query))
+        given = given_search(exchange, body, query, self._most) if body is not None and is_read else None
+        if given is None or (switch is False and not wants_options(given.request.body)):
+            await self._pass_through.pass_on(exchange, query)
+            return
+        vendor = "json" not in exchange.header(b"content-type") and versioned_type(
+            given.request.headers.get("accept", "")
+        )
+        if vendor or wants_cursor(given.request.body):  # which the two engines take in two ways
+            headers = sent_headers(exchange, given, replace(given.request, body=None))
+            family = self._driver.settings.family = await self._upstream.family(headers)
+            if vendor and family == "opensearch":  # it reads over this type in `accept`, and takes no body of it
+                plain = {**given.request.headers, "accept": "application/json"}
+                given = replace(given, request=replace(given.request, headers=plain))
+        await exchange.while_connected(self._collapse(exchange, given, body, switch))
+
+    async def _collapse(self, exchange: Exchange, given: Given, body: bytes | None, switch: bool | None) -> None:
+        """Run the conversation of a search, and send its page; a search that is left alone streams as it is."""
+        left_alone: list[ClientResponse] = []
+        async with AsyncExitStack() as stack:
+
+            async def send(request: Request) -> Answer:
+                if request is given.request:
+                    response = await self._ask(exchange, given.target, exchange.headers, body)
+                    left_alone.append(await stack.enter_async_context(response))
+                    return Answer(None, response.status)
+                asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
+                response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
+                raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
+                return Answer(raw.body, raw.status, raw, raw.cut)
+
+            scope = options(enabled=False) if switch is False else options(also=["unranked"]) if switch else None
+            with scope or nullcontext():
+                answer = await self._handled(given, send)
+            if left_alone:
+                await self._pass_through.relay(exchange, left_alone[-1], writes=False)
+                return
+        raw = answer.raw if isinstance(answer.raw, Raw) else None
+        if raw is not None and not isinstance(answer.body, dict):  # not the answer of an engine
+            await exchange.answer(raw.status, _without_length(raw.headers), raw.content)
+            return
+        page = isinstance(answer.body, dict) and "ndd" in answer.body
+        exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
+        if page or (isinstance(answer.body, dict) and "responses" in answer.body):
+            exchange.pages = [_entry_of(page) for page in facts_of(answer.body)]
+        headers = self._page_headers.of(raw, exchange.header(b"accept"))
+        text = answer_bytes(answer.body, given.pretty)
+        await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))
+
+    async def _handled(self, given: Given, send: Any) -> Answer:
+        """Return the answer to a search. A fault of ours costs the caller no more than near-duplicates."""
+        request = given.request
+        try:
+            return await self._driver.handle_async(request, send, timeout=self._seconds)
+        except (Unreachable, Gone, Refused):
+            raise
+        except Exception as error:
+            if wants_options(request.body) and isinstance(error, TypeError | ValueError):
+                raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+            log.warning("%s: near-duplicates may be shown: %r", request.path, error, exc_info=True)
+            answer: Answer = await send(stripped(request))
+            return answer
+
+    async def _ask(
+        self,
+        exchange: Exchange,
+        target: str,
+        headers: list[Header],
+        body: bytes | None,
+        seconds: float | None = None,
+        method: str = "",
+    ) -> ClientResponse:
+        """Send a search to the engine. It changes nothing, so it may be sent twice, unless it opens a scroll.
+
+        method: "" for the caller's own.
+        """
+        repeatable = "scroll" not in target
+        return await self._upstream.request(
+            method or exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
+        )
+
+
+def _entry_of(page: PageFacts) -> dict[str, Any]:
+    """Return what the access log says of a page: counts and reasons, no content."""
+    return {name: getattr(page, name) for name in _FACTS if getattr(page, name) != ""}
+
+
+def _without_length(headers: list[Header]) -> list[Header]:
+    return [header for header in headers if header[0] != b"content-length"]

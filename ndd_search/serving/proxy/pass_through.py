@@ -1,0 +1,151 @@
+"""Passes requests on to the engine, and its answers to callers, as streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Collection
+from http import HTTPStatus
+
+from ndd_search.search.flow.page_memory import indexes_written
+from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.request import Request, is_write
+from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused, end_to_end
+from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
+from ndd_search.serving.proxy.wire_format import plain_path
+
+_INDEX = re.compile(rb'"_index"\s*:\s*"([^"\\]{1,255})"')
+_LONGEST = 300  # bytes of a match
+SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
+
+
+def _nothing() -> None:
+    """Do nothing when the engine has answered."""
+
+
+class PassThrough:
+    """upstream: the nodes of the engine. wrote: is told the indexes that a request has written to, None if unknown."""
+
+    def __init__(self, upstream: Upstream, wrote: Callable[[Collection[str] | None], None]) -> None:
+        self._upstream, self._wrote = upstream, wrote
+
+    async def pass_on(self, exchange: Exchange, query: str | None = None) -> None:
+        """Send a request to the engine as it came, and its answer to the caller.
+
+        query: instead of the request's own, None for that.
+        """
+        target = exchange.target if query is None else f"{exchange.path}?{query}" if query else exchange.path
+        length = exchange.header(b"content-length")
+        body: Body = exchange.parts() if exchange.has_body else None
+        if exchange.has_body and length.isdigit() and int(length) <= SMALL:
+            body = await exchange.read(SMALL)
+        await self.forward(exchange, target, exchange.headers, body)
+
+    async def forward(
+        self,
+        exchange: Exchange,
+        target: str,
+        headers: list[Header],
+        body: Body,
+        answered: Callable[[], None] = _nothing,
+    ) -> None:
+        """Send a request to the engine, and its answer to the caller, both as streams.
+
+        answered: called when the engine has answered, before the caller gets anything.
+        """
+        writes = exchange.method not in ("GET", "HEAD") and is_write(_named(exchange))
+        # A scroll moves on with every request.
+        repeatable = exchange.method in ("GET", "HEAD") and "scroll" not in target
+        upload = body if body is None or isinstance(body, bytes) else _Upload(body)
+
+        async def work() -> None:
+            sent = upload.parts() if isinstance(upload, _Upload) else upload
+            try:
+                response = await self._upstream.request(
+                    exchange.method, target, headers, sent, repeatable=repeatable, seconds=None
+                )
+            except Unreachable:
+                if isinstance(upload, _Upload) and upload.error is not None:
+                    raise upload.error from None
+                raise
+            answered()
+            await self.relay(exchange, response, writes)
+
+        try:
+            await exchange.while_connected(work())
+        except BaseException:
+            if writes:  # perhaps the engine has carried it out
+                self._wrote(None)
+            raise
+
+    async def relay(self, exchange: Exchange, response: ClientResponse, writes: bool) -> None:
+        """Send an answer of the engine to the caller, part by part.
+
+        The end of the answer to a write is sent after the cache has forgotten the index: the caller's next search sees
+        the write.
+        """
+        async with response:
+            headers = end_to_end(response.raw_headers)
+            packing = any(name == b"content-encoding" for name, _ in headers)
+            written = WrittenIndexes(exchange, response.status, not packing) if writes else None
+            exchange.begin(response.status, headers)
+            last = b""
+            try:
+                while not response.content.at_eof():
+                    if last:
+                        await exchange.body(last, more=True)
+                    last = await response.content.readany()
+                    if written is not None:
+                        written.feed(last)
+            except (ClientError, TimeoutError) as error:
+                raise Unreachable("the engine", f"its answer broke off ({error!r})", "send the request again") from None
+            if written is not None:
+                self._wrote(written.names)
+            await exchange.body(last, more=False)
+
+
+class WrittenIndexes:
+    """The names of the indexes that a write has changed, read from the engine's answer while it streams through.
+
+    readable: whether the answer is plain JSON that names every index.
+    """
+
+    def __init__(self, exchange: Exchange, status: int, readable: bool) -> None:
+        self._request = _named(exchange)
+        self._ok = readable and status < HTTPStatus.MULTIPLE_CHOICES and "filter_path" not in exchange.query
+        self._names: set[str] = set()
+        self._tail = b""
+
+    def feed(self, part: bytes) -> None:
+        """Read a part of the answer."""
+        if self._ok:
+            text = self._tail + part
+            self._names.update(name.decode("utf-8", "replace") for name in _INDEX.findall(text))
+            self._tail = text[-_LONGEST:]
+
+    @property
+    def names(self) -> set[str] | None:
+        """The changed indexes under all known names, None if there may be others."""
+        if not self._ok or not self._names:
+            return None
+        items = [{"any": {"_index": name}} for name in self._names]
+        return indexes_written(self._request, Answer({"items": items, "_index": min(self._names)}))
+
+
+class _Upload:
+    """A body that is sent as a stream. error: why it ended early, which the HTTP client hides behind its own error."""
+
+    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+        self._parts = parts
+        self.error: Gone | Refused | None = None
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._parts:
+                yield part
+        except (Gone, Refused) as error:
+            self.error = error
+            raise
+
+
+def _named(exchange: Exchange) -> Request:
+    return Request(exchange.method, plain_path(exchange.path), {}, {}, None)

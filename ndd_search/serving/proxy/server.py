@@ -1,0 +1,278 @@
+"""Runs the proxy as a server: sockets, workers, TLS, protection from slow clients, graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.core.kinds import Seconds, Several, Text, Whole, kinds_of, setting
+from ndd_search.errors import importing
+from ndd_search.serving.proxy.application import Proxy, app
+from ndd_search.serving.proxy.http_exchange import error_bytes
+
+with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
+    from uvicorn import Config, Server
+    from uvicorn.supervisors import Multiprocess
+
+with importing("httptools", "the proxy or the search page", "httptools", "proxy"):
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
+_WORKER_SECONDS = 60  # in which a worker has to start: with uvicorn's 5, a busy machine would start it again for ever
+_KEEP_ALIVE = 75  # seconds: pools of clients keep idle connections open for about as long, and engines for ever
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeSettings:
+    """Where and how the proxy is served.
+
+    upstream:        addresses of the engine's nodes, see ProxySettings.
+    listen, manage:  HOST:PORT for callers, and for health and readiness ("" for none).
+    workers:         processes. Each has a cache of its own.
+    certificate, key: files for https from callers, "" for http.
+    header_seconds:  in which a caller has to send the head of a request.
+    stop_seconds:    that requests in flight get to end in when the server is stopped.
+    proxy:           settings of `ndd_search.serving.proxy.app` by name.
+    """
+
+    upstream: tuple[str, ...] = setting(Several(Text(), one=True), ())
+    listen: str = setting(Text(), "127.0.0.1:9201")
+    manage: str = setting(Text(), "")
+    workers: int = setting(Whole(1), 1)
+    certificate: str = setting(Text(), "")
+    key: str = setting(Text(), "")
+    header_seconds: float = setting(Seconds(), 10.0)
+    stop_seconds: int = setting(Whole(1), 30)
+    proxy: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for given in filter(None, (self.listen, self.manage)):
+            address_of(given)
+        if self.manage and address_of(self.manage)[1] == address_of(self.listen)[1]:
+            raise ValueError(f"manage {self.manage} needs a port of its own, other than that of listen {self.listen}")
+        for name, kind in kinds_of(self).items():
+            kind.check(name, getattr(self, name))
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("https from callers needs both certificate and key")
+
+    def application(self) -> Proxy:
+        """Return the proxy. Raises TypeError or ValueError for invalid settings."""
+        port = address_of(self.manage)[1] if self.manage else None
+        return app(self.upstream, **self.proxy, manage_port=port)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 2**16:
+        raise ValueError(f"{text!r} is not an address to listen on: write HOST:PORT, as in 127.0.0.1:9201")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def is_loopback(text: str) -> bool:
+    """Return whether only this machine can reach an address HOST:PORT."""
+    host, _ = address_of(text)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class JoinedWrites:
+    """A transport that writes together what is written in one turn of the event loop.
+
+    Head and body of a small answer then take one system call and one packet, as those of an engine do, not two.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Write at the end of this turn."""
+        if not self._parts:
+            self._loop.call_soon(self._write_parts)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Close the transport after what was written."""
+        self._write_parts()
+        self._transport.close()
+
+    def _write_parts(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.writelines(parts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Guarded(HttpToolsProtocol):
+    """The HTTP protocol of uvicorn, with limits for the head of a request and for a caller who reads nothing."""
+
+    def __init__(self, *arguments: Any, header_seconds: float, idle_seconds: float, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self._header_seconds, self._idle_seconds = header_seconds, idle_seconds
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head, self._in_head = 0, True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the time for the first head."""
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
+        made = transport.get_extra_info("socket")
+        if made is not None and hasattr(socket, "TCP_USER_TIMEOUT") and made.family != socket.AF_UNIX:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._idle_seconds * 1000))
+        self._start()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the time."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Start the time for the next head."""
+        super().on_message_begin()
+        self._head, self._in_head = 0, True
+        self._start()
+
+    def on_url(self, url: bytes) -> None:
+        """Count the bytes of the head."""
+        self._count(len(url))
+        if b"#" in url:
+            raise ValueError("a fragment, which some servers read as a part of the path, and others leave out")
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count the bytes of the head. Trailers are left out: the end of a body must not change who asks."""
+        self._count(len(name) + len(value))
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Stop the time."""
+        self._stop()
+        self._in_head = False
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be read."""
+        reason = "this is no valid HTTP/1.1: look at its method, URL (ASCII, without #) and headers (at most 64 kB)"
+        body = error_bytes(HTTPStatus.BAD_REQUEST, reason)
+        head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
+        self.transport.close()
+
+    def _count(self, size: int) -> None:
+        self._head += size
+        if self._head > _MOST_HEADER_BYTES:
+            raise ValueError("the head of the request is too long")  # the parser then refuses the request
+
+    def _start(self) -> None:
+        self._stop()
+        self._deadline = self.loop.call_later(self._header_seconds, self._late)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _late(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def configuration(settings: ServeSettings, application: Any = None) -> Config:
+    """Return the configuration of the server. Each worker makes a proxy of its own, unless an application is given."""
+    idle = settings.proxy.get("idle_seconds", 60.0)
+    protocol: Any = partial(Guarded, header_seconds=settings.header_seconds, idle_seconds=idle)
+    return Config(
+        application or partial(_worker, settings),
+        factory=application is None,
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        workers=settings.workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_worker_healthcheck=_WORKER_SECONDS,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        ssl_certfile=settings.certificate or None,
+        ssl_keyfile=settings.key or None,
+    )
+
+
+def _worker(settings: ServeSettings) -> Proxy:
+    """Return the proxy of one process, which is a new one if there are several workers."""
+    log_to_output(bool(settings.proxy.get("access_log")))
+    return settings.application()
+
+
+def listening(settings: ServeSettings) -> list[socket.socket]:
+    """Return the sockets for callers and for management. Raises OSError with the address that cannot be used."""
+    return [_bound(given) for given in (settings.listen, settings.manage) if given]
+
+
+def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
+    """Serve until a signal to stop; requests in flight then end first."""
+    config = configuration(settings)
+    if settings.workers > 1:
+        Multiprocess(config, sockets=sockets).run()
+    else:
+        Server(config).run(sockets=sockets)
+
+
+def serve_application(application: Any, listen: str, announce: Callable[[str], None]) -> None:
+    """Serve another ASGI application in this process until a signal to stop. announce: gets the address."""
+    settings = ServeSettings(upstream=(), listen=listen)
+    sockets = listening(settings)
+    announce(url_of(settings, sockets[0]))
+    log_to_output(access_log=False)
+    Server(configuration(settings, application)).run(sockets=sockets)
+
+
+def url_of(settings: ServeSettings, listening: socket.socket) -> str:
+    """Return the address at which callers reach a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"{'https' if settings.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _bound(given: str) -> socket.socket:
+    host, port = address_of(given)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise OSError(error.errno, error.strerror, given) from None
+    made.set_inheritable(True)
+    made.listen()  # a caller that comes before the server is ready waits
+    return made
+
+
+def log_to_output(access_log: bool) -> None:
+    """Log warnings to standard error, and the lines of the access log to standard output."""
+    for name in ("ndd_search", "uvicorn.error"):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        logging.getLogger(name).addHandler(handler)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    if access_log:
+        access = logging.getLogger("ndd_search.access")
+        access.addHandler(logging.StreamHandler(sys.stdout))
+        access.setLevel(logging.INFO)
+        access.propagate = False

@@ -1,0 +1,163 @@
+"""Adds sketches to the documents of write requests on their way to the engine; a bulk streams, in bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+from ndd_search.search.rest.request import Request
+from ndd_search.search.writing.writes import BulkLines, SketchedWrites
+from ndd_search.serving.proxy.content_encoding import unpacked, unpacking
+from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Header
+from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
+from ndd_search.serving.proxy.upstream import Body
+
+log = logging.getLogger("ndd_search")
+
+_ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+_MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
+_LONG = 2**20  # bytes of a line from which on a request counts against the budget
+
+
+class SketchedDocuments:
+    """writes: the rules. pass_through: sends the requests. budget: of the bytes that all requests hold.
+
+    most: bytes of a document that is parsed.
+    """
+
+    def __init__(self, writes: SketchedWrites, pass_through: PassThrough, budget: ByteBudget, most: int) -> None:
+        self._writes, self._pass_through, self._budget, self._most = writes, pass_through, budget, most
+
+    async def write(self, exchange: Exchange, path: str) -> None:
+        """Add sketches to documents, and send them to the engine."""
+        encoding = exchange.header(b"content-encoding").strip().lower()
+        lines = self._writes.bulk_lines(path)
+        if "json" not in exchange.header(b"content-type") or encoding not in _ENCODINGS:
+            if await exchange.read(0) is None:
+                _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip or deflate")
+            await self._pass_through.pass_on(exchange)
+            return
+        exchange.kind = "sketched"
+        headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
+        if lines is None:
+            async with self._budget.of(exchange, SMALL, self._most):
+                await self._write_one(exchange, path, encoding, headers)
+            return
+        sketched = SketchedBody(lines, self._most, self._budget)
+        small = encoding in ("", "identity") and await exchange.read(SMALL) is not None
+        parts = sketched(unpacking(exchange.parts(), encoding))
+        body: Body = b"".join([part async for part in parts]) if small else parts
+        await self._pass_through.forward(exchange, exchange.target, headers, body, lambda: _tell(exchange, sketched))
+
+    async def _write_one(self, exchange: Exchange, path: str, encoding: str, headers: list[Header]) -> None:
+        """Add the sketch to one document. Whatever prevents it, the document goes to the engine as it is."""
+        body = await exchange.read(self._most)
+        plain = None if body is None else unpacked(body, encoding, self._most)
+        if plain is None:
+            what = f"it is longer than {self._most:,} bytes, or damaged"
+            _missed(exchange, f"a document passed without a sketch: {what}")
+            await self._pass_through.pass_on(exchange)
+            return
+        request = Request(exchange.method, path, {}, {}, plain)
+        try:
+            after = self._writes(request, lambda why: _missed(exchange, f"a document passed without a sketch: {why}"))
+        except Exception as error:
+            _missed(exchange, f"a document passed without a sketch: {error}")
+            after = request
+        if after is request:
+            await self._pass_through.pass_on(exchange)
+        else:
+            await self._pass_through.forward(exchange, exchange.target, headers, after.body)
+
+
+class SketchedBody:
+    """Adds sketches to the documents of one bulk request.
+
+    lines:  what knows the documents. budget: of the bytes that all requests hold.
+    most:   bytes of a line that is parsed; a longer one passes as it is.
+    missed: number of documents that passed without the sketch that they should have got. why: the first reason.
+    """
+
+    def __init__(self, lines: BulkLines, most: int, budget: ByteBudget) -> None:
+        self._lines, self._most, self._budget = lines, most, budget
+        self._held: list[bytes] = []  # the beginning of a line
+        self._size = 0
+        self._is_too_long = False  # the rest of a line that is too long
+        self.missed, self.why = 0, ""
+
+    async def __call__(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the body with sketches, line after line."""
+        async with AsyncExitStack() as held:
+            holds = False
+            async for part in parts:
+                size = self._size + len(part)
+                if size > _LONG and not holds:
+                    await held.enter_async_context(self._budget.hold(self._most))
+                    holds = True
+                fed = await asyncio.to_thread(self.feed, part) if size > _MOST_AT_ONCE else self.feed(part)
+                if fed:
+                    yield fed
+            if last := self.end():
+                yield last
+
+    def feed(self, part: bytes) -> bytes:
+        """Return what can be sent after one more part."""
+        *ends, rest = part.split(b"\n")
+        sent: list[bytes] = []
+        for end in ends:
+            sent += (self._whole(end), b"\n")
+        if self._is_too_long:
+            sent.append(rest)
+        elif rest:
+            self._held.append(rest)
+            self._size += len(rest)
+            if self._size > self._most:
+                self._is_too_long = True
+                sent.append(self._taken())
+                if self._lines.skip():
+                    self._miss(f"a document is longer than {self._most:,} bytes")
+        return b"".join(sent)
+
+    def end(self) -> bytes:
+        """Return what is left after the last line end."""
+        return self._whole(b"") if self._held else b""
+
+    def _whole(self, end: bytes) -> bytes:
+        """Return a line, or the rest of one that is too long."""
+        if self._is_too_long:
+            self._is_too_long = False
+            return end
+        line = self._taken() + end if self._held else end
+        return self._sketched(line)
+
+    def _sketched(self, line: bytes) -> bytes:
+        text = line.rstrip()
+        try:
+            after: bytes = self._lines(text, self._miss)
+            return after + line[len(text) :]
+        except Exception as error:  # one document does not stop the others
+            self._miss(str(error))
+            return line
+
+    def _miss(self, why: str) -> None:
+        self.missed += 1
+        self.why = self.why or why
+
+    def _taken(self) -> bytes:
+        line, self._held, self._size = b"".join(self._held), [], 0
+        return line
+
+
+def _tell(exchange: Exchange, sketched: SketchedBody) -> None:
+    if sketched.missed:
+        what = f"{sketched.missed} documents passed without a sketch, the first: {sketched.why}"
+        _missed(exchange, what, sketched.missed)
+
+
+def _missed(exchange: Exchange, sentence: str, documents: int = 1) -> None:
+    """Say in the answer and in the log that documents passed without their sketch, and count them."""
+    exchange.note(sentence)
+    exchange.unsketched += documents
+    log.warning("%s %s: %s", exchange.method, exchange.path, sentence)

@@ -1,0 +1,220 @@
+"""Searches between the wire and the middleware: a caller's bytes become a Request, an Answer becomes bytes again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote_plus
+
+from ndd_search.core.sketching.field import StoredSketches
+from ndd_search.search.flow.msearch import unique
+from ndd_search.search.rest.answers import CutSketches, parsed
+from ndd_search.search.rest.request import INDEX, Request, changed_target, params_of
+from ndd_search.serving.proxy.content_encoding import unpacked
+from ndd_search.serving.proxy.exact_json import dumps, encoded, loads
+from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
+
+_PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
+_OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
+_NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
+_SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
+_OF_EVERY_PAGE = (b"content-type", b"x-elastic-product", b"x-opensearch-version")
+_MOST_KNOWN = 100  # values of `accept` whose headers are kept
+_MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
+_VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A search as the caller sent it.
+
+    request:  what the middleware reads. target: path and query, without our own parameter "ndd".
+    pretty:   whether the caller wants an answer with line breaks.
+    """
+
+    request: Request
+    target: str
+    pretty: bool
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer of the engine that was read. headers: end to end. cut: as in Answer."""
+
+    status: int
+    headers: list[Header]
+    body: Any
+    content: bytes
+    cut: CutSketches = ()
+
+
+def plain_path(path: str) -> str:
+    """Return a path without the slashes at its end, which engines ignore, too. They refuse other empty segments."""
+    return path.rstrip("/")
+
+
+def is_search(method: str, path: str) -> bool:
+    """Return whether a request may be a search that is collapsed. path: see plain_path."""
+    return method in ("GET", "POST") and path.endswith("search") and _PATH.fullmatch(path) is not None
+
+
+def versioned_type(accept: str) -> str:
+    """Return the media type of Elasticsearch in `accept`, "" if it names another or several, which is read as none."""
+    return accept.strip() if _VENDOR.fullmatch(accept.strip()) else ""
+
+
+def switched(query: str) -> tuple[str, bool | None]:
+    """Return a query string without our parameter "ndd", and its value. Raises ValueError for an unknown value."""
+    if "ndd" not in query:
+        return query, None
+    pieces = query.split("&")
+    values = [unquote_plus(piece.partition("=")[2]) for piece in pieces if piece.partition("=")[0] == "ndd"]
+    if not values:
+        return query, None
+    if values[-1] not in _SWITCH:
+        raise ValueError(f'the parameter ndd must be "on" or "off", got {values[-1]!r}; options go into the body')
+    return "&".join(piece for piece in pieces if piece.partition("=")[0] != "ndd"), _SWITCH[values[-1]]
+
+
+def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Given | None:
+    """Return the search in a request, None if it is left alone because only the engine can read it.
+
+    body: as it came. query: the query string without our parameter. most: bytes of the body without its encoding.
+    """
+    names = [unquote_plus(piece.partition("=")[0]) for piece in query.split("&")]
+    if ";" in query or len(set(names)) < len(names):  # engines differ in how they read these
+        return None
+    params = params_of(query)
+    path = plain_path(exchange.path)
+    kind = exchange.header(b"content-type")
+    if not body and "source" in params:
+        kind, text = params.pop("source_content_type", ""), params.pop("source")
+        body = text.encode()
+    parsed: Any = None
+    if body:
+        plain = unpacked(body, exchange.header(b"content-encoding"), most)
+        if plain is None or "json" not in kind:
+            return None
+        parsed = _lines(plain) if path.endswith("_msearch") else _json(plain)
+        if parsed is None:
+            return None
+    headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers if name not in _NOT_FOR_US}
+    accept = exchange.header(b"accept")
+    given = any(name == b"accept" for name, _ in exchange.headers)  # Elasticsearch refuses an empty one
+    if given and not ("json" not in accept and "*/*" in accept):  # "anything" means JSON
+        headers["accept"] = accept
+    request = Request(exchange.method, path, params, headers, parsed)
+    target = f"{exchange.path}?{query}" if query else exchange.path
+    return Given(request, target, params.get("pretty", "false") != "false")
+
+
+def sent_target(given: Given, request: Request) -> str:
+    """Return path and query of a request of the middleware."""
+    same = request.path == given.request.path and request.params == given.request.params
+    if same and "source" not in given.target:
+        return given.target
+    return changed_target(request, replace(given.request), f"{request.path}?{given.target.partition('?')[2]}")
+
+
+def sent_headers(exchange: Exchange, given: Given, request: Request) -> list[Header]:
+    """Return the headers of a request of the middleware: the caller's own, but for the body's and its packing."""
+    kept = [header for header in exchange.headers if header[0] not in _NOT_FOR_US]
+    accept = given.request.headers.get("accept", "application/json")
+    kept.append((b"accept", accept.encode("latin-1")))
+    if request.body is None:
+        return kept
+    kind = exchange.header(b"content-type")
+    lines = request.path.endswith("_msearch")
+    if "json" not in kind:  # an engine wants one version of its media type in `accept` and in the type of the body
+        kind = versioned_type(accept) or "application/json"
+    if lines != given.request.path.endswith("_msearch") or kind != exchange.header(b"content-type"):
+        kind = kind.replace("x-ndjson", "json")
+        kind = kind.replace("json", "x-ndjson", 1) if lines else kind
+    return [*kept, (b"content-type", kind.encode("latin-1"))]
+
+
+def sent_body(request: Request) -> bytes | None:
+    """Return the body of a request of the middleware."""
+    if request.body is None or isinstance(request.body, bytes):
+        return request.body
+    if isinstance(request.body, str):
+        return encoded(request.body)
+    if isinstance(request.body, list):
+        return b"".join((encoded(line) if isinstance(line, str) else dumps(line)) + b"\n" for line in request.body)
+    return dumps(request.body)
+
+
+def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Raw:
+    """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
+
+    stored: the sketches that are cut out of the hits (see `rest.answers`), None for none.
+    """
+    kept = end_to_end(headers)
+    encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
+    plain = unpacked(content, encoding, most=None)
+    try:
+        text = content if plain is None else plain
+        body, cut = (loads(text), ()) if stored is None else parsed(text, loads, stored)
+    except (ValueError, RecursionError):
+        body, cut = content.decode("latin-1"), ()
+    return Raw(status, kept, body, content, cut)
+
+
+def answer_bytes(body: Any, pretty: bool) -> bytes:
+    """Return the JSON of a page."""
+    return dumps(body, indent=2) + b"\n" if pretty else dumps(body)
+
+
+class PageHeaders:
+    """The headers of pages. For a page out of the cache they are those that the engine gave for the same `accept`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[Header]] = {}
+
+    def of(self, raw: Raw | None, accept: str) -> list[Header]:
+        """Return the headers of a page. raw: the first answer of the engine, None for a page out of the cache."""
+        if raw is not None:
+            if raw.status == HTTPStatus.OK and (accept in self._known or len(self._known) < _MOST_KNOWN):
+                self._known[accept] = [header for header in raw.headers if header[0] in _OF_EVERY_PAGE]
+            return [header for header in raw.headers if header[0] not in (b"content-length", b"content-encoding")]
+        if accept in self._known:
+            return self._known[accept]
+        vendor = versioned_type(accept)
+        kind = vendor.replace(" ", "") or "application/json"
+        product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
+        return [(b"content-type", kind.encode("latin-1")), *product]
+
+
+def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
+    """Return whether a search that was not parsed may hold our key "ndd": in its body or in the parameter `source`."""
+    if exchange.header(b"content-encoding") or "source" in query or "%" in query:
+        return True
+    return _MAYBE_NDD.search(body) is not None
+
+
+def wants_options(body: Any) -> bool:
+    """Return whether a body holds our key "ndd", or may hold it in one of its lines."""
+    return b'"ndd"' in body if isinstance(body, bytes) else isinstance(body, Mapping) and "ndd" in body
+
+
+def wants_cursor(body: Any) -> bool:
+    """Return whether a search begins or continues a cursor."""
+    own = body.get("ndd") if isinstance(body, Mapping) else None
+    return isinstance(own, Mapping) and bool(own.get("cursor"))
+
+
+def _lines(text: bytes) -> bytes | None:
+    """Return the lines of an `_msearch`, None if the last one has no end: the engine refuses it."""
+    return text if text.endswith(b"\n") else None
+
+
+def _json(text: bytes) -> Any:
+    """Parse a JSON object, None for anything else, and for an object that names a key twice: the engine refuses it."""
+    try:
+        parsed = loads(text, object_pairs_hook=unique)
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None

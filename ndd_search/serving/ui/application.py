@@ -1,0 +1,152 @@
+"""The search page as an ASGI application. It only reads, and every page is HTML made here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pkgutil import get_data
+from typing import Any
+
+from ndd_search.errors import NDDError
+from ndd_search.serving.ui.pages import Pages
+from ndd_search.serving.ui.searcher import Headers, Searcher, SearchFailed
+from ndd_search.serving.ui.state import State, values
+
+log = logging.getLogger("ndd_search")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_FILES = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
+# Headers of one connection, and those with which a browser describes a page load. They are not for the engine, and
+# they differ between two loads of a page by the same person.
+_NOT_FOR_THE_ENGINE = {
+    *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "priority", "dnt"),
+    *("content-length", "content-type", "content-encoding", "origin", "range", "referer", "upgrade-insecure-requests"),
+    *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "host"),
+}
+_PREFIXES = ("sec-", "if-", "proxy-")
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_OF_EVERY_ANSWER = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer to a browser."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class SearchPage:
+    """searcher: what is searched. hosts: values of the header Host that are served, None for any.
+
+    A page on the loopback address names its hosts, so that no other site can read it by a name of its own that
+    resolves to 127.0.0.1 (DNS rebinding).
+    """
+
+    def __init__(self, searcher: Searcher, hosts: Collection[str] | None = None) -> None:
+        self._searcher, self._hosts = searcher, hosts
+        self._pages = Pages(searcher)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one ASGI connection."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            headers.pop("cookie", None)  # browsers send cookies of other programs on the same host
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            reply = await self.reply(scope["method"], path, scope["query_string"].decode("latin-1"), headers)
+            raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
+            await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            kind = (await receive())["type"]
+            if kind == "lifespan.shutdown":
+                await self._searcher.close()
+            await send({"type": f"{kind}.complete"})
+            if kind == "lifespan.shutdown":
+                return
+
+    async def reply(self, method: str, path: str, query: str, headers: Headers) -> Reply:
+        """Answer one request. path: below the page's own. query: of the URL. headers: names in lower case."""
+        name = path.removeprefix("/")
+        if method not in ("GET", "HEAD"):
+            return _plain(HTTPStatus.METHOD_NOT_ALLOWED, "the search page is read with GET", {"allow": "GET, HEAD"})
+        if self._hosts is not None and _host(headers.get("host", "")) not in self._hosts:
+            return _plain(HTTPStatus.MISDIRECTED_REQUEST, "the search page is not served under this host name")
+        if name in _FILES:
+            content = get_data("ndd_search.serving.ui", f"page/{name}") or b""
+            return _reply(HTTPStatus.OK, f"{_FILES[name]}; charset=utf-8", content, {"cache-control": "no-cache"})
+        try:
+            html = await self._html(name, query, _of_caller(headers))
+        except Exception as error:
+            return self._failed(_failure(error))
+        return _reply(HTTPStatus.OK, "text/html; charset=utf-8", html, {"cache-control": "no-store"})
+
+    async def _html(self, name: str, query: str, headers: Headers) -> bytes:
+        match name:
+            case "":
+                return await self._pages.search(State.parse(query), headers)
+            case "document":
+                return await self._pages.document(values(query), headers)
+        raise SearchFailed(HTTPStatus.NOT_FOUND, f"there is no page {name!r} here: go back to the search")
+
+    def _failed(self, error: SearchFailed) -> Reply:
+        challenge = {"www-authenticate": error.challenge} if error.challenge else {}
+        html = self._pages.failed(error.status, error.reason)
+        return _reply(error.status, "text/html; charset=utf-8", html, {"cache-control": "no-store", **challenge})
+
+
+def _failure(error: Exception) -> SearchFailed:
+    """Return what a page says about an error. An error that is not about the request is logged."""
+    match error:
+        case SearchFailed():
+            return error
+        case NDDError():
+            return SearchFailed(getattr(error, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR), str(error))
+        case ValueError():
+            return SearchFailed(HTTPStatus.BAD_REQUEST, str(error))
+    log.error("a page could not be made", exc_info=error)
+    return SearchFailed(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of the search page: see its log")
+
+
+def _of_caller(headers: Headers) -> Headers:
+    """Return the headers that the engine gets: all but those of the connection and of the page load."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _NOT_FOR_THE_ENGINE and not name.startswith(_PREFIXES)
+    }
+
+
+def _reply(status: int, kind: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    length = {"content-type": kind, "content-length": str(len(body))}
+    return Reply(int(status), {**length, **_OF_EVERY_ANSWER, **headers}, body)
+
+
+def _plain(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Reply:
+    return _reply(status, "text/plain; charset=utf-8", f"{sentence}\n".encode(), headers or {})
+
+
+def _host(value: str) -> str:
+    """Return the header Host without a port."""
+    return (value if value.endswith("]") or ":" not in value else value.rpartition(":")[0]).lower()

@@ -1,0 +1,114 @@
+"""What the search page asks of an index, in a folder or on an engine."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ndd_search.core.sketching.sketches import Sketch
+
+Headers = Mapping[str, str]
+Hit = dict[str, Any]
+
+# Names of fields that facets are made of; the first that an index has counts.
+SOURCES = ("source", "publisher", "outlet", "agency", "site", "domain", "host", "feed", "channel")
+DATES = (
+    *("date", "published", "published_at", "publication_date", "pubdate", "created", "created_at"),
+    *("timestamp", "@timestamp", "updated", "day"),
+)
+MOST_SOURCES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A search for the page.
+
+    source, period: filters, "" for none (see State). start, size: of the page in the stream.
+    options: CollapseOptions by name. facets: whether the values of source and date are counted, too.
+    """
+
+    q: str
+    source: str = ""
+    period: str = ""
+    start: int = 0
+    size: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    facets: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The answer to a search.
+
+    response: in the shape of the engines, with the block `ndd` unless the search was left alone.
+    sources:  values of the field of sources with their numbers of documents, the most frequent first.
+    months:   numbers of documents by month, "2024-03".
+    fields:   names of the fields of source and date, "" if there is none.
+    """
+
+    response: Mapping[str, Any]
+    sources: Sequence[tuple[str, int]] = ()
+    months: Mapping[str, int] = field(default_factory=dict)
+    fields: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A document by itself. hit: as the engine gave it. sketch: None if there is none that can be compared."""
+
+    hit: Hit
+    sketch: Sketch | None
+
+
+class SearchFailed(Exception):
+    """The index did not answer a search. args: (status of HTTP, the reason as text, WWW-Authenticate or "")."""
+
+    def __init__(self, status: int, reason: str, challenge: str = "") -> None:
+        super().__init__(status, reason, challenge)
+        self.status, self.reason, self.challenge = int(status), reason, challenge
+
+
+class Searcher(Protocol):
+    """An index that can be searched.
+
+    name:  what is searched, as the user knows it.
+    text:  names of the text fields, () if they are not known.
+    """
+
+    name: str
+    text: tuple[str, ...]
+
+    async def search(self, asked: Asked, headers: Headers) -> Found:
+        """Search. headers: of the caller, whose rights count. Raises SearchFailed."""
+
+    async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
+        """Return documents by (index, id), without those that there are not. Raises SearchFailed."""
+
+    def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
+        """Return a sentence: why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
+
+    async def close(self) -> None:
+        """Free what the searcher holds."""
+
+
+def chosen(candidates: Sequence[str], names: Iterable[str]) -> str:
+    """Return the first candidate among the names of fields, "" if there is none."""
+    present = set(names)
+    return next((name for name in candidates if name in present), "")
+
+
+def check_filters(asked: Asked, source: str, date: str) -> None:
+    """Raise ValueError if a search filters by a field that the index does not have. source, date: "" for none."""
+    for wanted, present, name in ((asked.source, source, "source"), (asked.period, date, "date")):
+        if wanted and not present:
+            raise ValueError(f"the index has no field of {name}s that can be filtered by: search without {wanted!r}")
+
+
+def bounds(period: str) -> tuple[str, str]:
+    """Return the first and the last day of a year or month: "2024-03" gives 2024-03-01 and 2024-03-31."""
+    year, _, month = period.partition("-")
+    last_month = month or "12"
+    days = monthrange(int(year), int(last_month))[1]
+    return f"{year}-{month or '01'}-01", f"{year}-{last_month}-{days}"

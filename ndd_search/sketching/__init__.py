@@ -1,1 +1,0 @@
-"""From shingle hashes to sketches, and estimates from two sketches."""

@@ -1,0 +1,324 @@
+"""The pairs and leaders of a whole collection are those that comparing every pair finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndd_search import native
+from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketches, sketch_many
+from ndd_search.corpus.collection import Corpus
+from ndd_search.corpus.guards import Guards
+from ndd_search.corpus.pairs import Search, frequency_table
+from tests import collections
+from tests.corpus import made
+
+WAYS = ["native", "numpy"]
+BARS: list[Setting] = ["auto", 0.2, 0.5, 0.8, 1.0]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    choose(request.param, monkeypatch)
+    return str(request.param)
+
+
+def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "numpy":
+        monkeypatch.setattr(native, "core", None)
+    elif native.core is None:
+        pytest.skip("the native core was not built")
+
+
+def search_for(bar: Setting, sketches: Sketches, recipe: Recipe, **more: Any) -> Search:
+    table = frequency_table(sketches, recipe) if bar == "auto" else None
+    return Search(recipe=recipe, decision=Decision.of(bar, recipe, table), **more)
+
+
+def every_pair(sketches: Sketches, search: Search) -> Pairs:
+    """All pairs that the decision accepts, each compared by itself."""
+    rows = rows_of(sketches, search.recipe.k)
+    first, second = np.triu_indices(len(sketches), 1)
+    shared = overlaps(rows, first, second, search.decision.frequency_table)
+    short = np.minimum(rows.lengths[first], rows.lengths[second]) < search.min_shingles
+    counts = (
+        accepted(rows, search.decision, first, second, shared)
+        & (shared.shared > 0)
+        & (~short | (shared.resemblance == 1))
+    )
+    return Pairs(first[counts], second[counts], shared.resemblance[counts])
+
+
+def as_set(pairs: Pairs) -> set[tuple[int, int]]:
+    return set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+
+
+def check(sketches: Sketches, search: Search) -> None:
+    expected = every_pair(sketches, search)
+    found = search.pairs(sketches)
+    first, second = expected.first, expected.second
+    different = (found.same[first] == first) & (found.same[second] == second)
+    assert as_set(found.pairs) == as_set(expected.where(different))
+    assert (np.diff(found.pairs.first) >= 0).all()
+    equal = [bytes(one.tobytes()) or place for place, one in enumerate(sketches)]
+    assert found.same.tolist() == [equal.index(one) for one in equal]
+    leader, similarity = choose_leaders(len(sketches), expected)
+    led = search.leaders(sketches)
+    assert led.leader.tolist() == leader.tolist()
+    assert led.similarity == pytest.approx(similarity)
+    assert led.effort.cut == found.effort.cut == 0
+
+
+def test_large_sketches_that_meet_in_more_lists_than_they_have_values_are_found(way: str) -> None:
+    """Lists of a few values are one by chance, so two sketches of 255 values may meet in more than 255 lists."""
+    recipe = Recipe(k=255)
+    for seed in range(50):
+        values = np.sort(np.random.default_rng(seed).choice(2**31 - 1, 256, replace=False)).astype(np.int32)
+        sketches = Sketches(np.concatenate((values[:-1], values[1:])), np.array([0, 255, 510]))
+        assert as_set(search_for(0.02, sketches, recipe).pairs(sketches).pairs) == {(0, 1)}
+
+
+def test_empty_sketches_are_no_pair(way: str) -> None:
+    sketches = Sketches(np.array([1, 2], np.int32), np.array([0, 0, 0, 2]))
+    pairs = search_for(0.5, sketches, Recipe()).check(sketches, np.array([0, 0]), np.array([1, 2]))
+    assert not as_set(pairs)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 60),
+    k=st.sampled_from([4, 16, 64]),
+    bar=st.sampled_from(BARS),
+    min_shingles=st.sampled_from([0, 4]),
+)
+def test_no_pair_is_missed_and_none_is_invented(
+    way: str, seed: int, count: int, k: int, bar: Setting, min_shingles: int
+) -> None:
+    """Whatever the sketches are: frames, copies, equal, short or empty ones."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        choose(way, monkeypatch)
+        sketches = made.sketches(seed, count, k)
+        check(sketches, search_for(bar, sketches, Recipe(k=k), min_shingles=min_shingles, budget=2**31))
+
+
+@pytest.mark.parametrize("bar", BARS)
+@pytest.mark.parametrize(("frames", "framed"), [(3, 0.5), (1, 1.0)])
+def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(
+    way: str, bar: Setting, frames: int, framed: float
+) -> None:
+    """Also where one frame stands around everything."""
+    sketches = sketch_many(made.texts(300, frames=frames, framed=framed), Recipe())
+    check(sketches, search_for(bar, sketches, Recipe(), budget=2**31))
+
+
+@pytest.mark.parametrize("name", ["factbook", "advisories", "xquad_pages", "synth_web", "licences"])
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -> None:
+    """And the core finds what numpy finds."""
+    if native.core is None:
+        pytest.skip("the native core was not built")
+    sketches = sketch_many([document["text"] for document in collections.read(name)[:1000]], Recipe())
+    search = search_for(bar, sketches, Recipe(), min_shingles=4)
+    led, found = search.leaders(sketches), search.pairs(sketches)
+    assert led.effort.cut == found.effort.cut == 0
+    expected, same, _ = search._by_numpy(sketches)
+    assert as_set(found.pairs) == as_set(expected)
+    leader, _ = choose_leaders(len(sketches), expected)
+    assert led.leader.tolist() == leader[same].tolist()
+
+
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_the_number_of_threads_changes_nothing(bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a collection of several blocks, each of which all threads look up together."""
+    if native.core is None:
+        pytest.skip("only the native core has threads")
+    recipe = Recipe(k=16)
+    sketches = made.sketches(1, 10_000, recipe.k)
+    search = search_for(bar, sketches, recipe)
+    results = []
+    for threads in (1, 3):
+        monkeypatch.setattr("ndd_search.corpus.pairs._THREADS", threads)
+        led, found, few = search.leaders(sketches, 5_000), search.pairs(sketches), search.pairs(sketches, 3)
+        columns = [led.leader, led.similarity, found.same]
+        columns += [column for one in (found, few) for column in (one.pairs.first, one.pairs.second)]
+        results.append([column.tolist() for column in columns] + [led.effort, found.effort, few.effort])
+    assert results[0] == results[1]
+    assert found.effort.cut == 0 < few.effort.cut
+    every = search.leaders(sketches)
+    leader, similarity = choose_leaders(len(sketches), found.pairs)
+    assert (every.leader == leader[found.same]).all()
+    assert (every.similarity == similarity[found.same]).all()
+
+
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_guards_keep_apart_what_comparing_all_pairs_keeps_apart(way: str, bar: Setting) -> None:
+    """Equal sketches, too; a document whose number is unknown, or which has no time, stands alone."""
+    random = np.random.default_rng(5)
+    sketches = made.sketches(5, 300, 64)
+    times = np.where(random.random(300) < 0.1, np.nan, random.integers(0, 5, 300).astype(float))
+    codes = random.integers(-1, 3, 300)
+    plain = search_for(bar, sketches, Recipe())
+    for guards in (Guards(codes), Guards(None, times, 1.0), Guards(codes, times, 2.0)):
+        search = replace(plain, guards=guards)
+        every = every_pair(sketches, plain)
+        expected = every.where(guards.allow(every.first, every.second))
+        found = search.pairs(sketches)
+        different = (found.same[expected.first] == expected.first) & (found.same[expected.second] == expected.second)
+        assert as_set(found.pairs) == as_set(expected.where(different))
+        leader, _ = choose_leaders(len(sketches), expected)
+        assert search.leaders(sketches).leader.tolist() == leader.tolist()
+
+
+def test_the_number_of_documents_that_another_code_keeps_apart_costs_hardly_any_work() -> None:
+    """Documents of different codes are met only where two values have one list by chance, however much they share."""
+    if native.core is None:
+        pytest.skip("numpy compares every pair that meets")
+    sketches = sketch_many(["the same few words in every one of them"] * 20_000, Recipe())
+    search = search_for(0.5, sketches, Recipe(), guards=Guards(np.arange(20_000)))
+    led = search.leaders(sketches)
+    assert (led.leader == np.arange(20_000)).all()
+    assert led.effort.met < 1_000
+    assert (led.effort.compared, led.effort.cut) == (0, 0)
+
+
+def test_fingerprints_that_differ_in_few_bits_are_found_as_comparing_all_finds_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = Recipe.simhash()
+    sketches = sketch_many(made.texts(600, frames=2), recipe)
+    for bar in ("auto", 0.96):
+        search = search_for(bar, sketches, recipe)
+        found = search.pairs(sketches)
+        monkeypatch.setattr("ndd_search.corpus.pairs.MOST_BITS", -1)
+        every = search.pairs(sketches)
+        monkeypatch.undo()
+        assert as_set(found.pairs) == as_set(every.pairs) != set()
+        assert found.pairs.similarity == pytest.approx(every.pairs.similarity)
+
+
+def test_containment_says_which_document_contains_the_other() -> None:
+    text = " ".join(f"word{number}" for number in range(300))
+    sketches = sketch_many([text, f"{text} " + " ".join(f"more{number}" for number in range(100))], Recipe())
+    of_first, of_second = search_for(0.5, sketches, Recipe()).pairs(sketches).containments()
+    assert of_first[0] == 1.0
+    assert 0.5 < of_second[0] < 0.95
+
+
+def test_what_a_budget_leaves_out_is_counted() -> None:
+    if native.core is None:
+        pytest.skip("numpy has no budget")
+    sketches = sketch_many(made.texts(800, frames=1, framed=1.0), Recipe())
+    assert search_for("auto", sketches, Recipe(), budget=1).leaders(sketches).effort.cut > 0
+
+
+def test_a_budget_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
+        Search(recipe=Recipe(), decision=Decision(0.5, 3), budget=0)
+
+
+def test_the_first_documents_can_be_leaders_whatever_they_share(way: str) -> None:
+    """A collection is compared with an earlier one, in which copies are not looked for again."""
+    sketches = sketch_many(
+        ["one two three four five six seven"] * 3 + ["another text of some more words here"], Recipe()
+    )
+    search = search_for(0.5, sketches, Recipe())
+    assert search.leaders(sketches, old=2).leader.tolist() == [0, 1, 0, 3]
+
+
+def test_equal_texts_cost_no_pairs(way: str) -> None:
+    """A hundred thousand equal texts are no five thousand million pairs."""
+    sketches = sketch_many(["the same few words in every one of them"] * 100_000, Recipe())
+    search = search_for("auto", sketches, Recipe())
+    assert not search.leaders(sketches).leader.any()
+    found = search.pairs(sketches)
+    assert (len(found.pairs), int(found.same.max())) == (0, 0)
+
+
+def test_empty_texts_are_nobodys_duplicates(way: str) -> None:
+    sketches = sketch_many([""] * 100_000, Recipe())
+    led = search_for("auto", sketches, Recipe()).leaders(sketches)
+    assert (led.leader == np.arange(100_000)).all()
+
+
+def test_pairs_of_one_document_can_be_bounded() -> None:
+    if native.core is None:
+        pytest.skip("numpy finds all of them")
+    text = " ".join(f"word{number}" for number in range(200))
+    sketches = sketch_many([f"{text} {number}" for number in range(300)], Recipe())
+    found = search_for(0.5, sketches, Recipe()).pairs(sketches, each=5)
+    assert len(found.pairs) <= 5 * 300
+    assert found.effort.cut > 0
+
+
+def test_the_caller_is_told_how_far_the_search_is_and_can_end_it() -> None:
+    if native.core is None:
+        pytest.skip("numpy tells nothing")
+    sketches = sketch_many([str(number) for number in range(10_000)], Recipe())
+    told: list[int] = []
+    search = Search(recipe=Recipe(), decision=Decision(0.5, 3), progress=told.append)
+    search.leaders(sketches)
+    assert told == sorted(told) != []
+
+    def stop(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Search(recipe=Recipe(), decision=Decision(0.5, 3), progress=stop).leaders(sketches)
+
+
+def test_a_recipe_without_resemblance_is_compared_pair_by_pair_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe.parse("w3-k64-v2-broder")
+    sketches = sketch_many(["one two three four five"] * 2 + ["six seven eight nine ten"], recipe)
+    search = Search(recipe=recipe, decision=Decision.of(0.5, recipe))
+    assert search.leaders(sketches).leader.tolist() == [0, 0, 2]
+    monkeypatch.setattr("ndd_search.corpus.pairs.SMALL", 2)
+    with pytest.raises(ValueError, match="needs a recipe that measures resemblance"):
+        search.leaders(sketches)
+
+
+def test_nobody_can_write_documents_that_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that a known multiplication puts into one slot were one value, so each document met all others."""
+    choose("native", monkeypatch)
+    numbers = np.arange(1 << 26, dtype=np.uint64)
+    values = np.flatnonzero(numbers * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - 13) == 0)[:8_000]
+    sketches = Sketches(values.astype(np.int32), np.arange(501) * 16)
+    found = search_for(0.5, sketches, Recipe(k=16)).leaders(sketches)
+    assert found.leader.tolist() == list(range(500))
+    assert found.effort.met < 10_000
+
+
+@pytest.mark.parametrize("method", ["leaders", "pairs"])
+def test_arrays_that_change_during_a_search_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core reads what it was given at the start: changed offsets made it read beyond memory."""
+    choose("native", monkeypatch)
+    sketches = made.sketches(seed=4, count=12_000, k=16)
+    expected = getattr(search_for(0.5, sketches, Recipe(k=16)), method)(sketches)
+
+    def change(_: int) -> None:
+        sketches.values[:], sketches.offsets[:] = -1, 2**60
+
+    found = getattr(search_for(0.5, sketches, Recipe(k=16), progress=change), method)(sketches)
+    assert sketches.offsets[0] == 2**60
+    assert found.effort == expected.effort
+
+
+def test_a_corpus_keeps_sketches_that_nobody_changes() -> None:
+    sketches = made.sketches(seed=4, count=300, k=64)
+    shown = sketches.values.view()
+    shown.flags.writeable = False
+    corpus = Corpus([str(number) for number in range(300)], Sketches(shown, sketches.offsets), Recipe())
+    before = corpus.groups(0.5).leader.tolist()
+    sketches.values[:], sketches.offsets[:] = 0, 7
+    assert corpus.groups(0.5).leader.tolist() == before

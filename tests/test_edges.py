@@ -1,0 +1,173 @@
+"""The edges of short texts: which are found, that the native core finds the same, and what is decided by them."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search import native
+from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.sketching.sketches import sketch, sketch_many
+from ndd_search.core.text.edge_words import WORDS as WORDS_BY_KIND
+from ndd_search.core.text.edges import MOST, edges, known_words
+
+STORY = "ministers agreed on Monday to a plan that nobody in the towns along the river had read before it was voted on"
+HEADS = {  # for each kind of word that can begin a text
+    "mark": [
+        "UPDATE 2 - ",
+        "BREAKING: ",
+        "RT @ann: ",
+        "Re: ",
+        "UPDATE 3-",
+        "EILMELDUNG: ",
+        "AW: ",
+        "MISE À JOUR - ",
+        "ÚLTIMA HORA: ",
+    ],
+    "agency": [
+        "PARIS (AFP) - ",
+        "Leeds (Wire) – ",
+        "(ANSA) - ROMA, 16 MAG - ",
+        "Wien. (APA) ",
+        "MADRID, 3 mayo (EFE).- ",
+    ],
+    "by": ["By Anna Smith, Leeds Post. ", "Von Petra Vogel, Graz. ", "Por Luis Ortega - ", "Par Jean Dupont\n"],
+    "time": [
+        "LEEDS, May 3 - ",
+        "Berlin, 3. Januar – ",
+        "Quito, 4 febrero - ",
+        "Lyon, 5 août - ",
+        "Roma, 6 luglio - ",
+        "Faro, 7 maio - ",
+    ],
+}
+TAILS = {
+    "source": [
+        " (Reporting by A. Smith; editing by B. Jones)",
+        " Source: Global",
+        " (Quelle: Inforadio)",
+        " (Crédit : Jean)",
+    ],
+    "more": [" Weiterlesen bei Inforadio"],
+    "begins": [" Read more at www.a.example", " Mehr auf a.example", " Leer más en a.example", " Lire la suite"],
+    "rights": [" © 2024 Global", " Copyright 2025 Global"],
+    "site": [" - City Post", " – Wiener Zeitung", " - El Diario", " | Global", " [Global]"],
+    "handles and links": [" #tag", " @ann #tag", " via @ann", " https://a.example/1", " a.example/1"],
+}
+
+
+@pytest.mark.parametrize("head", [*chain(*HEADS.values())])
+def test_what_is_known_at_the_start_is_an_edge(head: str) -> None:
+    assert edges(head + STORY) == (len(head), len(head + STORY))
+
+
+@pytest.mark.parametrize("tail", [*chain(*TAILS.values())])
+def test_what_is_known_at_the_end_is_an_edge(tail: str) -> None:
+    start, end = edges(f"{STORY}.{tail}")
+    assert (start, f"{STORY}.{tail}"[:end].rstrip()) == (0, f"{STORY}.")
+
+
+def test_every_kind_of_word_shows_an_edge() -> None:
+    assert {*WORDS_BY_KIND} - {*HEADS, *TAILS} == {"goes_on", "joins"}
+    assert set(known_words().values()) <= set(range(1, 1 << len(WORDS_BY_KIND)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Leeds: cloudy with sunny spells this afternoon, light winds from the west",
+        "Green Hill Airport is a small airport with one runway. It has no control tower",
+        "By the end of May the town had read more books than any other in the county",
+        "Flat with three rooms - near the park, quiet house, available from March",
+        f"PARIS (AFP) - {'a word ' * (MOST // 7)}",
+        "PARIS (AFP) - too short",
+        "",
+    ],
+)
+def test_what_may_be_the_slot_of_a_form_is_no_edge(text: str) -> None:
+    assert edges(text) == (0, len(text))
+
+
+def test_in_longer_texts_a_sign_sets_an_edge_apart() -> None:
+    head, tail = "Nord Kurier Linz: ", "(as it was told)"
+    text = f"{head}{STORY} {STORY} {tail}"
+    assert edges(text) == (len(head), len(text) - len(tail))
+
+
+WORDS = [
+    *("UPDATE", "2", "2-Ab", "By", "A.", "Anna", "(AFP)", "[AP]", "-", "–", "--", "|", ":", "RT", "@x", "#y", "été"),
+    *("http://a.b", "c.d/e", "May", "3", "Read", "more", "Source", "©", "2024", ")", "]", "News", "x"),
+]
+drawn = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), max_size=45).map(" ".join)
+
+
+def test_the_core_knows_every_word() -> None:
+    for word in known_words():
+        for text in (f"({word}) {STORY}", f"{word}: {STORY}", f"{STORY} - {word.title()}"):
+            if native.core:
+                assert native.core.edges(text) == edges(text)
+
+
+@given(drawn)
+def test_the_core_finds_the_same_edges(text: str) -> None:
+    if native.core:
+        assert native.core.edges(text) == edges(text)
+
+
+@given(drawn, st.integers(1, 64))
+def test_odd_values_are_those_that_touch_an_edge_wherever_they_occur(text: str, k: int) -> None:
+    recipe = ndd.Recipe(k=k)
+    start, end = edges(text)
+    values, inner = sketch(text, recipe), sketch(text[start:end], ndd.Recipe(k=4096))
+    assert ((values & 1 == 1) == ~np.isin(values >> 1, inner >> 1)).all()
+    assert len(np.unique(values >> 1)) == len(values)
+
+
+OTHERS = [
+    "The museum of porcelain shows cups",
+    "Snow falls on the hills in the north",
+    "A geologist found gold near the lake",
+]
+
+
+def copies(count: int) -> list[str]:
+    heads = [head for head in chain(*HEADS.values()) if not head.startswith("RT")]
+    return [heads[i % len(heads)] + STORY + list(chain(*TAILS.values()))[i % 17] for i in range(count)]
+
+
+@pytest.mark.parametrize("count", [2, 5, 12, 30])
+def test_copies_of_a_brief_are_one_however_many_there_are(count: int) -> None:
+    assert len(ndd.collapse([*copies(count), *OTHERS], size=100)) == 1 + len(OTHERS)
+
+
+def test_fillings_of_a_form_with_edges_stay_apart() -> None:
+    form = (
+        "{} ({}) - The road through {} is closed to all traffic from Monday on for repairs, a diversion is signposted"
+    )
+    towns = [f"{one}{two}" for one in ("Nor", "Sal", "Bex", "Tur") for two in ("ton", "ley", "ham", "worth", "by")]
+    texts = [form.format(("PARIS", "LEEDS")[i % 2], ("AFP", "dpa", "EFE")[i % 3], town) for i, town in enumerate(towns)]
+    assert rows_of(sketch_many(texts), 64).marked.all()
+    assert len(ndd.collapse(texts, size=100)) == len(texts)
+
+
+def test_explain_says_that_two_texts_differ_at_their_edges() -> None:
+    brief = "ministers agreed on Monday to a plan that nobody had read"
+    texts = ["PARIS, May 3 (AFP) - " + brief, f"By Anna Smith, Leeds Post. {brief} (Reporting by A. Jones)"]
+    page = ndd.collapse(texts)
+    assert len(page) == 1
+    edges_of_both = '"PARIS, May 3 (AFP) - …" and "By Anna Smith, Leeds Post. … (Reporting by A. Jones)"'
+    assert str(page.explain(1)).endswith(f"and the two differ at their edges only: {edges_of_both}")
+    without_texts = ndd.collapse([{"place": 0}, {"place": 1}], sketches=sketch_many(texts))
+    assert str(without_texts.explain(1)).endswith("and the two differ at their edges only")
+
+
+def test_explain_says_that_hardly_anything_differs_between_the_edges_and_names_no_edge_where_none_is() -> None:
+    page = ndd.collapse([STORY, f"PARIS (AFP) - {STORY.replace('voted', 'decided')}"])
+    assert str(page.explain(1)).endswith(
+        'and the two differ at their edges, and inside hardly: no edge and "PARIS (AFP) - …"'
+    )

@@ -1,0 +1,207 @@
+"""Of a recipe with a key, nobody writes a text that resembles another one, and nothing tells the key."""
+
+import copy
+import pickle
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search import native
+from ndd_search.core.paging.collapse import _ListReader
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.core.text.shingles import P
+from ndd_search.errors import KeyNeeded
+from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.settings_file import read_preset
+from tests.native.both import both
+
+KEY = "a secret of sixteen characters and more"
+TEXT = "market market market"
+
+
+def sums(one: np.ndarray, other: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of numbers of two lists whose sum ends in the same 21 bits as `wanted`."""
+    mask = np.uint64(2**21 - 1)
+    low, needed = one & mask, (np.uint64(wanted) - other) & mask
+    order, count = np.argsort(low, kind="stable"), np.bincount(low.astype(np.int64), minlength=2**21)
+    found = count[needed.astype(np.int64)]
+    second = np.repeat(np.arange(len(other)), found)
+    within = np.arange(len(second)) - np.repeat(np.cumsum(found) - found, found)
+    return order[(np.cumsum(count) - count)[needed[second].astype(np.int64)] + within], second
+
+
+@cache
+def forged(word: str) -> str:
+    """Another word with the same polynomial of the public hash, found in seconds.
+
+    A generalised birthday search (Wagner 2002) over four parts of five letters each.
+    """
+    letters, count = np.frombuffer(b"abcdefghijklmnopqrstuv", np.uint8).astype(np.uint64), 3_500_000
+    places = np.arange(count)[:, None] // 22 ** np.arange(5) % 22
+    powers = [[np.uint64(pow(P, 5 * part + at, 2**64)) for at in range(5)] for part in range(4)]
+    lists = [sum(letters[places[:, at]] * of[at] for at in range(5)) for of in powers]
+    target = sum(ord(letter) * pow(P, at, 2**64) for at, letter in enumerate(word)) % 2**64
+    (a, b), (c, d) = sums(lists[0], lists[1], 0), sums(lists[2], lists[3], target)
+    left, right = lists[0][a] + lists[1][b], np.uint64(target) - (lists[2][c] + lists[3][d])
+    _, at, of = np.intersect1d(left, right, return_indices=True)
+    parts = (a[at[0]], b[at[0]], c[of[0]], d[of[0]])
+    return "".join(chr(int(letters[place])) for part in parts for place in places[part])
+
+
+def forged_text(text: str) -> str:
+    """Another text with the same sketch, of other words."""
+    return " ".join(map(forged, text.split()))
+
+
+def test_a_forged_text_has_the_sketch_of_another_one_only_without_a_key() -> None:
+    other = forged_text(TEXT)
+    assert not set(other.split()) & set(TEXT.split())
+    sketches = [ndd.sketch(one, Recipe()) for one in (TEXT, other)]
+    assert len(ndd.collapse([TEXT, other], sketches=sketches, recipe=Recipe()).hits) == 1
+    assert ndd.sketch(TEXT, Recipe(key=KEY)).tolist() != ndd.sketch(other, Recipe(key=KEY)).tolist()
+    assert len(ndd.collapse([TEXT, other], recipe=Recipe(key=KEY)).hits) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"group_by": "site"}, {"min_similarity": 0.9}, {"window": 2}])
+def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]) -> None:
+    other, copy_of = forged_text(TEXT), TEXT.upper()
+    hits = [{"body": text} for text in (other, TEXT, copy_of, other, "something else entirely")]
+    page = ndd.collapse(hits, text="body", recipe=Recipe(), **options)
+    assert [group.rank for group in page.groups] == [0, 1, 4]
+    assert [[one.rank for one in group.duplicates] for group in page.groups] == [[3], [2], []]
+    assert "no word in common keeps them apart" in page.explain(1).rule
+    told = [sentence for sentence in page.info.warnings if "share no word" in sentence]
+    assert len(told) == 1
+    assert "word: 2, the first is hit 1;" in told[0]
+
+
+def test_a_forged_text_that_was_seen_hides_no_other() -> None:
+    other = forged_text(TEXT)
+    for mode in ("hide", "demote", "annotate"):
+        page = ndd.collapse([TEXT, other], seen=[other], recipe=Recipe(), seen_mode=mode)
+        assert TEXT in page.hits
+        assert [rank for rank, _, _ in page.info.seen] == [1]
+        assert any("share no word" in sentence for sentence in page.info.warnings)
+
+
+TEXTS = st.text(st.sampled_from("ab <p>.&;\n\u0301\u0600éßｱ漢\U00020000") | st.characters(), max_size=60)
+
+
+@given(st.lists(TEXTS, max_size=9), st.sampled_from(["keep", "html"]))
+def test_texts_with_a_common_shingle_are_never_taken_for_forged(texts: list[str], markup: Any) -> None:
+    recipe = Recipe.words(1, markup=markup)
+    reader = _ListReader(recipe, None, None, None)
+    for one, other in combinations(texts, 2):
+        if np.intersect1d(ndd.sketch(one, recipe), ndd.sketch(other, recipe)).size:
+            assert reader.share_a_word(one, other)
+
+
+def test_long_texts_and_shingles_that_are_no_words_are_trusted() -> None:
+    reader = _ListReader(Recipe(), None, None, None)
+    assert not reader.share_a_word("one " * 2_500, "other " * 1_600)
+    assert reader.share_a_word("one " * 2_500 + "more", "other " * 1_600)
+    shops = ["an unbelievable notebook", "unbelievables notebooks"]
+    assert len(ndd.collapse(shops, recipe=Recipe.characters(4), min_similarity=0.5)) == 1
+
+
+def test_texts_that_differ_nowhere_still_share_a_sketch_with_a_key() -> None:
+    assert len(ndd.collapse([TEXT, TEXT.upper()], recipe=Recipe(key=KEY)).hits) == 1
+
+
+def test_words_of_two_letters_that_collide_for_any_base_differ_with_a_key() -> None:
+    """Thue and Morse: two words of 4,096 letters whose polynomials are equal modulo 2**64, whatever odd base they have.
+
+    With the same letters no key tells them apart. They equal each other only, and no word that somebody uses.
+    """
+    bits = [bin(place).count("1") % 2 for place in range(4096)]
+    one, other = ("".join(letters[bit] for bit in bits) for letters in ("ab", "ba"))
+    for recipe in (Recipe(), Recipe(key=KEY)):
+        assert ndd.sketch(one, recipe).tolist() == ndd.sketch(other, recipe).tolist()
+        assert ndd.sketch(one, recipe).tolist() != ndd.sketch(one[:-1], recipe).tolist()
+
+
+@pytest.mark.skipif(native.core is None, reason="there is no core to compare with")
+@given(
+    st.sampled_from([Recipe.words, Recipe.characters, Recipe.lines]),
+    st.integers(1, 4),
+    st.lists(st.text(st.sampled_from("ab c.\n\u0301éß漢\U00020000") | st.characters(), max_size=400), min_size=1),
+)
+def test_the_core_makes_the_same_sketches_with_a_key(make: Any, size: int, texts: list[str]) -> None:
+    recipe = make(key=KEY) if make == Recipe.lines else make(size, key=KEY)
+    made, plain = both(lambda: [one.tolist() for one in sketch_many(texts, copy.copy(recipe).with_key(KEY))])
+    assert made == plain
+    assert made == [ndd.sketch(text, recipe).tolist() for text in texts]
+    assert any(made) == any(ndd.sketch(text, make()).tolist() for text in texts)
+
+
+def test_sketches_of_two_keys_share_nothing() -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    recipes = [Recipe(), Recipe(key=KEY), Recipe(key=KEY + ".")]
+    made = [set(ndd.sketch(text, recipe).tolist()) for recipe in recipes]
+    assert not made[0] & made[1] | made[1] & made[2] | made[0] & made[2]
+    assert len({recipe.id for recipe in recipes}) == 3
+
+
+def test_nothing_tells_the_key() -> None:
+    recipe = Recipe.words(key=KEY)
+    numbers = recipe.numbers
+    assert recipe.plan or not native.core
+    assert numbers
+    pickled = pickle.dumps(recipe)
+    for shown in (repr(recipe), str(recipe), recipe.id, repr(pickled), repr(vars(pickle.loads(pickled)))):
+        assert KEY not in shown
+        assert not any(str(number) in shown for number in numbers)
+    assert pickle.loads(pickled) == recipe == Recipe.parse(recipe.id)
+
+
+def test_a_search_needs_no_key_and_a_sketch_does() -> None:
+    known = Recipe.parse(Recipe(key=KEY).id)
+    sketches = [ndd.sketch(text, Recipe(key=KEY)) for text in (TEXT, TEXT, "something else")]
+    assert len(ndd.collapse(["a", "b", "c"], sketches=sketches, recipe=known).hits) == 2
+    with pytest.raises(KeyNeeded, match=known.id):
+        ndd.sketch(TEXT, known)
+    with pytest.raises(KeyNeeded, match=known.id):
+        ndd.with_sketches([], fields=["body"], recipe=known)
+    assert ndd.sketch(TEXT, known.with_key(KEY)).tolist() == sketches[0].tolist()
+    with pytest.raises(ValueError, match="another key"):
+        known.with_key("another secret of sixteen characters")
+
+
+def test_a_setting_names_where_the_key_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NDD_KEY_OF_TEST", KEY)
+    secret, settings = tmp_path / "key", tmp_path / "settings.toml"
+    secret.write_text(KEY + "\n")
+    settings.write_text('version = 1\nrecipe = "w3-k64-v2+env:NDD_KEY_OF_TEST"\n')
+    wanted = Recipe(key=KEY)
+    for found in (
+        recipe_named("w3-k64-v2+env:NDD_KEY_OF_TEST"),
+        recipe_named(f"{wanted.id}+file:{secret}"),
+        read_preset(settings).recipe,
+    ):
+        assert found == wanted
+        assert found is not None
+        assert found.numbers == wanted.numbers
+    for wrong in ("w3-k64-v2+env:NDD_NOT_SET", "w3-k64-v2+" + KEY, f"w3-k64-v2+file:{tmp_path / 'none'}"):
+        with pytest.raises(ValueError, match="key"):
+            recipe_named(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": 3}, {"method": "simhash", "k": 4, "size": 1}, {"kind": "lines", "size": 1, "hash": "crc32"}]
+)
+def test_recipes_whose_hash_takes_no_key_refuse_one(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="key"):
+        Recipe(key=KEY, **wrong)
+
+
+def test_a_short_key_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 16"):
+        Recipe(key="hunter2")
