@@ -39,7 +39,7 @@ from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
 from ndd_search.cli import keep_freed
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.pairs import overlaps
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.corpus.collection import Corpus

@@ -21,7 +21,7 @@ from ndd_search import native
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.sketching.sketches import VALUES
 
 HITS, K = 100, 64

@@ -29,7 +29,7 @@ import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.measures import similar_pairs
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import STORAGES, SketchField
 from ndd_search.indexing.backfill import Backfill

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ndd_search.core.matching import shared_values as counting
-from ndd_search.core.matching.rows import lay_out
 from ndd_search.core.matching.shared_values import Counts, count_shared
+from ndd_search.core.matching.sketch_rows import lay_out
 
 K = 32
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.cache_entries import sealed, unsealed
 from ndd_search.core.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
-from ndd_search.core.paging.entries import sealed, unsealed
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import settings_of

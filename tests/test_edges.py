@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.core.text.edge_words import WORDS as WORDS_BY_KIND
 from ndd_search.core.text.edges import MOST, edges, known_words

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.measures import estimate, judged_pairs, similar_pairs, similarities
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import broder_resemblance, resemblance
 from ndd_search.core.sketching.signatures import profile

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.windows import Fetch
+from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.search.flow.known_targets import Reaches

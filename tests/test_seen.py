@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.core.paging.cache import Cache, MemoryCache
-from ndd_search.core.paging.entries import sealed
+from ndd_search.core.paging.cache_entries import sealed
 from ndd_search.errors import InvalidSketch
 from tests.redis_server import Link
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.entries import sealed, stream_of, stream_parts, unsealed
+from ndd_search.core.paging.cache_entries import sealed, stream_of, stream_parts, unsealed
+from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.paging.windows import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import resemblance
 from ndd_search.core.sketching.sketches import Lack, Sketch

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.study.__main__ import main
 from benchmarks.study.collection import read_collection
 from benchmarks.study.measures import best_common_bar, curve, quality
-from benchmarks.study.methods import Method, rows_of_sets
+from benchmarks.study.methods import Method, rows_of_sets, shared_sums
 from benchmarks.study.pages import page_quality
 from benchmarks.study.report import page
 from benchmarks.study.study import all_methods, halved_and_doubled, study
@@ -23,8 +23,7 @@ from benchmarks.study.tables import tables
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.pairs import overlapping_pairs, overlaps
-from ndd_search.core.matching.rows import rows_of
-from ndd_search.core.matching.shared_values import shared_sums
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
 

@@ -11,7 +11,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.paging import entries
+from ndd_search.core.paging import cache_entries
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack
@@ -64,12 +64,12 @@ def test_a_cursor_is_continued(written: Any) -> None:
 
 def test_a_cache_entry_is_read_unless_its_format_has_another_version(written: Any) -> None:
     entry = b64decode(written["entry"])
-    found = entries.unsealed(KEY, entry)
-    if entry[3] != entries.VERSION:
+    found = cache_entries.unsealed(KEY, entry)
+    if entry[3] != cache_entries.VERSION:
         assert found is None
         return
     assert found is not None
-    read, expected = entries.stream_of(*found), stream()
+    read, expected = cache_entries.stream_of(*found), stream()
     assert (read.hits, read.lacking, read.total) == (expected.hits, expected.lacking, expected.total)
     assert [one.tolist() for one in read.sketches] == [one.tolist() for one in expected.sketches]
     assert read.leader.tolist() == expected.leader.tolist()

@@ -20,7 +20,7 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.paging.entries import sealed, stream_parts
+from ndd_search.core.paging.cache_entries import sealed, stream_parts
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import SketchField

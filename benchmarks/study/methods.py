@@ -21,8 +21,8 @@ from ndd_search.core.matching.frequency_table import SAMPLE, Shares
 from ndd_search.core.matching.guards import long_enough
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
-from ndd_search.core.matching.rows import Rows, rows_of
-from ndd_search.core.matching.shared_values import shared_sums, shared_values
+from ndd_search.core.matching.shared_values import shared_values
+from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import PRESETS
 from ndd_search.core.recipe import Measure, Recipe
@@ -178,6 +178,14 @@ class Exact:
         norms = np.sqrt(np.diff(squares[self.rows.offsets]))
         cosine: Shares = np.minimum(products / np.maximum(norms[first] * norms[second], 1e-12), 1)
         return cosine
+
+
+def shared_sums(rows: Rows, first: Places, second: Places, weight: Shares | None = None) -> Shares:
+    """Return for each pair the number of shared values, or the sum of their weights (one for each of rows.values)."""
+    sums = np.zeros(len(first))
+    for shared in shared_values(rows, first, second):
+        sums += np.bincount(shared.pair, None if weight is None else weight[shared.left], len(first))
+    return sums
 
 
 def exact(recipe: Recipe, cosine: bool = False) -> Callable[[Sequence[str]], Prepared]:

@@ -42,13 +42,6 @@ def check_names(name: str, *fields: object) -> None:
         raise TypeError(f"{name} must name fields, got {wrong[0]!r}")
 
 
-def check_seconds(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number of seconds, got {value!r}")
-    if not value >= 0:
-        raise ValueError(f"{name} must be at least 0, got {value}")
-
-
 def check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number in 0..1, got {value!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.errors import importing
 
 EACH = 100  # pairs of one document with earlier ones that groups of chains are made of: a chain needs few

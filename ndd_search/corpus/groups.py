@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import Shares
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.sketching.fingerprint import fingerprint
 from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.outputs import check_kind, write

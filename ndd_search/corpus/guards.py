@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.guards import comparable, seconds_since_1970
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 
 NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)

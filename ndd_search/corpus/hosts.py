@@ -18,7 +18,7 @@ import numpy as np
 
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.measures import similarities
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.outputs import write
 

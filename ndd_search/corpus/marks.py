@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
-from ndd_search.core.sketching.field import holds_marks, is_sketch_object
 from ndd_search.core.sketching.fingerprint import still_fit
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
@@ -65,28 +64,6 @@ class _Marking:
         return {"doc": {self.field: wanted}}
 
 
-@dataclass(frozen=True)
-class _Removal:
-    """Takes the marks away."""
-
-    field: str
-
-    @property
-    def search(self) -> Mapping[str, Any]:
-        """Fetches the whole `_source`, as above."""
-        return {"query": {"exists": {"field": f"{self.field}.group"}}, "_source": True}
-
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str]:
-        return [self._change(hit) for hit in hits]
-
-    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        stored = hit.get("_source", {}).get(self.field)
-        if not is_sketch_object(stored) and not (isinstance(stored, Mapping) and holds_marks(stored)):
-            return f"its field {self.field} holds no marks of a group"
-        nothing = dict.fromkeys(_PROPERTIES)  # a script could remove the names, but not every server runs scripts
-        return {"doc": {self.field: nothing}}
-
-
 def mark(
     client: Any,
     index: str,
@@ -127,15 +104,6 @@ def mark(
         what = f"it holds none of the documents of the groups, such as {next(iter(wanted))!r}"
         raise IndexUnusable(index, what, "name the index whose ids the groups hold; nothing was written")
     return tally
-
-
-def unmark(client: Any, index: str, *, field: str = "ndd", rate: float | None = None) -> Tally:
-    """Set the marks of `mark` to null again, which no search finds; whatever else the object holds stays.
-
-    Documents with other values under these names are left alone, and counted in `left` of the tally.
-    """
-    _check_source(client, index, field)
-    return _rewriter(client, index, rate, None).repeat(_Removal(field))
 
 
 def _check_source(client: Any, index: str, field: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.frequency_table import Shares
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.corpus import store
 from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.outputs import write

@@ -17,10 +17,10 @@ from ndd_search import native
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
-from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import bits_of, cosine_of, near_prints, similar_pairs
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
-from ndd_search.core.matching.rows import Ranks, Rows, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches

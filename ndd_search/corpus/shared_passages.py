@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.shingles import shingle_hashes, shingle_texts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd_search.core.matching.measures import similarities
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.hosts import MOST_HOSTS, Page, Shared, host_pair, is_shared, joined, page_of, shared_pages
 from ndd_search.corpus.spark_pairs import Work

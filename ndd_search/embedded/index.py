@@ -22,10 +22,10 @@ from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.core.options import CollapseChanges, CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
+from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.core.paging.keep import adapt_callables
 from ndd_search.core.paging.page import slice_page
-from ndd_search.core.paging.records import RecordSchema, check_schema, probability_of
-from ndd_search.core.paging.windows import Fetch, fetch_until_full, next_fetch, run
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema, probability_of
 from ndd_search.core.presets import Options, Preset, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many

@@ -14,7 +14,7 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
-from ndd_search.core.paging.records import Near, NearNumber, NearPlace, ranges_near
+from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, ranges_near
 from ndd_search.embedded.stored import searchable
 from ndd_search.errors import importing
 

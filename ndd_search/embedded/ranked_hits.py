@@ -13,8 +13,8 @@ import numpy as np
 
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.paging.records import RecordSchema, presence
-from ndd_search.core.paging.windows import Fetch, Fetched
+from ndd_search.core.paging.fill_page import Fetch, Fetched
+from ndd_search.core.paging.record_schema import RecordSchema, presence
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.text.numbers import number_signature

@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Any
 
 from ndd_search.core.paging.cache import Cache, FailureGuard, SingleFlight
-from ndd_search.core.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
+from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.core.paging.stream import Stream
 from ndd_search.embedded.stored import StoredHit
 

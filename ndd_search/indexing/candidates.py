@@ -18,10 +18,10 @@ import numpy.typing as npt
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.guards import long_enough
 from ndd_search.core.matching.measures import similar_pairs
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.candidates import MOST_EXAMINED, Candidate, check_numbers
-from ndd_search.core.paging.records import RecordSchema, check_schema
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import STALE, SketchField
 from ndd_search.core.sketching.sketches import Sketch, sketch

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
-from ndd_search.core.paging.records import (
+from ndd_search.core.paging.record_schema import (
     Near,
     NearNumber,
     NearPlace,

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import TypeVar
 
-from ndd_search.errors import IndexUnusable
-
 Answer = TypeVar("Answer")
 
 BUSY = (429, 503)
@@ -18,12 +16,6 @@ _TRIES = 12  # they take about eight minutes
 
 class Stopped(Exception):
     """The job was stopped by Retry.stop."""
-
-
-class Busy(IndexUnusable):
-    """The server is too busy for one request of a multi request; arguments as IndexUnusable."""
-
-    status_code = 429
 
 
 class Retry:

@@ -14,11 +14,11 @@ from ndd_search import native
 from ndd_search.core.matching.decision import MIN_SHINGLES, Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.groups import assign_leaders
 from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.pairs import Pairs, leaders_of
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.recipe import Recipe

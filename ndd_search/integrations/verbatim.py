@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ndd_search import native
-from ndd_search.core.matching.rows import Ranks, core_arguments
+from ndd_search.core.matching.sketch_rows import Ranks, core_arguments
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import VALUES, Sketch
 from ndd_search.core.text.tokens import are_one_word

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.matching.pairs import overlaps
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.items.places import corner_tokens, kilometres

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ndd_search.core.checks import check_names
 from ndd_search.core.documents import text_of
-from ndd_search.core.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
+from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.markup import strip_markup
 from ndd_search.items import compare

@@ -20,7 +20,7 @@ from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.options import CollapseChanges
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.page import Page
-from ndd_search.core.paging.records import Near
+from ndd_search.core.paging.record_schema import Near
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.fields import Field
@@ -183,7 +183,7 @@ class Items(Schema):
         return group_items(self, sources, method, id, bounds or Bounds())
 
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
-        """Return the pairs of a page that are one thing: see paging.records.RecordSchema."""
+        """Return the pairs of a page that are one thing: see paging.record_schema.RecordSchema."""
         self.__dict__.pop(LEARNT_FROM, None)  # a schema that serves searches outlives its collection
         return same_pairs(self, records, old, min_probability)
 
@@ -194,7 +194,7 @@ class Items(Schema):
         return collapse(hits, size=size, from_=from_, items=self, **changes)
 
     def near(self, record: Any) -> list[Near]:
-        """Return what records of the same thing are likely to have: see paging.records.RecordSchema."""
+        """Return what records of the same thing are likely to have: see paging.record_schema.RecordSchema."""
         return [
             one
             for name, field in self.fields.items()

@@ -26,7 +26,7 @@ _REMEMBERED = 10_000  # parsed values of a field
 
 
 def same_pairs(schema: Schema, records: Sequence[Any], old: int, min_probability: float | None) -> Pairs:
-    """Return the pairs of records that are one thing, with their probability. See paging.records.RecordSchema."""
+    """Return the pairs of records that are one thing, with their probability. See paging.record_schema.RecordSchema."""
     bar = schema.bar if min_probability is None else log_odds_of(min_probability)
     for name, values in schema.parsed.items():
         if len(values) > _REMEMBERED:

@@ -1,7 +1,7 @@
 """The native core (its C sources are in this folder), if this installation was built with a C compiler.
 
-`sketching.sketches`, `matching.rows`, `matching.pairs` and `matching.groups` compute the same with numpy, bit for bit.
-They read `core` at each call, so setting it to None switches to numpy.
+`sketching.sketches`, `matching.sketch_rows`, `matching.pairs` and `matching.leaders` compute the same with numpy, bit
+for bit. They read `core` at each call, so setting it to None switches to numpy.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Core(Protocol):
         """
 
     def is_plain(self, value: object, /) -> bool:
-        """Return whether JSON restores a value exactly (see `paging.entries`).
+        """Return whether JSON restores a value exactly (see `paging.cache_entries`).
 
         False also for a value of more than 100 levels, which the Python code examines.
         """

@@ -105,11 +105,6 @@ class IndexRules:
         others = IndexRule(options=options, recipe=recipe, field=field)
         return cls({pattern: _rule(pattern, settings, others) for pattern, settings in (given or {}).items()}, others)
 
-    def rule_of(self, name: str) -> IndexRule:
-        """Return the rule of an index."""
-        pattern = self.pattern_of(name)
-        return self.others if pattern is None else self.rules[pattern]
-
     def pattern_of(self, name: str) -> str | None:
         """Return the pattern whose rule is that of an index, None if none matches its name."""
         return _pattern_of(self._patterns, name)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.core.matching.decision import Decision, Setting
-from ndd_search.core.matching.groups import choose_leaders
+from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.corpus.collection import Corpus

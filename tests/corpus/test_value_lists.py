@@ -9,7 +9,7 @@ import pytest
 
 from ndd_search import native
 from ndd_search.core.matching.decision import Decision, Setting
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import value_lists

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ndd_search import native
 from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.groups import assign_leaders
+from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
-from ndd_search.core.matching.rows import Rows, rows_of
+from ndd_search.core.matching.sketch_rows import Rows, rows_of
 
 T = TypeVar("T")
 FLOORS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.0]

@@ -26,7 +26,7 @@ import numpy as np
 
 from ndd_search.cli.tuning.pages import BARS, SETTINGS, STEP, Flags, Pages, Pair, Shares, step_of
 from ndd_search.core.matching.decision import Setting
-from ndd_search.core.matching.rows import Ranks
+from ndd_search.core.matching.sketch_rows import Ranks
 
 CREDIBLE = 0.9  # probability of the credible intervals and bounds that are reported
 SURE = 0.02  # share of the hits with a similar hit above; asking stops when a better setting could gain no more

@@ -9,7 +9,7 @@ from ndd_search.lazy_names import later
 if TYPE_CHECKING:
     from ndd_search.core.matching.document_frequency import count_document_frequency
     from ndd_search.core.matching.frequency_table import FrequencyTable
-    from ndd_search.core.matching.groups import leaders
+    from ndd_search.core.matching.leaders import leaders
 
 _LATER = {
     "FrequencyTable": "frequency_table",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ndd_search.core.documents import is_missing
 from ndd_search.core.matching.decision import MIN_SHINGLES
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.matching.rows import Rows
+from ndd_search.core.matching.sketch_rows import Rows
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.estimates import estimated_shingles
 

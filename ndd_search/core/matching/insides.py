@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
-from ndd_search.core.matching.rows import Ranks, Rows
+from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.native import Rule
 
 SHARED, OWN = 4, 6  # values; a word changes three, and two places may have been changed

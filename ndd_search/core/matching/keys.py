@@ -14,7 +14,7 @@ from ndd_search.core.documents import is_missing
 from ndd_search.core.matching.guards import Value, comparable
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.matching.rows import Ranks, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch

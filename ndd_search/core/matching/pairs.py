@@ -17,8 +17,8 @@ from ndd_search import native
 from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.insides import differ_at_edges
-from ndd_search.core.matching.rows import Ranks, Rows, core_arguments
 from ndd_search.core.matching.shared_values import Counts, commonness, count_shared, most_common, shared_values
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
 from ndd_search.core.sketching.estimates import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule

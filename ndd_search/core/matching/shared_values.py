@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
-from ndd_search.core.matching.rows import Ranks, Rows, Table
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, Table
 from ndd_search.core.sketching.sketches import VALUES
 
 Keys = npt.NDArray[np.unsignedinteger[Any]]
@@ -139,14 +139,6 @@ def shared_values(rows: Rows, first: Places, second: Places) -> Iterator[Shared]
         there = np.append(keys, -1)[right] == wanted
         yield Shared(pair[there], left[there], right[there])
         done = stop
-
-
-def shared_sums(rows: Rows, first: Places, second: Places, weight: Shares | None = None) -> Shares:
-    """Return for each pair the number of shared values, or the sum of their weights (one for each of rows.values)."""
-    sums = np.zeros(len(first))
-    for shared in shared_values(rows, first, second):
-        sums += np.bincount(shared.pair, None if weight is None else weight[shared.left], len(first))
-    return sums
 
 
 def _sums_of_shared(holds: Shares, weights: Shares, first: Ranks, second: Ranks) -> Shares:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.core.paging.records import Record, RecordSchema
+from ndd_search.core.paging.record_schema import Record, RecordSchema
 
 MOST_EXAMINED = 10_000  # documents compared with one; the default max_result_window of the engines
 

@@ -15,10 +15,10 @@ from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseChanges
+from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.paging.page import Page, slice_page
-from ndd_search.core.paging.records import SEEN_WITH_ITEMS, RecordSchema, check_schema, presence, record_of
+from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
-from ndd_search.core.paging.windows import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.presets import Options, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import checked_sketch

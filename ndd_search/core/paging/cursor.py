@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.paging.entries import UNREADABLE, sealed, unsealed
+from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, unsealed
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.errors import CursorUnusable
 

@@ -12,9 +12,9 @@ from ndd_search.core.matching.guards import allowed, allowed_by_fields
 from ndd_search.core.matching.insides import differ_at_edges, inside
 from ndd_search.core.matching.measures import estimate, judged_pairs
 from ndd_search.core.matching.pairs import Pairs, overlapping_pairs
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.records import RecordSchema, bar_of, record_of
+from ndd_search.core.paging.record_schema import RecordSchema, bar_of, record_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.text.edges import edges
 from ndd_search.core.text.tokens import prepare

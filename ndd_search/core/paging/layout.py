@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
-from ndd_search.core.matching.groups import assign_leaders
 from ndd_search.core.matching.guards import allowed
 from ndd_search.core.matching.insides import inside
+from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.matching.rows import rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
+from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.keep import order_of_preference
 from ndd_search.core.paging.stream import Reader, Stream
-from ndd_search.core.paging.windows import first_window
 from ndd_search.core.sketching.estimates import estimated_shingles
 
 NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole

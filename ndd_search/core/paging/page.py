@@ -17,9 +17,9 @@ from typing import Any
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import LISTING, CollapseOptions, Mode
 from ndd_search.core.paging.explain import Explanation, explain
+from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.layout import NO_OTHERS, Duplicate, Group, Layout
 from ndd_search.core.paging.stream import Reader, Stream
-from ndd_search.core.paging.windows import window_for
 from ndd_search.core.sketching.sketches import Lack
 
 log = logging.getLogger("ndd_search")

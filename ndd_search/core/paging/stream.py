@@ -14,14 +14,14 @@ from ndd_search import native
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.decision import MIN_SHINGLES, Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.groups import choose_leaders
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
+from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similar_pairs
 from ndd_search.core.matching.pairs import Pairs, leaders_of
-from ndd_search.core.matching.rows import Ranks, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, check_fit
-from ndd_search.core.paging.records import RecordSchema, bar_of, check_fits_records, record_of
+from ndd_search.core.paging.record_schema import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 

@@ -14,7 +14,7 @@ union (Broder 1997, "On the resemblance and containment of documents"), uses few
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -75,30 +75,6 @@ def broder_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
 def standard_error(resemblance: float, k: int) -> float:
     """Return sqrt(J * (1 - J) / k), the standard error of an estimated resemblance J from full sketches."""
     return sqrt(resemblance * (1 - resemblance) / k)
-
-
-def is_similar(a: npt.ArrayLike, b: npt.ArrayLike, min_similarity: float, k: int) -> bool:
-    """Return whether Broder's estimate reaches min_similarity, by a sorted merge with early exit (Smith 2008).
-
-    After i of the k union values with m of them shared, the answer is "no" if m + (k - i) is below the bar, and "yes"
-    if m has reached it. Tests use it as the reference for the page check.
-    """
-    first, second = checked_sketch(a, k).tolist(), checked_sketch(b, k).tolist()
-    size = min(k, len(set(first) | set(second)))
-    bar = max(1, ceil(min_similarity * size - 1e-9))
-    i = j = shared = 0
-    for seen in range(size):
-        if shared >= bar:
-            return True
-        if shared + (size - seen) < bar:
-            return False
-        if i < len(first) and j < len(second) and first[i] == second[j]:
-            shared, i, j = shared + 1, i + 1, j + 1
-        elif j >= len(second) or (i < len(first) and first[i] < second[j]):
-            i += 1
-        else:
-            j += 1
-    return size > 0 and shared >= bar
 
 
 def estimated_shingles(length: npt.ArrayLike, largest: npt.ArrayLike, k: int) -> npt.NDArray[np.float64]:

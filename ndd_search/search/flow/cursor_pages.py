@@ -14,10 +14,10 @@ import numpy as np
 
 from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.paging.cursor import Cursor, Leaders
+from ndd_search.core.paging.fill_page import count_places, first_window
 from ndd_search.core.paging.layout import places_of
 from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.paging.windows import count_places, first_window
 from ndd_search.search.flow.fetch_hits import reader_of
 from ndd_search.search.flow.frequency_tables import new_state, with_table
 from ndd_search.search.flow.page_answer import filter_body, unfiltered_body

@@ -17,9 +17,9 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.paging.records import presence
+from ndd_search.core.paging.fill_page import Fetch, next_fetch
+from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.paging.windows import Fetch, next_fetch
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state, weighs
 from ndd_search.search.flow.page_answer import engine_page

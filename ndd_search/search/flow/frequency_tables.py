@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.paging.fill_page import next_fetch
 from ndd_search.core.paging.stream import NO_HITS, Stream
-from ndd_search.core.paging.windows import next_fetch
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.search.flow.known_targets import Counted, View

@@ -22,9 +22,9 @@ from math import ceil
 from typing import Any
 
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.paging.windows import Fetch
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 from ndd_search.search.flow.fetch_hits import sketches_in

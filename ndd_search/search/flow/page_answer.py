@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page
-from ndd_search.core.paging.windows import window_for
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
-from ndd_search.core.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
+from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.search.flow.state import NOT_STORED, State
 from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.request import Request

@@ -19,8 +19,8 @@ from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.stream import Shown
-from ndd_search.core.paging.windows import Fetch
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.search.flow.known_targets import LearnedOfCaller, LearnedOfTarget
 from ndd_search.search.flow.round_trips import goes_together

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ndd_search.core.options import CollapseOptions, collapse_options
-from ndd_search.core.paging.records import SEEN_WITH_ITEMS
+from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Conversation

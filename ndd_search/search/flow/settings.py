@@ -14,7 +14,7 @@ from ndd_search.core.kinds import Kind, Seconds, Text, YesNo
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseChanges, CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache
-from ndd_search.core.paging.records import RecordSchema, check_fits_records, check_schema
+from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
 from ndd_search.core.presets import Options, Preset, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches

@@ -18,7 +18,7 @@ from ndd_search import native
 from ndd_search.core.documents import value_of
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.paging.records import RecordSchema
+from ndd_search.core.paging.record_schema import RecordSchema
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches, sketches_from
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches

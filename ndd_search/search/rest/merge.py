@@ -27,7 +27,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseChanges, collapse_options
 from ndd_search.core.paging.layout import Duplicate, Group
 from ndd_search.core.paging.page import Page, slice_page
-from ndd_search.core.paging.records import RecordSchema, check_schema, presence
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema, presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.core.paging import entries
-from ndd_search.core.paging.entries import sealed, unsealed
+from ndd_search.core.paging import cache_entries
+from ndd_search.core.paging.cache_entries import sealed, unsealed
 from ndd_search.search.rest.response import block_of
 
 KEY = b"0123456789abcdef"
@@ -43,7 +43,7 @@ def types_of(value: Any) -> Any:
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With orjson and without, with the native core and without, as installations are."""
     if request.param == "json":
-        monkeypatch.setattr(entries, "orjson", None)
+        monkeypatch.setattr(cache_entries, "orjson", None)
     elif request.param == "no native core":
         monkeypatch.setattr(native, "core", None)
     elif find_spec("orjson") is None:
@@ -71,7 +71,7 @@ def test_an_entry_written_with_orjson_is_read_without_and_the_other_way_round(mo
         pytest.skip("orjson is not installed")
     value = {"long": 2**70, "text": "\ud800 é", "share": 0.1}
     with_it = [sealed(KEY, value), sealed(KEY, {"text": "é"})]
-    monkeypatch.setattr(entries, "orjson", None)
+    monkeypatch.setattr(cache_entries, "orjson", None)
     without = [sealed(KEY, value), sealed(KEY, {"text": "é"})]
     assert [read(one) for one in with_it] == [(value, b""), ({"text": "é"}, b"")]
     monkeypatch.undo()

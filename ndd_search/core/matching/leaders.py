@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.pairs import Pairs, leaders_of, resembling_pairs
-from ndd_search.core.matching.rows import Ranks, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
