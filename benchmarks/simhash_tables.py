@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from ndd_search.core.sketching.simhash import BITS, Tables, distance
+from ndd_search.core.methods.simhash import BITS, Tables, distance
 
 
 def made(count: int, seed: int = 1) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -131,9 +130,14 @@ def super_shingle(text: str, recipe: Recipe, place: int) -> int:
     return mixed
 
 
-def frequent(text: str, recipe: Recipe) -> list[int]:
-    counts = Counter(one >> 33 for one in hashes(text, recipe))
-    return sorted(sorted(counts, key=lambda one: (-counts[one], one))[: recipe.k])
+def n_grams(text: str, recipe: Recipe) -> list[int]:
+    """As Java hashes strings: s[0] * 31**(n - 1) + ... + s[n - 1], of UTF-16 units; here modulo 2**31."""
+    pairs = text.encode("utf-16-be", "surrogatepass")
+    units = [pairs[at] << 8 | pairs[at + 1] for at in range(0, len(pairs), 2)]
+    size = min(recipe.size, len(units))
+    runs = [units[at : at + size] for at in range(len(units) - size + 1)]
+    found = {sum(unit * 31 ** (size - 1 - at) for at, unit in enumerate(run)) % 2**31 for run in runs}
+    return sorted(found)[: recipe.k]
 
 
 def simhash(text: str, recipe: Recipe) -> list[int]:
@@ -148,10 +152,13 @@ def simhash(text: str, recipe: Recipe) -> list[int]:
 
 def by_method(text: str, recipe: Recipe) -> list[int]:
     """The sketch by a method that compares place by place, or counts."""
+    if recipe.method == "n-grams":
+        text = prepare(text, recipe)
+        return n_grams(text, recipe) if text.strip() else []
     if not shingles(text, recipe):
         return []
-    if recipe.method in ("frequent", "simhash"):
-        return frequent(text, recipe) if recipe.method == "frequent" else simhash(text, recipe)
+    if recipe.method == "simhash":
+        return simhash(text, recipe)
     bits = 31 - len(f"{recipe.k - 1:b}") if recipe.k > 1 else 31
     number = min_hash if recipe.method == "min-hash" else super_shingle
     return [place << bits | number(text, recipe, place) >> 64 - bits for place in range(recipe.k)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import cos, pi
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.cli import main
+from ndd_search.core.methods.simhash import as_sketches
 from ndd_search.core.sketching import resemblance
+from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
@@ -67,6 +70,28 @@ def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_
             assert wrong in run("duplicates", engine.url, index, *words, "--recipe", "w5-k64-v2", code=2).stderr
         found = run("duplicates", engine.url, index, "--text", text, "--min-similarity", 0.9, "--json").stdout
         assert json.loads(found.splitlines()[0])["id"] == "a"
+
+
+@pytest.mark.parametrize("bits", [3, 6, 8, 15])
+def test_no_fingerprint_within_the_bits_asked_for_is_missed(engine: Engine, index: str, bits: int) -> None:
+    recipe, bar = ndd.Recipe.simhash(), cos((bits + 0.5) * pi / 64)
+    generator = np.random.default_rng(bits)
+    wanted, noise = (int(one) for one in generator.integers(0, 2**63, 2))
+    turned = [generator.permutation(64)[: at % 20].tolist() for at in range(200)]
+    prints = [wanted ^ sum(1 << bit for bit in one) for one in turned] + [noise]
+    sketches = as_sketches(np.array(prints, np.uint64))
+    documents = [SketchField().parts(one, recipe, 4) | {"_id": str(at)} for at, one in enumerate(sketches)]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        body = [part for one in documents for part in ({"index": {"_id": one.pop("_id")}}, one)]
+        client.bulk(index=index, body=body, refresh=True)
+        found = ndd.find_duplicates(
+            client, index, as_sketches([wanted])[0], recipe=recipe, min_similarity=bar, size=200, keys=2
+        )
+        expected = {str(at) for at, one in enumerate(prints) if (one ^ wanted).bit_count() <= bits}
+        assert {one.id for one in found} == expected
+        with pytest.raises(ValueError, match="16 differing bits are too many for stored keys: 15 at most"):
+            ndd.find_duplicates(client, index, TEXT, recipe=recipe, min_similarity=cos(16 * pi / 64))
 
 
 def test_documents_of_another_recipe_are_not_compared_which_is_said(

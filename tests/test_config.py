@@ -30,7 +30,10 @@ recipes = st.one_of(
     st.builds(Recipe.lines, seed=st.integers(0, 9), estimator=st.sampled_from(["kmv", "broder", "overlap"])),
     *(
         st.builds(make, k=st.integers(1, 4096), seed=st.integers(0, 9), urls=st.sampled_from(["keep", "drop"]))
-        for make in (Recipe.min_hash, Recipe.super_shingles, Recipe.frequent)
+        for make in (Recipe.min_hash, Recipe.super_shingles)
+    ),
+    st.builds(
+        Recipe.n_grams, size=st.integers(1, 64), k=st.integers(1, 4096), markup=st.sampled_from(["keep", "html"])
     ),
     st.builds(Recipe.simhash, size=st.integers(1, 64)),
     st.just(Recipe.profile()),

@@ -17,10 +17,10 @@ import ndd_search as ndd
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.measures import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.methods.signatures import profile
+from ndd_search.core.methods.simhash import as_sketches, fingerprints, from_sketches
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import broder_resemblance, resemblance
-from ndd_search.core.sketching.signatures import profile
-from ndd_search.core.sketching.simhash import as_sketches, fingerprints, from_sketches
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.indexing.mapping import mapping_properties
 from tests import plain_sketching as plain
@@ -30,7 +30,7 @@ from tests.strategies import texts
 METHODS = [
     Recipe.min_hash(),
     Recipe.super_shingles(),
-    Recipe.frequent(),
+    Recipe.n_grams(),
     Recipe.simhash(),
     Recipe.profile(),
     Recipe.words(estimator="broder"),
@@ -40,8 +40,8 @@ FORMULAS = [
     Recipe.min_hash(k=5, seed=3),
     Recipe.min_hash(size=2, k=1, kind="characters"),
     Recipe.super_shingles(size=2, k=3, urls="drop"),
-    Recipe.frequent(size=2, k=6),
-    Recipe.frequent(size=1, k=3, kind="words"),
+    Recipe.n_grams(size=2, k=6),
+    Recipe.n_grams(size=9, k=40, urls="drop"),
     Recipe.simhash(),
     Recipe.simhash(size=3, kind="characters"),
 ]
@@ -98,13 +98,19 @@ def test_overlap_and_broders_estimate_are_those_of_sets(sketches: list[list[int]
     overlap = [len({*a} & {*b}) / max(len(a), len(b), 1) for a, b in combinations(cut, 2)]
     broder = [broder_resemblance(a, b, 5) for a, b in combinations(cut, 2)]
     assert similarities(rows, first, second, "overlap") == pytest.approx(overlap)
+    shorter = [len({*a} & {*b}) / max(min(len(a), len(b)), 1) for a, b in combinations(cut, 2)]
+    assert similarities(rows, first, second, "shorter") == pytest.approx(shorter)
     assert similarities(rows, first, second, "broder") == pytest.approx(broder)
     assert similarities(rows, first, second, "kmv") == pytest.approx(
         [resemblance(a, b, 5) for a, b in combinations(cut, 2)]
     )
 
 
-@given(random_sketches, st.sampled_from(["broder", "overlap"]), st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 0.8, 1.0]))
+@given(
+    random_sketches,
+    st.sampled_from(["broder", "overlap", "shorter"]),
+    st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 0.8, 1.0]),
+)
 def test_a_page_has_the_pairs_that_comparing_all_of_them_finds(
     sketches: list[list[int]], measure: Any, bar: float
 ) -> None:
@@ -137,7 +143,7 @@ def test_thousands_of_fingerprints_are_compared_some_at_a_time(monkeypatch: pyte
     rows = rows_of(list(as_sketches(prints)), 4)
     decision = Decision.of("auto", Recipe.simhash())
     whole = similar_pairs(rows, decision)
-    monkeypatch.setattr("ndd_search.core.matching.measures._AT_ONCE", 1000)
+    monkeypatch.setattr("ndd_search.core.methods.simhash._AT_ONCE", 1000)
     parts = similar_pairs(rows, decision)
     assert list(zip(parts.first, parts.second, strict=True)) == [(i, i + 200) for i in range(100)]
     assert (whole.first.tolist(), whole.second.tolist()) == (parts.first.tolist(), parts.second.tolist())

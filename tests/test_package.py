@@ -17,6 +17,7 @@ ROOMS = [
     "native",
     "core",
     "core.text",
+    "core.methods",
     "core.sketching",
     "core.matching",
     "core.paging",
@@ -42,6 +43,7 @@ ROOMS = [
 NO_IO = (
     "core",
     "core.text",
+    "core.methods",
     "core.sketching",
     "core.matching",
     "core.paging",

@@ -5,14 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.core.sketching.simhash import (
+from ndd_search.core.methods.simhash import (
     Rarity,
     Tables,
+    as_sketches,
     block_tokens,
+    cheapest_blocks,
     distance,
     fingerprint,
     fingerprints,
     from_block_tokens,
+    near_blocks,
 )
 
 prints = st.lists(st.integers(0, 2**64 - 1), max_size=12)
@@ -34,7 +37,7 @@ def brute_force(values: list[int], most: int) -> list[tuple[int, int]]:
     ]
 
 
-@given(prints, flips, st.sampled_from([(0, None), (1, 3), (3, None), (3, 6), (5, 7)]))
+@given(prints, flips, st.sampled_from([(0, None), (1, 3), (3, 4), (3, 6), (5, 7), (8, 12), (8, None)]))
 def test_the_tables_find_what_comparing_all_pairs_finds(
     originals: list[int], changes: list[tuple[int, set[int]]], shape: tuple[int, int | None]
 ) -> None:
@@ -102,7 +105,36 @@ def test_rare_words_weigh_more_by_tf_idf_and_by_a_weight_of_ones_own() -> None:
     assert (fingerprints(texts, weight=lambda feature, count: len(feature) * count) != plain).any()
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (9, 10), (-1, 2), (3, 17)])
+@pytest.mark.parametrize("shape", [(3, 2), (-1, 2), (3, 65)])
 def test_impossible_tables_are_refused(shape: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="blocks above it"):
+    with pytest.raises(ValueError, match="blocks must be at least most"):
         Tables(np.zeros(2, np.uint64), *shape)
+
+
+@given(prints, prints, flips, st.sampled_from([0, 3, 8]))
+def test_tables_that_grow_find_what_was_added_at_once(
+    originals: list[int], added: list[int], changes: list[tuple[int, set[int]]], most: int
+) -> None:
+    tables = Tables(np.array(originals, np.uint64), most)
+    tables.near(0)  # sorts what is there
+    later = with_neighbours(added, changes)
+    for start in range(0, len(later), 3):
+        tables.add(np.array(later[start : start + 3], np.uint64))
+        known = originals + later[: start + 3]
+        for value in known[-3:]:
+            assert tables.near(value)[0].tolist() == [
+                at for at, one in enumerate(known) if (one ^ value).bit_count() <= most
+            ]
+
+
+@given(st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=15))
+def test_looked_up_blocks_find_every_fingerprint_within_the_distance(value: int, bits: set[int]) -> None:
+    near, wanted = as_sketches([value, value ^ sum(1 << bit for bit in bits)]).tolist()
+    assert any(held in near_blocks(block, len(bits)) for held, block in zip(near, wanted, strict=True))
+
+
+def test_more_bits_than_can_be_found_are_an_error_that_names_the_most() -> None:
+    with pytest.raises(ValueError, match=r"16 differing bits are too many for stored keys: 15 at most, .* of 0\.741"):
+        near_blocks(0, 16)
+    with pytest.raises(ValueError, match=r"16 differing bits are too many for 1,000,000 fingerprints: 1\d at most"):
+        cheapest_blocks(1_000_000, 16)

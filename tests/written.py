@@ -45,7 +45,7 @@ RECIPES = [
     "s1-k8-v2",
     "w3-k16-v2-minhash",
     "w3-k6-v2-super",
-    "c5-k16-v2-frequent",
+    "c4-k10-v2-ngrams",
     "w1-k4-v2-simhash",
     "w1-k2-v2-profile",
 ]

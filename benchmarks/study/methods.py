@@ -23,10 +23,10 @@ from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.shared_values import shared_values
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
+from ndd_search.core.methods.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import PRESETS
 from ndd_search.core.recipe import Measure, Recipe
-from ndd_search.core.sketching.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.core.text.shingles import shingle_texts
@@ -264,7 +264,7 @@ def methods() -> list[Method]:
         _of_recipe("min-hash", "64 independent permutations (Broder et al. 1998)", Recipe.min_hash()),
         _of_recipe("super-shingles", "two of six super-shingles (Broder 2000)", Recipe.super_shingles()),
         _of_recipe("sentences", "CRC-32 of stemmed sentences (Smith 2008)", smith),
-        _of_recipe("frequent", "the 64 most frequent 5-grams of characters (Basu 2011)", Recipe.frequent()),
+        _of_recipe("n-grams", "the first 10 of the hashes of 4-grams of characters (Basu 2011)", Recipe.n_grams()),
         _of_recipe("bottom-16", "16 values of 17 characters, common / 16 (Sycamore)", sycamore),
         _of_recipe("profile", "one signature of the frequent words (Solr)", Recipe.profile()),
     ]

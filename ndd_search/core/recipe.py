@@ -13,16 +13,16 @@ from ndd_search.core.secret import HashNumbers, derived
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
-Method = Literal["min-k", "min-hash", "super-shingles", "frequent", "simhash", "profile"]
+Method = Literal["min-k", "min-hash", "super-shingles", "n-grams", "simhash", "profile"]
 Estimator = Literal["kmv", "broder", "overlap"]
-Measure = Literal["kmv", "broder", "overlap", "cosine"]
+Measure = Literal["kmv", "broder", "overlap", "shorter", "cosine"]
 
 _LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
 _SUFFIX: dict[Method, str] = {  # in an id
     "min-k": "",
     "min-hash": "minhash",
     "super-shingles": "super",
-    "frequent": "frequent",
+    "n-grams": "ngrams",
     "simhash": "simhash",
     "profile": "profile",
 }
@@ -45,9 +45,9 @@ class Recipe:
     urls:     "keep", or "drop" to remove URLs before shingling.
     language: of the Snowball stemmer for sentences; None does not stem. Must be None for other kinds.
     method:   which values represent the text. "min-k", the default, keeps the k smallest hashes. The others are in
-              `sketching.signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "frequent" (the k most
-              frequent shingles), "simhash" (k is 4), "profile" (k is 2). "auto" weighs rarity for min-K sketches with
-              the "kmv" estimator only; for the others it is the bar of their source (see `matching.decision`).
+              `methods.signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "n-grams" (the k first),
+              "simhash" (k is 4), "profile" (k is 2). "auto" weighs rarity for min-K sketches with the "kmv" estimator
+              only; for the others it is the bar of their source (see `matching.decision`).
     estimator: of the similarity of two min-K sketches: "kmv" (see `sketching.estimates`), "broder" or "overlap" (see
               `matching.measures`).
     key:      a secret of at least 16 characters, for "min-k" sketches by "mix64": without it nobody can write a text
@@ -130,8 +130,10 @@ class Recipe:
             raise ValueError(f'estimator is for "min-k" only, got {self.estimator} with {self.method}')
         if self.k != (fixed := _FIXED_K.get(self.method, self.k)):
             raise ValueError(f"k must be {fixed} for {self.method}, got {self.k}: its sketches have {fixed} values")
-        if self.method in _FIXED_K and self.seed:
+        if self.method in ("n-grams", *_FIXED_K) and self.seed:
             raise ValueError(f"seed must be 0 for {self.method}, got {self.seed}: its hash has no seed")
+        if self.method == "n-grams" and self.kind != "characters":
+            raise ValueError(f"n-grams are runs of characters, got {self.kind}")
         if self.method == "profile" and (self.kind, self.size) != ("words", 1):
             raise ValueError(f"a profile counts single words, got {self.kind} of size {self.size}")
 
@@ -166,9 +168,9 @@ class Recipe:
         return cls(size=size, k=k, method="super-shingles", **others)
 
     @classmethod
-    def frequent(cls, size: int = 5, k: int = 64, kind: Kind = "characters", **others: Any) -> Self:
-        """Return a recipe of the `k` most frequent runs of `size` characters (Basu 2011)."""
-        return cls(kind=kind, size=size, k=k, method="frequent", **others)
+    def n_grams(cls, size: int = 4, k: int = 10, **others: Any) -> Self:
+        """Return a recipe of the `k` smallest hashes of runs of `size` characters of the bare text (Basu 2011)."""
+        return cls(kind="characters", size=size, k=k, method="n-grams", **others)
 
     @classmethod
     def simhash(cls, size: int = 1, **others: Any) -> Self:
@@ -201,7 +203,7 @@ class Recipe:
         """Return the measure that compares two sketches."""
         if self.method == "min-k":
             return self.estimator
-        return "cosine" if self.method == "simhash" else "overlap"
+        return {"simhash": "cosine", "n-grams": "shorter"}.get(self.method, "overlap")  # type: ignore[return-value]
 
     @cached_property
     def plan(self) -> native.Plan | None:

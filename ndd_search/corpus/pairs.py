@@ -1,13 +1,15 @@
 """The leaders and pairs of a whole collection, from its sketches.
 
 The native core does the work (core/corpus.h explains how). Without the core, numpy does the same: right, but slower,
-because it compares every pair of documents that share one of their rarest values.
+because it compares every pair of documents that share one of their rarest values. Measures other than "kmv" are
+computed for the pairs that this finds by a lower bar, simhash fingerprints are found by block tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +20,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.leaders import choose_leaders
-from ndd_search.core.matching.measures import bits_of, cosine_of, near_prints, similar_pairs
+from ndd_search.core.matching.measures import least_resemblance, near_prints, similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Recipe
@@ -28,8 +30,6 @@ from ndd_search.corpus.guards import Guards
 from ndd_search.corpus.value_lists import partners
 
 BUDGET = 10_000  # see Effort.cut
-SMALL = 20_000  # most documents of a collection that another measure than "kmv" compares
-MOST_BITS = 6  # of simhash fingerprints that block tables look up
 _SEED = 1  # of the sample that the frequency table is counted in
 _AT_ONCE = 1 << 20  # pairs that numpy compares at a time
 _EVERY = 1 << 62
@@ -132,7 +132,7 @@ class Search:
         found = self._native("corpus_leaders", sketches, old)
         if found is not None:
             return Led(np.frombuffer(found[0], np.int64), np.frombuffer(found[1]), Effort(*found[2]))
-        pairs, same, effort = self._by_numpy(sketches)
+        pairs, same, effort = self._without_core(sketches)
         leader, similarity = choose_leaders(len(sketches), pairs.where(pairs.second >= old) if old else pairs)
         leader, similarity = leader[same], similarity[same]
         leader[:old], similarity[:old] = np.arange(old), 1.0
@@ -149,7 +149,7 @@ class Search:
             first, second = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
             pairs = Pairs(first, second, np.frombuffer(found[2]))
             return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]), sketches, self.recipe.k)
-        return Found(*self._by_numpy(sketches), sketches, self.recipe.k)
+        return Found(*self._without_core(sketches), sketches, self.recipe.k)
 
     @property
     def native_rule(self) -> native.Rule:
@@ -178,20 +178,32 @@ class Search:
         )
         return found
 
-    def _by_numpy(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
+    @cached_property
+    def candidates(self) -> Search:
+        """The search by resemblance that meets all pairs of sets which another measure may accept; else this one."""
+        if self.decision.measure in ("kmv", "cosine"):
+            return self
+        few = min(self.min_shingles, self.recipe.k)
+        return replace(self, decision=least_resemblance(self.decision, self.recipe.k, max(few, 1)))
+
+    def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
+        if self.candidates is not self:
+            found = self.candidates.pairs(sketches)
+            return self.check(sketches, found.pairs.first, found.pairs.second), found.same, found.effort
         rows = rows_of(sketches, self.recipe.k)
         same = _same(rows, self.guards)
         if self.decision.measure == "kmv":
             pairs, effort = self._pairs_that_meet(rows, same)
         else:
-            every = self._by_measure(rows, same)
-            pairs = every.where((same[every.first] == every.first) & (same[every.second] == every.second))
-            effort = Effort(int((same == np.arange(len(same))).sum()), len(pairs), len(pairs), 0)
-            pairs = self._allowed(rows, pairs)
+            different = np.flatnonzero(same == np.arange(len(same)))
+            pairs = near_prints(rows, different, self.decision.bar or 0.0)
+            pairs, effort = self._allowed(rows, pairs), Effort(len(different), len(pairs), len(pairs), 0)
         return pairs, same, effort
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
-        """Those of some pairs of sketches that count, by a recipe that measures resemblance."""
+        """Those of some pairs of different sketches that count."""
+        if self.decision.measure != "kmv":
+            return self._measured(rows_of(sketches, self.recipe.k), first, second)
         if native.core:
             pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
             columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
@@ -214,20 +226,16 @@ class Search:
         pairs = pairs.where(self.guards.allow(pairs.first, pairs.second))
         few = min(self.min_shingles, self.recipe.k)
         short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < few
-        return pairs.where(~short | (pairs.similarity >= 1))
+        return pairs.where(~short | (pairs.similarity >= 1) & (self.decision.measure != "shorter"))
 
-    def _by_measure(self, rows: Rows, same: Ranks) -> Pairs:
-        """The pairs by another measure than "kmv": by block tables where few bits may differ, else all are compared."""
-        bar = self.decision.bar
-        if self.decision.measure == "cosine" and bar is not None and bits_of(bar) <= MOST_BITS:
-            return near_prints(rows, np.flatnonzero(same == np.arange(len(same))), bar)
-        if len(rows.lengths) > SMALL:
-            raise ValueError(
-                f"a collection of {len(rows.lengths):,} documents needs a recipe that measures resemblance, or simhash "
-                f"with at most {MOST_BITS} different bits (min_similarity {cosine_of(MOST_BITS):.3f}), not "
-                f"{self.recipe.id}: others are compared pair by pair, for {SMALL:,} documents at most"
-            )
-        return similar_pairs(rows, self.decision)
+    def _measured(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
+        """Those of some pairs of different sketches that reach the bar of another measure than "kmv"."""
+        similarity = np.empty(len(first))
+        for start in range(0, len(first), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            similarity[part] = similarities(rows, first[part], second[part], self.decision.measure)
+        pairs = Pairs(first, second, similarity)
+        return self._allowed(rows, pairs.where(similarity >= (self.decision.bar or 0.0) - ROUNDING))
 
     def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
         """The pairs among documents that share a value of their prefixes."""

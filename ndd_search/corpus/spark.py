@@ -198,8 +198,6 @@ class SparkCorpus:
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
     def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:
-        if self.recipe.measure != "kmv":
-            raise ValueError(f"a collection on Spark needs a recipe that measures resemblance, not {self.recipe.id}")
         search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep)
         check_kept(options, self.fields)
         return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old)

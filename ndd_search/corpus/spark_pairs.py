@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ndd_search.core.matching.measures import key_masks_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.fingerprint import DIGITS, origin
 from ndd_search.corpus import spark_stages as stages
@@ -201,7 +202,8 @@ class PairsOnSpark:
         sample = rows.toArrow()
         codes = sample.column("code").to_numpy() if coded else None
         holders = Holders.counted(stages.sketches_of(sample.column("sketch")), codes, count)
-        return stages.Meeting(self.search, holders, self.count, coded, timed)
+        masks = key_masks_of(self.search.decision, count) if self.search.decision.measure == "cosine" else []
+        return stages.Meeting(self.search, holders, self.count, coded, timed, masks)
 
     @cached_property
     def _candidates(self) -> DataFrame:

@@ -26,7 +26,7 @@ from ndd_search.corpus.outputs import line_of
 from ndd_search.corpus.pairs import Search, shingles_of
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.sources import Document, Pieces, id_of
-from ndd_search.corpus.value_lists import Holders, entries_of, pairs_of, sublists
+from ndd_search.corpus.value_lists import Holders, entries_of, key_lists, pairs_of, sublists
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class Meeting:
     holders:   of the values of the collection.
     documents: of the collection.
     coded, timed: whether there are guards of either kind.
+    masks:     of the keys by which fingerprints are looked up (see `methods.simhash`); sets are, by their values.
     """
 
     search: Search
@@ -156,6 +157,7 @@ class Meeting:
     documents: int
     coded: bool
     timed: bool
+    masks: Sequence[np.uint64] = ()
 
     def enter(self, batches: Batches) -> Batches:
         """Rows of `rank`, `sketch` and `code` to the lists they are in: `list`, `side`, `rank`."""
@@ -173,7 +175,9 @@ class Meeting:
 
     def _lists(self, batch: pa.RecordBatch, ranks: Ranks) -> tuple[Any, ...]:
         codes = batch.column("code").to_numpy() if self.coded else None
-        search, sketches = self.search, sketches_of(batch.column("sketch"))
+        search, sketches = self.search.candidates, sketches_of(batch.column("sketch"))
+        if self.masks:
+            return *key_lists(sketches, self.masks), 0, np.arange(len(sketches))
         entries = entries_of(sketches, search.recipe.k, search.native_rule, search.native_table, codes, self.holders)
         return *sublists(entries, ranks, self.holders, self.documents, search.budget), entries.document
 

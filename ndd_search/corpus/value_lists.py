@@ -7,7 +7,7 @@ documents that a list makes. Two documents that count as a pair are in at least 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ PROFILES = 3  # see core/own_content.h
 _HOT = 1 << PROFILES  # in `kind`, above the profiles
 _AT_ONCE = 1 << 20  # pairs in a block of `partners`
 _CLASS_BITS = 15
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +117,20 @@ def sublists(
                 parts.append((chosen[met], code, own > other))
     entry, code, side = (np.concatenate(column) for column in zip(*parts, strict=True))
     return entry, entries.key[entry].astype(np.int64) << 32 | code, side, cut
+
+
+def key_lists(sketches: Sketches, masks: Sequence[np.uint64]) -> tuple[Ranks, Ranks, npt.NDArray[np.bool_]]:
+    """The lists that fingerprints are in, one for each key: (document, list, side) as `sublists`.
+
+    masks: the bits of each key, see `methods.simhash.key_masks`.
+    """
+    from ndd_search.core.methods.simhash import from_rows  # imported here because it is rarely used
+
+    prints, _ = from_rows(sketches.values, np.diff(sketches.offsets))
+    places = np.arange(1, len(masks) + 1, dtype=np.uint64)[:, None] * _STEP
+    keys = ((prints & np.array(masks)[:, None]) * _MULTIPLIER ^ places) * _MULTIPLIER
+    lists = (keys >> np.uint64(2 * _CLASS_BITS) << np.uint64(2 * _CLASS_BITS)).view(np.int64).ravel()
+    return np.tile(np.arange(len(prints)), len(masks)), lists, np.zeros(len(lists), np.bool_)
 
 
 def pairs_of(lists: Ranks, side: npt.NDArray[np.bool_]) -> Iterator[tuple[Ranks, Ranks]]:

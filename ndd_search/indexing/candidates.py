@@ -29,7 +29,7 @@ from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.record_candidates import find_records
 from ndd_search.indexing.retry import status_of
 from ndd_search.search.flow.block_options import options
-from ndd_search.search.rest.stored_keys import needed_keys, shares_keys
+from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 
 _RECIPES = 20  # recipes of one index that are named
 _MIN_SHINGLES = 8  # of fewer, only an identical sketch counts; more than on a page, where a hidden hit is still listed
@@ -63,6 +63,9 @@ class CandidateSearch:
         for name, least, most in (("keys", 1, 64), ("examined", 1, MOST_EXAMINED)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
+        looked_up(np.zeros(1, np.int32), 1, self.decision)  # refuses bits that keys do not find
+        if self.recipe.method == "simhash":
+            object.__setattr__(self, "keys", max(self.keys, self.recipe.k))
 
     @property
     def _options(self) -> CollapseOptions:

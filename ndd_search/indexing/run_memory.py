@@ -12,6 +12,7 @@ import numpy as np
 from ndd_search.core.sketching.field import sketch_in
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.search.rest.stored_keys import looked_up
 from ndd_search.search.writing.actions import Action
 
 
@@ -97,8 +98,8 @@ class Recent:
 
     def resembling(self, wanted: Sketch, where: str, but: str | None) -> list[tuple[float, Original]]:
         """Return those that resemble a sketch, with their similarity. but: an id to exclude."""
-        keys = wanted[: self._search.keys].tolist()
-        shared_keys = Counter(number for key in keys for number in self._by_key.get(key, ()))
+        keys = looked_up(wanted, self._search.keys, self._search.decision)
+        shared_keys = Counter(number for equal in keys for key in equal for number in self._by_key.get(key, ()))
         needed = self._search.needed(len(keys))
         numbers = [number for number, shared in shared_keys.most_common() if shared >= needed]
         candidates = [document for document in map(self._documents.__getitem__, numbers) if document.where == where]

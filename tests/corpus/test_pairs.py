@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
 from ndd_search.core.matching.leaders import choose_leaders
+from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
@@ -133,7 +134,7 @@ def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -
     search = search_for(bar, sketches, Recipe(), min_shingles=4)
     led, found = search.leaders(sketches), search.pairs(sketches)
     assert led.effort.cut == found.effort.cut == 0
-    expected, same, _ = search._by_numpy(sketches)
+    expected, same, _ = search._without_core(sketches)
     assert as_set(found.pairs) == as_set(expected)
     leader, _ = choose_leaders(len(sketches), expected)
     assert led.leader.tolist() == leader[same].tolist()
@@ -193,19 +194,39 @@ def test_the_number_of_documents_that_another_code_keeps_apart_costs_hardly_any_
     assert (led.effort.compared, led.effort.cut) == (0, 0)
 
 
-def test_fingerprints_that_differ_in_few_bits_are_found_as_comparing_all_finds_them(
-    monkeypatch: pytest.MonkeyPatch,
+PUBLISHED = [
+    Recipe.min_hash(),
+    Recipe.words(estimator="broder"),
+    Recipe.super_shingles(),
+    Recipe.sentences(None, hash="crc32", estimator="broder"),
+    Recipe.characters(17, k=16, estimator="overlap"),
+    Recipe.n_grams(),
+    Recipe.simhash(),
+    Recipe.profile(),
+]
+
+
+@pytest.mark.parametrize("bar", ["auto", 0.3, 0.97])
+@pytest.mark.parametrize("recipe", PUBLISHED, ids=lambda recipe: recipe.id)
+def test_a_published_method_finds_by_tables_what_comparing_all_pairs_finds(
+    recipe: Recipe, bar: Setting, way: str
 ) -> None:
-    recipe = Recipe.simhash()
-    sketches = sketch_many(made.texts(600, frames=2), recipe)
-    for bar in ("auto", 0.96):
-        search = search_for(bar, sketches, recipe)
-        found = search.pairs(sketches)
-        monkeypatch.setattr("ndd_search.corpus.pairs.MOST_BITS", -1)
-        every = search.pairs(sketches)
-        monkeypatch.undo()
-        assert as_set(found.pairs) == as_set(every.pairs) != set()
-        assert found.pairs.similarity == pytest.approx(every.pairs.similarity)
+    texts = [text if at % 9 else text[: at % 30] for at, text in enumerate(made.texts(300, frames=2))]
+    bar = 0.9 if bar == 0.3 and recipe.measure == "cosine" else bar
+    sketches = sketch_many(texts, recipe)
+    search = replace(search_for(bar, sketches, recipe), min_shingles=MIN_SHINGLES)
+    found = search.pairs(sketches)
+    rows = rows_of(sketches, recipe.k)
+    first, second = np.triu_indices(len(texts), 1)
+    alike = similarities(rows, first, second, recipe.measure)
+    long = np.minimum(rows.lengths[first], rows.lengths[second]) >= min(MIN_SHINGLES, recipe.k)
+    known = (found.same == np.arange(len(texts))) & (rows.lengths > 0)
+    counts = (alike >= (search.decision.bar or 0) - 1e-9) & long & known[first] & known[second]
+    expected = zip(first[counts].tolist(), second[counts].tolist(), strict=True)
+    assert list(zip(found.pairs.first.tolist(), found.pairs.second.tolist(), strict=True)) == list(expected)
+    assert found.pairs.similarity == pytest.approx(alike[counts])
+    leaders, _ = choose_leaders(len(texts), found.pairs)
+    assert search.leaders(sketches).leader.tolist() == leaders[found.same].tolist()
 
 
 def test_containment_says_which_document_contains_the_other() -> None:
@@ -276,16 +297,6 @@ def test_the_caller_is_told_how_far_the_search_is_and_can_end_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Search(recipe=Recipe(), decision=Decision(0.5, 3), progress=stop).leaders(sketches)
-
-
-def test_a_recipe_without_resemblance_is_compared_pair_by_pair_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = Recipe.parse("w3-k64-v2-broder")
-    sketches = sketch_many(["one two three four five"] * 2 + ["six seven eight nine ten"], recipe)
-    search = Search(recipe=recipe, decision=Decision.of(0.5, recipe))
-    assert search.leaders(sketches).leader.tolist() == [0, 0, 2]
-    monkeypatch.setattr("ndd_search.corpus.pairs.SMALL", 2)
-    with pytest.raises(ValueError, match="needs a recipe that measures resemblance"):
-        search.leaders(sketches)
 
 
 def test_nobody_can_write_documents_that_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:

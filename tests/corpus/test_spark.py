@@ -100,6 +100,28 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
     assert groups.effort.cut == 0
 
 
+PUBLISHED = [
+    ("w3-k64-v2-minhash", "auto"),
+    ("w3-k64-v2-broder", "auto"),
+    ("w3-k6-v2-super", "auto"),
+    ("s1-k64-v2-broder-crc32-english", 0.3),
+    ("w1-k4-v2-simhash", "auto"),
+    ("w1-k4-v2-simhash", 0.92),
+    ("c4-k10-v2-ngrams", "auto"),
+]
+
+
+@pytest.mark.parametrize(("recipe", "bar"), PUBLISHED if LONG else PUBLISHED[::4])
+def test_groups_by_a_published_method_are_those_of_one_machine(
+    spark: Any, tmp_path: Path, recipe: str, bar: float | str
+) -> None:
+    source = write(tmp_path / "docs", documents())
+    here = ndd.Corpus.read(source, text="text", recipe=recipe).groups(bar)
+    there = corpus_on(spark, source, text="text", recipe=recipe, work=tmp_path / "work").groups(bar)
+    assert by_document(there.table.toArrow().to_pylist()) == by_document(here.rows())
+    assert sum(row["size"] > 1 for row in here.rows()) > 50
+
+
 def kill_once(flag: Path) -> Any:
     """A stage that ends its own process with SIGKILL the first time."""
 

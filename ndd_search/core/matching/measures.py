@@ -4,15 +4,14 @@
     broder   resemblance: the share of common values among the k smallest of the union (Broder 1997)
     overlap  common values / values of the longer sketch. For min-K sketches this estimates about 2 * J / (1 + J) rather
              than the resemblance J (Sycamore's dedup); for min-hashes resemblance; else the share of equal parts
+    shorter  common values / values of the shorter sketch (Basu 2011)
     cosine   cos(pi * d / 64), at least 0, of two simhash fingerprints that differ in d bits; estimates the cosine of
              the weighted features (Charikar 2002)
 
-A pair with a broder or overlap of b has a kmv of at least b / (2 - b), so candidates are found with that bar on kmv.
+Candidates are found with a bar on kmv, see `least_resemblance`.
 """
 
 from __future__ import annotations
-
-from math import acos, pi
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +23,6 @@ from ndd_search.core.matching.shared_values import shared_values
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimates import Estimate, estimate_resemblance, standard_error
-from ndd_search.core.sketching.simhash import BITS, Tables, distance, from_sketches
-
-_AT_ONCE = 1 << 20  # pairs of fingerprints compared at a time
 
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
@@ -48,8 +44,10 @@ def judged_pairs(rows: Rows, decision: Decision, least: float) -> tuple[Pairs, S
 def similarities(rows: Rows, first: Places, second: Places, measure: Measure) -> Shares:
     """Return the similarity of given pairs of sketches, 0..1; 0 for an empty sketch."""
     if measure == "cosine":
-        prints, known = _prints(rows)
-        return np.where(known[first] & known[second], _cosine(distance(prints[first], prints[second])), 0.0)
+        from ndd_search.core.methods.simhash import cosine, distance, from_rows  # imported here: rarely used
+
+        prints, known = from_rows(rows.values, rows.lengths)
+        return np.where(known[first] & known[second], cosine(distance(prints[first], prints[second])), 0.0)
     if measure == "kmv":
         return overlaps(rows, first, second, None).resemblance
     common, counted = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
@@ -64,7 +62,7 @@ def similarities(rows: Rows, first: Places, second: Places, measure: Measure) ->
     if measure == "broder":
         broder: Shares = counted / np.maximum(np.minimum(a + b - common, rows.k), 1)
         return broder
-    overlap: Shares = common / np.maximum(np.maximum(a, b), 1)
+    overlap: Shares = common / np.maximum((np.maximum if measure == "overlap" else np.minimum)(a, b), 1)
     return overlap
 
 
@@ -78,62 +76,46 @@ def estimate(a: npt.ArrayLike, b: npt.ArrayLike, recipe: Recipe) -> Estimate:
     return Estimate(value, standard_error(value, recipe.k) if estimated else 0.0)
 
 
+def least_resemblance(decision: Decision, k: int, shortest: int = 1) -> Decision:
+    """Return the decision on kmv that every pair reaches which another decision on sets of values accepts.
+
+    k: values of a sketch at most. shortest: values of a sketch at least, 1..k.
+    By broder or overlap, pairs of similarity b share 2 * b / (1 + b) of their values at least, or b of the longer one:
+    kmv is at least b / (2 - b). By "shorter" they share b * shortest of shortest + k.
+    """
+    share = decision.bar or 0.0
+    short, long = (shortest, k) if decision.measure == "shorter" else (1, 1)
+    return Decision(max(share * short / (short + long - share * short) - ROUNDING, ROUNDING), decision.size)
+
+
 def _pairs_above(rows: Rows, measure: Measure, least: float) -> Pairs:
     """Return the pairs with a similarity of at least `least`."""
     if measure == "cosine":
-        first, second = _near_prints(rows, least)
-    else:
-        candidates, _ = overlapping_pairs(rows, Decision(1.0, 0), max(least / (2 - least) - ROUNDING, 0.0))
-        first, second = candidates.first, candidates.second
+        return near_prints(rows, np.arange(len(rows.lengths)), least)
+    bar = least_resemblance(Decision(least, 1, measure=measure), rows.k).floor
+    candidates, _ = overlapping_pairs(rows, Decision(1.0, 0), bar if least else 0.0)
+    first, second = candidates.first, candidates.second
     pairs = Pairs(first, second, similarities(rows, first, second, measure))
     return pairs.where(pairs.similarity >= least - ROUNDING)
 
 
-def bits_of(cosine: float) -> int:
-    """Return how many bits may differ in two fingerprints whose cosine is at least this."""
-    return int(acos(min(max(cosine, 0.0), 1.0)) / pi * BITS + 1e-6)
-
-
-def cosine_of(bits: int) -> float:
-    """Return the cosine of two fingerprints that differ in so many bits."""
-    return float(_cosine(np.array([bits], np.uint8))[0])
-
-
 def near_prints(rows: Rows, places: Ranks, least: float) -> Pairs:
-    """Return the pairs among some rows whose cosine is at least `least`, by block tables (see `sketching.simhash`).
+    """Return the pairs among some rows whose cosine is at least `least`, by block tables (see `methods.simhash`).
 
-    The time grows with the rows and with the pairs that share a block, not with all pairs.
+    Raises ValueError for more bits than tables for so many fingerprints find.
     """
-    prints, known = _prints(rows)
+    from ndd_search.core.methods.simhash import Tables, bits_of, cosine, distance, from_rows
+
+    prints, known = from_rows(rows.values, rows.lengths)
     places = places[known[places]]
     first, second = Tables(prints[places], bits_of(least)).pairs()
     first, second = places[first], places[second]
-    return Pairs(first, second, _cosine(distance(prints[first], prints[second])))
+    return Pairs(first, second, cosine(distance(prints[first], prints[second])))
 
 
-def _near_prints(rows: Rows, least: float) -> tuple[Ranks, Ranks]:
-    """Return the pairs of fingerprints whose cosine may be at least `least`."""
-    prints, _ = _prints(rows)
-    most = bits_of(least)
-    step = max(_AT_ONCE // max(len(prints), 1), 1)
-    first, second = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start in range(0, len(prints), step):
-        near = distance(prints[start : start + step, None], prints[None, start:]) <= most
-        row, column = np.nonzero(np.triu(near, 1))
-        first.append(row.astype(np.int64) + start)
-        second.append(column.astype(np.int64) + start)
-    return np.concatenate(first), np.concatenate(second)
+def key_masks_of(decision: Decision, count: int) -> list[np.uint64]:
+    """Return the bits of the keys by which `count` fingerprints are looked up: see `methods.simhash.key_masks`."""
+    from ndd_search.core.methods.simhash import bits_of, cheapest_blocks, key_masks
 
-
-def _prints(rows: Rows) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Return the fingerprint of each row, and which rows hold one."""
-    whole = rows.lengths == 4
-    prints, known = np.zeros(len(whole), np.uint64), np.zeros(len(whole), np.bool_)
-    held = rows.values[np.repeat(whole, rows.lengths)].reshape(-1, 4)
-    prints[whole], known[whole] = from_sketches(held)
-    return prints, known
-
-
-def _cosine(differing: npt.NDArray[np.uint8]) -> Shares:
-    cosine: Shares = np.maximum(np.cos(differing * (pi / BITS)), 0.0)
-    return cosine
+    most = bits_of(decision.bar or 0.0)
+    return key_masks(most, cheapest_blocks(count, most))

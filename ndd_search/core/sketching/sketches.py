@@ -200,7 +200,7 @@ def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | Non
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """Sketch the texts of one batch."""
     if recipe.method != "min-k":
-        from ndd_search.core.sketching.signatures import sign  # imported here because it is rarely used
+        from ndd_search.core.methods.signatures import sign  # imported here because it is rarely used
 
         return Sketches(*sign(texts, recipe))
     core, plan = native.core, recipe.plan

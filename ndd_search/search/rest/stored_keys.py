@@ -21,7 +21,8 @@ def shares_keys(wanted: Sketch, keys: int, decision: Decision, field: SketchFiel
 
     keys: number of keys in the query. decision: its floor decides how many of them a document must share.
     """
-    terms = [{"constant_score": {"filter": {"term": {field.keys: key}}}} for key in keys_of(wanted.tolist(), keys)]
+    found = [keys_of(equal, len(equal)) for equal in looked_up(wanted, keys, decision)]
+    terms = [{"constant_score": {"filter": {"terms": {field.keys: equal}}}} for equal in found]
     return {
         "should": terms,
         "minimum_should_match": needed_keys(len(terms), decision),
@@ -29,10 +30,23 @@ def shares_keys(wanted: Sketch, keys: int, decision: Decision, field: SketchFiel
     }
 
 
+def looked_up(wanted: Sketch, keys: int, decision: Decision) -> list[list[int]]:
+    """Return for each of the first keys of a sketch the values by which documents that share it are found.
+
+    All blocks of a fingerprint are looked up, and what differs in a quarter of the bits that may differ: then every
+    document within them is found. Raises ValueError for more bits than that finds.
+    """
+    if decision.measure != "cosine":
+        return [[value] for value in wanted[:keys].tolist()]
+    from ndd_search.core.methods.simhash import bits_of, near_blocks  # imported here because it is rarely used
+
+    return [near_blocks(value, bits_of(decision.bar or 0.0)) for value in wanted.tolist()]
+
+
 def needed_keys(keys: int, decision: Decision) -> int:
     """Return the number of keys that a document must share with the given one to be compared."""
     if decision.measure == "cosine":
-        return 1  # keys are blocks of bits: with three differing bits one block is equal, with more maybe none
+        return 1  # keys are blocks of bits
     return shared_keys(keys, decision.floor, decision.measure)
 
 

@@ -64,6 +64,8 @@ class Sketcher:
         check_whole("keys", keys, 0, 64)
         self.fields, self.recipe = chosen_fields(fields, field), Recipe.of(recipe)
         self.recipe.check_key()
+        if self.recipe.method == "simhash" and 0 < keys < self.recipe.k:
+            raise ValueError(f"keys must be at least 4 for simhash, got {keys}: fewer do not find all fingerprints")
         self.keys, self.numbers = keys, numbers
         self.first = next(iter(self.fields))
         self.report = IngestReport()

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
-from math import log
+from math import acos, comb, log, pi
 from typing import Self
 
 import numpy as np
@@ -38,6 +38,10 @@ Blocks = npt.NDArray[np.int32]
 Weight = Callable[[str, int], float]
 
 BITS = 64
+_AT_ONCE = 1 << 20  # pairs compared at a time
+_MOST_BLOCKS = 24
+_MOST_LOOKED_UP = 15  # bits
+_MOST_WORK = 5e11  # nanoseconds, about
 WORDS = Recipe.words(size=1)
 _PLACES = np.arange(4, dtype=np.uint64)  # positions of the blocks in a sketch, the highest bits first
 _BLOCK = np.uint64(16)
@@ -118,43 +122,115 @@ def from_block_tokens(stored: Sequence[str]) -> int:
     return int(digits, 16)
 
 
-class Tables:
-    """An index of fingerprints by block tables (Manku, Jain and Das Sarma 2007, section 3).
+def from_rows(values: Blocks, lengths: Places) -> tuple[Prints, npt.NDArray[np.bool_]]:
+    """Return the fingerprint of each row of values, 0 for those that hold none, and which rows hold one."""
+    whole = lengths == _PLACES.size
+    prints, known = np.zeros(len(whole), np.uint64), np.zeros(len(whole), np.bool_)
+    prints[whole], known[whole] = from_sketches(values[np.repeat(whole, lengths)].reshape(-1, _PLACES.size))
+    return prints, known
 
-    most:   bits that may differ, 0..8.
-    blocks: number of pieces of the 64 bits, more than `most`. most + 1 gives the fewest tables (4 with keys of 16 bits
-            for 3: 24 bytes a fingerprint, suitable for some millions). More blocks give more tables with longer keys
-            (6 for 3: 20 tables with 32 bits), and so fewer candidates among billions.
+
+def bits_of(cosine: float) -> int:
+    """Return how many bits may differ in two fingerprints whose cosine is at least this."""
+    return int(acos(min(max(cosine, 0.0), 1.0)) / pi * BITS + 1e-6)
+
+
+def cosine(differing: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the cosine of fingerprints that differ in so many bits, at least 0."""
+    cosines: npt.NDArray[np.float64] = np.maximum(np.cos(np.asarray(differing) * (pi / BITS)), 0.0)
+    return cosines
+
+
+def near_blocks(value: int, most: int) -> list[int]:
+    """Return the values of a sketch that one within `most` bits has for one of its four values at least.
+
+    One of the four blocks differs in a quarter of the bits at most: 1 value up to 3 bits, 17 up to 7, 137 up to 11 and
+    697 up to 15. Raises ValueError for more bits.
+    """
+    if most > _MOST_LOOKED_UP:
+        raise ValueError(
+            f"{most} differing bits are too many for stored keys: {_MOST_LOOKED_UP} at most, "
+            f"a min_similarity of {float(cosine(_MOST_LOOKED_UP)):.3f}"
+        )
+    turned = [chosen for number in range(most // 4 + 1) for chosen in combinations(range(16), number)]
+    return [value ^ sum(1 << bit for bit in chosen) for chosen in turned]
+
+
+def key_masks(most: int, blocks: int) -> list[np.uint64]:
+    """Return the bits of the key of each table, see `Tables`."""
+    edges = [block * BITS // blocks for block in range(blocks + 1)]
+    pieces = [(1 << edges[block + 1]) - (1 << edges[block]) for block in range(blocks)]
+    return [np.uint64(sum(chosen)) for chosen in combinations(pieces, blocks - most)]
+
+
+def cheapest_blocks(count: int, most: int) -> int:
+    """Return the number of blocks with which tables of `count` fingerprints within `most` bits cost least.
+
+    Raises ValueError, which names the largest distance, if they cost more than can be waited for.
+    """
+    work, blocks = _least_work(count, most)
+    if work > _MOST_WORK:
+        largest = next(bits for bits in range(most, -1, -1) if _least_work(count, bits)[0] <= _MOST_WORK)
+        raise ValueError(
+            f"{most} differing bits are too many for {count:,} fingerprints: {largest} at most, "
+            f"a min_similarity of {float(cosine(largest)):.3f}"
+        )
+    return blocks
+
+
+def _least_work(count: int, most: int) -> tuple[float, int]:
+    """Return the least work, about in nanoseconds, and its number of blocks; `most` blocks compare all pairs."""
+    every = (6 * count * count, max(most, 1))
+    keys = [(blocks, BITS * (blocks - most) / blocks) for blocks in range(most + 1, _MOST_BLOCKS + 1)]
+    tables = [(comb(blocks, most) * count * (300 + 15 * count / 2**bits), blocks) for blocks, bits in keys]
+    return min([every, *tables] if most else tables)
+
+
+class Tables:
+    """An index of fingerprints by block tables (Manku, Jain and Das Sarma 2007, section 3). It grows by `add`.
+
+    most:   bits that may differ, 0..64. Raises ValueError for more than can be looked up among so many fingerprints.
+    blocks: number of pieces of the 64 bits, at least `most`; by default as many as cost least work. There is a table
+            for each choice of `blocks - most` of them, which are its key: 4 blocks for 3 bits make 4 tables with keys
+            of 16 bits, 6 blocks 20 tables with 32 bits. With `most` blocks all fingerprints are compared.
     """
 
     def __init__(self, prints: npt.ArrayLike, most: int = 3, blocks: int | None = None) -> None:
         self.prints: Prints = np.asarray(prints, np.uint64)
-        self.most, self.blocks = most, blocks or most + 1
-        if not 0 <= most <= 8 or not most < self.blocks <= 16:
-            raise ValueError(f"most must be 0..8 and blocks above it, at most 16, got {most} and {blocks}")
-        edges = [block * BITS // self.blocks for block in range(self.blocks + 1)]
-        masks = [(1 << edges[block + 1]) - (1 << edges[block]) for block in range(self.blocks)]
-        self.masks = [np.uint64(sum(chosen)) for chosen in combinations(masks, self.blocks - most)]
-        self._orders = [np.argsort(self.prints & mask, kind="stable").astype(np.uint32) for mask in self.masks]
+        self.most, self.blocks = most, blocks or cheapest_blocks(len(self.prints), most)
+        if not 0 <= most <= self.blocks <= BITS:
+            raise ValueError(f"blocks must be at least most, and both 0..{BITS}, got {self.blocks} and {most}")
+        self.masks = key_masks(most, self.blocks)
+        self._orders: list[npt.NDArray[np.uint32]] = []
+        self._sorted = 0  # so many fingerprints are in the tables, the later ones are compared one by one
 
     @property
     def bytes(self) -> int:
-        """Return the memory of the fingerprints and their tables."""
+        """Return the memory of the fingerprints and of the tables that `near` has made."""
         return self.prints.nbytes + sum(order.nbytes for order in self._orders)
+
+    def add(self, prints: npt.ArrayLike) -> None:
+        """Add fingerprints, which are found at once; they are sorted into the tables when they are a sixteenth."""
+        self.prints = np.concatenate((self.prints, np.asarray(prints, np.uint64)))
 
     def near(self, fingerprint: int | np.uint64) -> tuple[Places, npt.NDArray[np.uint8]]:
         """Return the positions of all fingerprints within `most` bits, ascending, and their distances."""
+        if len(self.prints) * 15 > self._sorted * 16 or not self._orders:
+            self._orders = [self._order(mask) for mask in self.masks]
+            self._sorted = len(self.prints)
         wanted = np.uint64(fingerprint)
         runs = [self._run(order, mask, wanted & mask) for order, mask in zip(self._orders, self.masks, strict=True)]
-        candidates = np.sort(np.concatenate(runs).astype(np.int64))
-        candidates = candidates[np.diff(candidates, prepend=-1) > 0]
+        candidates = np.unique(np.concatenate([*runs, np.arange(self._sorted, len(self.prints))]).astype(np.int64))
         differing = distance(self.prints[candidates], wanted)
         return candidates[differing <= self.most], differing[differing <= self.most]
 
     def pairs(self) -> tuple[Places, Places]:
         """Return all pairs within `most` bits: two int64 arrays, first < second, in ascending order."""
-        codes = [self._pairs_of(number) for number in range(len(self.masks))]
+        codes = [self._pairs_of(number) for number in range(len(self.masks))] if self.masks[0] else self._all_pairs()
         return np.divmod(np.sort(np.concatenate(codes)), max(len(self.prints), 1))
+
+    def _order(self, mask: np.uint64) -> npt.NDArray[np.uint32]:
+        return np.argsort(self.prints & mask, kind="stable").astype(np.uint32)
 
     def _run(self, order: npt.NDArray[np.uint32], mask: np.uint64, key: np.uint64) -> npt.NDArray[np.uint32]:
         """Return the positions of the fingerprints with this key, by binary search."""
@@ -171,9 +247,20 @@ class Tables:
             ends.append(low)
         return order[ends[0] : ends[1]]
 
+    def _all_pairs(self) -> list[Places]:
+        """Return the pairs found without tables, as first * n + second."""
+        count = len(self.prints)
+        codes, step = [np.empty(0, np.int64)], max(_AT_ONCE // max(count, 1), 1)
+        for start in range(0, count, step):
+            near = distance(self.prints[start : start + step, None], self.prints[None, start:]) <= self.most
+            row, column = np.nonzero(near)
+            codes.append(((row + start) * count + column + start)[column > row])
+        return codes
+
     def _pairs_of(self, number: int) -> Places:
         """Return the pairs that share a key in this table and in none before it, as first * n + second."""
-        order, mask = self._orders[number].astype(np.int64), self.masks[number]
+        mask = self.masks[number]
+        order = self._order(mask).astype(np.int64)
         sorted_prints = self.prints[order]
         keys = sorted_prints & mask
         codes = [np.empty(0, np.int64)]

@@ -4,7 +4,8 @@
                     Frieze and Mitzenmacher 1998, "Min-wise independent permutations")
     super-shingles  k numbers, each a hash of 14 other min-hashes (Broder 2000, "Identifying and filtering
                     near-duplicate documents": 6 of 84)
-    frequent        the hashes of the k most frequent shingles; ties are broken by the smaller hash (Basu 2011)
+    n-grams         the k smallest distinct hashes of the runs of `size` characters of the text, case, punctuation and
+                    spaces as they are (Basu 2011: 10 of size 4). The hash is that of Java's strings, modulo 2**31
     simhash         four numbers: 16 bits each of a fingerprint of the shingles, weighted by count, see `simhash`
     profile         two numbers: a hash of the frequent words (TextProfileSignature of Nutch and Solr)
 
@@ -33,9 +34,10 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.methods.simhash import as_sketches, fingerprints
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.simhash import as_sketches, fingerprints
 from ndd_search.core.text.shingles import A, B, Hashes, R, shingle_hashes, shingle_texts
+from ndd_search.core.text.tokens import prepare
 
 Values = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
@@ -60,9 +62,10 @@ def sign(texts: Sequence[str], recipe: Recipe) -> tuple[Values, Places]:
         numbers = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 2)
         some = np.array(list(map(bool, profiles)), np.bool_)
         return _rows(_placed(numbers[some]), some)
+    if recipe.method == "n-grams":
+        found = [_n_grams(prepare(text, recipe), recipe) for text in texts]
+        return np.concatenate([np.empty(0, np.int32), *found]), np.cumsum([0, *map(len, found)])
     hashes, offsets = shingle_hashes(texts, recipe)
-    if recipe.method == "frequent":
-        return _most_frequent(hashes, offsets, recipe.k)
     some = np.diff(offsets) > 0
     if recipe.method == "min-hash":
         return _rows(_placed(_min_hashes(hashes, offsets[:-1][some], recipe.k)), some)
@@ -119,12 +122,13 @@ def _rows(values: Values, some: npt.NDArray[np.bool_]) -> tuple[Values, Places]:
     return values.ravel(), np.concatenate(([0], np.cumsum(some * values.shape[1])))
 
 
-def _most_frequent(hashes: Hashes, offsets: Places, k: int) -> tuple[Values, Places]:
-    """Return values and offsets of sketches of the k most frequent hashes."""
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    keys, count = np.unique(owner << 31 | (hashes >> np.uint64(33)).astype(np.int64), return_counts=True)
-    order = np.lexsort((keys, -count, keys >> 31))  # by owner, the most frequent first
-    starts = np.searchsorted(keys, np.arange(len(offsets)) << 31)
-    rank = np.arange(len(keys)) - np.repeat(starts[:-1], np.diff(starts))
-    kept = np.sort(keys[order[rank < k]])
-    return (kept & (2**31 - 1)).astype(np.int32), np.searchsorted(kept, np.arange(len(offsets)) << 31)
+def _n_grams(text: str, recipe: Recipe) -> Values:
+    """Return the sketch of a text without markup: the k smallest distinct hashes of its runs of UTF-16 code units."""
+    if not text.strip():
+        return np.empty(0, np.int32)
+    units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2").astype(np.int64)
+    size = min(recipe.size, len(units))
+    hashes = np.zeros(len(units) - size + 1, np.int64)
+    for place in range(size):
+        hashes = (hashes * 31 + units[place : place + len(hashes)]) % 2**31
+    return np.unique(hashes)[: recipe.k].astype(np.int32)
