@@ -41,7 +41,7 @@ Method = Callable[[str, Records], Callable[[], Result]]  # groups records, and r
 
 def ours(kind: str, records: Records) -> Callable[[], Result]:
     """Items with learnt evidence: of people with the fields named, of the collections with fields guessed."""
-    groups = ndd.Items.learn(records, PEOPLE if kind == "people" else None).groups(records)
+    groups = ndd.items.Items.learn(records, PEOPLE if kind == "people" else None).groups(records)
 
     def read() -> Result:
         members = [{groups.ids[i] for i in every} for every in groups.members.values()]
@@ -240,7 +240,7 @@ def collection(folder: Path) -> tuple[Records, Pairs, dict[tuple[str, str], bool
     return records, true, labelled
 
 
-def _labelled_f1(schema: ndd.Items, records: Records, labelled: dict[tuple[str, str], bool]) -> tuple[float, int]:
+def _labelled_f1(schema: ndd.items.Items, records: Records, labelled: dict[tuple[str, str], bool]) -> tuple[float, int]:
     """Return F1 of the labelled pairs of some records, and how many there are."""
     by_id = {record["id"]: record for record in records}
     known = [(pair, same) for pair, same in labelled.items() if pair[0] in by_id and pair[1] in by_id]
@@ -266,7 +266,7 @@ def unseen(folder: Path) -> None:
     for record in records:
         halves[sum(part[record["id"]].encode()) % 2].append(record)
     for seen, other in (halves, halves[::-1]):
-        quality, count = _labelled_f1(ndd.Items.learn(seen), other, labelled)
+        quality, count = _labelled_f1(ndd.items.Items.learn(seen), other, labelled)
         print(f"{folder.name}: learnt from {len(seen):,} records, F1 {quality:.4f} of "
               f"{count:,} labelled pairs of {len(other):,} others")  # fmt: skip
 
@@ -291,7 +291,7 @@ def robustness(folder: Path) -> None:
             chosen = set(np.random.default_rng(seed).permutation(keys)[: len(keys) // share].tolist())
             seen = [record for record in records if part[record["id"]] in chosen]
             other = [record for record in records if part[record["id"]] not in chosen]
-            schema = ndd.Items.learn(seen)
+            schema = ndd.items.Items.learn(seen)
             (quality, _), (own, _) = (_labelled_f1(schema, of, labelled) for of in (other, seen))
             print(
                 f"{folder.name}: 1/{share} at random, {len(seen):,} records: "
@@ -305,10 +305,10 @@ def robustness(folder: Path) -> None:
     forms["fields with other names"] = {name: _OTHER_NAMES.get(name, name) for name in names}
     for label, form in forms.items():
         changed = [{"id": record["id"], **{to: record.get(name) for name, to in form.items()}} for record in records]
-        print(f"{folder.name}: {label}: F1 {_labelled_f1(ndd.Items.learn(changed), changed, labelled)[0]:.4f}")
+        print(f"{folder.name}: {label}: F1 {_labelled_f1(ndd.items.Items.learn(changed), changed, labelled)[0]:.4f}")
     order = [records[place] for place in random.permutation(len(records)).tolist()]
     for count in (300, 600, 1_000, 2_000, len(order)):
-        schema = ndd.Items.learn(order[:count])
+        schema = ndd.items.Items.learn(order[:count])
         asked = schema.questions(order[:count])
         told = schema.answered(
             [(one.first, one.second, _pair(one.first["id"], one.second["id"]) in true) for one in asked]
@@ -320,13 +320,14 @@ def robustness(folder: Path) -> None:
         )
         print(f"{folder.name}: {count:,} of the records: F1 {before:.4f} of all groups, {after:.4f} after ten answers "
               f"{schema.learnt.doubts if schema.learnt else ()}")  # fmt: skip
-    print(f"{folder.name}: records in another order: F1 {_labelled_f1(ndd.Items.learn(order), order, labelled)[0]:.4f}")
+    again = _labelled_f1(ndd.items.Items.learn(order), order, labelled)[0]
+    print(f"{folder.name}: records in another order: F1 {again:.4f}")
 
 
 def page_check() -> None:
     """Print the time of a page of 100 records."""
     made = people(60, seed=5)
-    schema = ndd.Items.learn(people(500, seed=6).records, PEOPLE)
+    schema = ndd.items.Items.learn(people(500, seed=6).records, PEOPLE)
     schema.collapse(made.records[:100])
     times = []
     for _ in range(100):

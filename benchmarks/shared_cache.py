@@ -81,7 +81,7 @@ def main() -> None:
             share = least / found["plain"][1]
             print(f"{name:10} median {middle:7.3f} ms, least {least:7.3f} ms, {share:5.2f} of the least of plain")
     finally:
-        ndd.unwrap(plain).indices.delete(index=index)
+        ndd.wrap(plain, enabled=False).indices.delete(index=index)
         shared.clear()
         for client in clients.values():
             client.close()

@@ -21,21 +21,22 @@ if TYPE_CHECKING:
     from ndd_search.indexing.mapping import mapping_properties
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.passages import passages
-    from ndd_search.items.items import Items
     from ndd_search.search.clients.explain import explain
     from ndd_search.search.clients.pages import pages
-    from ndd_search.search.clients.wrap import unwrap, wrap
+    from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.block_options import options
     from ndd_search.search.rest.merge import merge
+    from ndd_search.search.rest.reading import copies, info
     from ndd_search.search.settings_file import preset
 
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
-    "Items": "items.items",
     "collapse": "core.paging.collapse",
+    "copies": "search.rest.reading",
     "explain": "search.clients.explain",
     "find_duplicates": "indexing.candidates",
+    "info": "search.rest.reading",
     "items": "items",
     "mapping_properties": "indexing.mapping",
     "mark_duplicates": "corpus.data_frames",
@@ -46,7 +47,6 @@ _LATER = {
     "plugins": "plugins",
     "preset": "search.settings_file",
     "sketch": "core.sketching.sketches",
-    "unwrap": "search.clients.wrap",
     "with_sketches": "indexing.with_sketches",
     "wrap": "search.clients.wrap",
 }
@@ -55,12 +55,13 @@ __all__ = [
     "CollapseOptions",
     "Corpus",
     "Index",
-    "Items",
     "NDDError",
     "Recipe",
     "collapse",
+    "copies",
     "explain",
     "find_duplicates",
+    "info",
     "mapping_properties",
     "mark_duplicates",
     "merge",
@@ -69,7 +70,6 @@ __all__ = [
     "passages",
     "preset",
     "sketch",
-    "unwrap",
     "with_sketches",
     "wrap",
 ]

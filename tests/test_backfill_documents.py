@@ -179,7 +179,7 @@ def test_a_text_in_a_dotted_key_beside_an_object_is_sketched_whole(engine: Engin
         ndd.wrap(client, indexes={index: {"text": ["page.body"]}})
         client.index(index=index, id="1", body={"page": {"body": TEXT}}, refresh=True)
         client.update(index=index, id="1", body={"doc": {"page.body": OTHER}}, refresh=True)
-        ndd.unwrap(client)
+        ndd.wrap(client, enabled=False)
         assert stored(client, index)["1"]["_source"]["ndd"]["recipe"] == "stale"
         for _ in range(2):
             assert backfill(client, index, ["page.body"], recheck=True).remaining == 0

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch

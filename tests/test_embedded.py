@@ -187,7 +187,7 @@ def test_a_copy_is_opened_as_the_index_was_and_sees_what_it_sees(tmp_path: Path,
     (tmp_path / "ndd.toml").write_text('version = 1\n[collapse]\nmin_similarity = 0.7\nmode = "drop"\n')
     recipe = ndd.Recipe.words(size=2)
     with ndd.Index.open(
-        tmp_path / "news", text="body", language="german", recipe=recipe, options=ndd.preset(tmp_path / "ndd.toml")
+        tmp_path / "news", text="body", language="german", recipe=recipe, preset=ndd.preset(tmp_path / "ndd.toml")
     ) as index:
         index.add(documents(5))
         other = way(index)

@@ -112,7 +112,7 @@ def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_pat
     for name in ("settings.toml", "settings.json"):
         write_preset(tmp_path / name, Preset(indexes=SETTINGS))
         assert read_preset(tmp_path / name).indexes == SETTINGS
-        settings = settings_of(options=preset(tmp_path / name), indexes={"news-*": {"window": 60}})
+        settings = settings_of(preset=preset(tmp_path / name), indexes={"news-*": {"window": 60}})
         assert settings.indexes.rules["news-*"].options.window == 60
         assert settings.indexes.rules["news-old"].enabled is False
 

@@ -26,7 +26,7 @@ HIT = st.fixed_dictionaries(
         "day": st.sampled_from(["2026-05-01", "2026-05-20", None]),
     }
 )
-ITEMS = ndd.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body", "isbn")])
+ITEMS = ndd.items.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body", "isbn")])
 KEEP = (
     ["newest:day"],
     ["longest"],

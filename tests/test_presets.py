@@ -34,14 +34,16 @@ def test_products_with_other_numbers_are_told_right_only_by_their_preset_and_pos
     products, messages = ndd.preset("products"), ndd.preset("messages")
     assert products.numbers
     assert len(ndd.collapse(OFFERS)) == 1
-    assert len(ndd.collapse(OFFERS, options=products)) == 2
+    assert len(ndd.collapse(OFFERS, preset="products")) == 2
     assert len(ndd.collapse(POSTS)) == 2  # they differ at their edges only
-    assert len(ndd.collapse(POSTS, options=messages)) == 2
+    assert len(ndd.collapse(POSTS, preset=messages)) == 2
 
 
 def test_an_unknown_preset_is_named_with_those_that_are_there() -> None:
-    with pytest.raises(ValueError, match="no preset 'tweets': there are news, web, products, messages, chunks"):
-        ndd.preset("tweets")
+    with pytest.raises(
+        ValueError, match=r"no preset 'mesages'.*did you mean messages.*there are news, web, products, chunks|messages"
+    ):
+        ndd.preset("mesages")
 
 
 def test_a_folder_is_made_and_searched_with_a_preset(
@@ -87,13 +89,13 @@ def test_the_evaluation_applies_a_preset_with_the_guards_of_a_page() -> None:
 def test_a_preset_is_taken_wherever_options_are_and_anything_else_is_told() -> None:
     """A dict, a name and a path are none: they would raise an error of Python that names no option."""
     messages = ndd.preset("messages")
-    assert len(ndd.collapse(POSTS, options=messages)) == len(ndd.passages(POSTS, options=messages)) == 2
-    assert ndd.collapse(POSTS, options=messages).info.recipe == messages.recipe.id  # type: ignore[union-attr]
+    assert len(ndd.collapse(POSTS, preset=messages)) == len(ndd.passages(POSTS, preset=messages)) == 2
+    assert ndd.collapse(POSTS, preset=messages).info.recipe == ndd.Recipe.of(messages.recipe).id
     wrong: Any
     for wrong in ({}, {"window": 3}, "messages", Path("ndd.toml")):
-        with pytest.raises(TypeError, match="options must be CollapseOptions or a preset, got"):
+        with pytest.raises(TypeError, match="options must be CollapseOptions, got"):
             ndd.collapse(POSTS, options=wrong)
-        with pytest.raises(TypeError, match="options must be PassageOptions or a preset, got"):
+        with pytest.raises(TypeError, match="options must be PassageOptions, got"):
             ndd.passages(POSTS, options=wrong)
     with pytest.raises(ValueError, match="facets count aggregations of an engine"):
         ndd.collapse(POSTS, facets=["sources"])

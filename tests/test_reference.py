@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.completion import every_action
-from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import collapse_options
 from ndd_search.search.settings_schema import settings_schema
 from tests.command_line import run as ndd
 from tests.examples import ROOT

@@ -125,27 +125,27 @@ def strict(tmp_path: Path) -> Path:
 
 
 def test_a_wrapped_client_reads_it_and_its_own_arguments_win(strict: Path) -> None:
-    settings = settings_of(options=preset(strict), window=80)
+    settings = settings_of(preset=preset(strict), window=80)
     assert (settings.options.min_similarity, settings.options.window) == ("identical", 80)
     assert settings.recipe == ndd.Recipe()
-    assert settings_of(options=preset(strict), min_similarity="auto").options.min_similarity == "auto"
+    assert settings_of(preset=preset(strict), min_similarity="auto").options.min_similarity == "auto"
     other = ndd.Recipe.words(k=128)
     write_preset(strict, Preset(recipe=other))
-    assert settings_of(options=preset(strict)).recipe == other
+    assert settings_of(preset=preset(strict)).recipe == other
 
 
 def test_another_recipe_than_they_were_tuned_for_is_a_warning(strict: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "ndd_search"):
-        assert settings_of(options=preset(strict), recipe=ndd.Recipe()).recipe == ndd.Recipe()
+        assert settings_of(preset=preset(strict), recipe=ndd.Recipe()).recipe == ndd.Recipe()
         assert caplog.messages == []
-        assert settings_of(options=preset(strict), recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
+        assert settings_of(preset=preset(strict), recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
     assert "strict.toml is meant for sketches of recipe w3-k64-v2, these are of w5-k64-v2" in caplog.messages[0]
 
 
 def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path: Path) -> None:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
     folder = tmp_path / "news.idx"
-    with ndd.Index.open(folder, text="body", options=preset(strict)) as index:
+    with ndd.Index.open(folder, text="body", preset=preset(strict)) as index:
         index.add([{"id": i, "body": body} for i, body in enumerate(NEWS)])
         assert len(index.search("ministers final")["hits"]["hits"]) == 3
         assert len(index.search("ministers final", min_similarity="auto")["hits"]["hits"]) == 2

@@ -80,7 +80,7 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
     stored = read_preset(saved)
     assert (stored.options, stored.recipe, stored.tuned["queries"]) == (ndd.CollapseOptions(), ndd.Recipe(), 3)
     assert stored.indexes == {"logs-*": {"enabled": False}}  # what tune does not find out is kept
-    with ndd.Index.open(folder, options=ndd.preset(saved)) as index:
+    with ndd.Index.open(folder, preset=ndd.preset(saved)) as index:
         assert index.options == stored.options
     facts = json.loads(run("tune", folder, "--queries", queries, "--json").stdout)
     assert facts["effects"][0]["hidden"] == stored.tuned["hidden"]
@@ -292,7 +292,7 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
         assert read_preset(saved).tuned["on"] == f"{engine.url} {index}"
         assert "secret" not in page.read_text()
         saved.write_text(saved.read_text().replace('"auto"', '"identical"'))
-        wrapped = ndd.wrap(client, options=ndd.preset(saved))
+        wrapped = ndd.wrap(client, preset=ndd.preset(saved))
         answer = wrapped.search(index=index, body={"query": {"match_all": {}}, "ndd": True})
         assert answer["ndd"]["min_similarity"] == "identical"
 

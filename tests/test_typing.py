@@ -16,8 +16,9 @@ import pytest
 import ndd_search
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.options import CollapseChanges, CollapseOptions
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Stream
+from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import MissingExtra
 from ndd_search.search.flow.block_options import SearchChanges
 from ndd_search.search.flow.settings import WrapSettings, settings_of
@@ -79,6 +80,7 @@ def test_a_type_checker_refuses_what_is_misspelt_and_takes_what_is_right(tmp_pat
 def test_what_a_type_checker_knows_of_options_is_what_there_is() -> None:
     """CollapseChanges and CollapseOptions hold the same names and types; a tuple may be given as any sequence."""
     options = {field.name: str(field.type) for field in dataclasses.fields(CollapseOptions)}
+    options["preset"] = "str | Preset"
     options = {name: re.sub(r"tuple\[(\w+), \.\.\.\]", r"Sequence[\1]", type) for name, type in options.items()}
     assert options == {name: one.__forward_arg__ for name, one in CollapseChanges.__annotations__.items()}
     assert list(get_type_hints(CollapseChanges)) == list(options)

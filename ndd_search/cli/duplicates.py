@@ -104,7 +104,7 @@ def _of_record(client: Any, arguments: argparse.Namespace) -> Pairs:
     """Find the documents that are one thing with a record or a document."""
     if not arguments.items or arguments.text is not None:
         raise ValueError("--items goes with --of or --record, and --record with --items")
-    items, identity, where = ndd_search.Items.read(arguments.items), arguments.of, ""
+    items, identity, where = ndd_search.items.Items.read(arguments.items), arguments.of, ""
     if arguments.record:
         record = read_record(arguments.record)
     else:

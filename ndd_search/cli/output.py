@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ndd_search.core.options import CollapseOptions, Mode
-from ndd_search.core.presets import PRESETS, Preset, chosen
+from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
@@ -75,6 +75,8 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
     add_preset(parser)
+    what = "any other option: total=groups, keep=newest:date, max_per=source:2 (see docs/reference)"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=what)
 
 
 def add_min_similarity(parser: argparse.ArgumentParser) -> None:
@@ -97,9 +99,10 @@ def add_preset(parser: argparse._ActionsContainer) -> None:
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of add_page that the user gave, as arguments of a search or a collapse."""
+    """Return the options of add_page that the user gave, as arguments of a search or a collapse. Raises ValueError."""
+    others = {name: read_option(name, text) for name, _, text in (one.partition("=") for one in arguments.set)}
     names = ("size", "from_", "min_similarity", "mode", "numbers_must_match", "window")
-    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    return others | {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def preset_of(arguments: argparse.Namespace) -> Preset | None:
@@ -109,7 +112,7 @@ def preset_of(arguments: argparse.Namespace) -> Preset | None:
 
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
     """Return the options of --preset, else the defaults; and the recipe of --recipe, else that of the preset."""
-    return chosen(preset_of(arguments), arguments.recipe, {})
+    return chosen(None, arguments.recipe, {"preset": preset_of(arguments)})
 
 
 def comma_list(text: str) -> list[str]:

@@ -39,6 +39,7 @@ from ndd_search.core.documents import text_of
 from ndd_search.core.text.printable import safe
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
+from ndd_search.search.rest.reading import copies
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with open_index(arguments.folder, options=preset_of(arguments)) as index:
+    with open_index(arguments.folder, preset=preset_of(arguments)) as index:
         marks = _JSON_MARKS if arguments.json else _MARKS
         settings = page_settings(arguments)
         response = index.search(arguments.query, sort=arguments.sort, highlight=marks, **settings)
@@ -142,5 +143,4 @@ def also(hit: dict[str, Any]) -> list[str]:
     fields = hit.get("fields", {})
     if "ndd.duplicate_of" in fields:
         return [f"{fields['ndd.similarity'][0]:.0%} like {safe(fields['ndd.duplicate_of'][0])}"]
-    copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
-    return [f"{copy['fields']['ndd.similarity'][0]:.0%} {safe(copy['_id'])}" for copy in copies]
+    return [f"{copy.similarity:.0%} {safe(copy.id)}" for copy in copies(hit)]

@@ -158,7 +158,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
     if "://" not in arguments.source:
         if arguments.index is not None:
             raise ValueError(f"{arguments.source!r} is not an address: write http://HOST:PORT, or name only a folder")
-        with open_index(Path(arguments.source), recipe=arguments.recipe, options=preset_of(arguments)) as index:
+        with open_index(Path(arguments.source), recipe=arguments.recipe, preset=preset_of(arguments)) as index:
             yield FolderSource(index), index.options
         return
     if arguments.index is None:

@@ -15,12 +15,13 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import API_KEY, Address
-from ndd_search.cli.output import add_min_similarity, add_shared, say, warn
+from ndd_search.cli.output import add_min_similarity, add_preset, add_shared, preset_of, say, warn
 from ndd_search.cli.search import open_index
-from ndd_search.core.options import collapse_options
+from ndd_search.core.presets import collapse_options
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
@@ -41,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in ("--ca-certs", "--insecure", "--recipe"):
         add_shared(parser, name)
     add_min_similarity(parser)
+    add_preset(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _searcher(arguments: argparse.Namespace) -> Searcher:
-    changes = {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
+    changes: dict[str, Any] = {"preset": preset_of(arguments)}
+    changes |= {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
     if "://" not in arguments.place:
         from ndd_search.serving.ui.folder import FolderSearcher
 

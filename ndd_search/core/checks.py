@@ -18,16 +18,20 @@ def check_page(size: int, from_: int) -> None:
 
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{nearest(value, allowed)}")
+
+
+def nearest(given: object, words: Iterable[str]) -> str:
+    """Return " (did you mean WORD?)" with the word that is most like a misspelt one, "" if none is."""
+    near = get_close_matches(str(given).lower(), words, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def check_known(given: Iterable[str], names: Collection[str]) -> None:
     """Raise TypeError if a name of an option is none of `names`."""
     for name in given:
         if name not in names:
-            near = get_close_matches(name, names, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(names)}")
+            raise TypeError(f"unknown option {name!r}{nearest(name, names)}: the options are {', '.join(names)}")
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:

@@ -180,6 +180,13 @@ class OfFields(Kind):
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": self.kind.schema}
 
+    def read(self, name: str, text: str) -> dict[str, Any]:
+        """Read "source:2,publisher:3"; the last colon counts."""
+        pairs = [word.strip().rpartition(":") for word in text.split(",")]
+        if not all(field and colon for field, colon, _ in pairs):
+            raise ValueError(f"{name} must be like FIELD:VALUE,FIELD:VALUE, got {text!r}")
+        return self.check(name, {field: self.kind.read(f"{name} of {field}", value) for field, _, value in pairs})
+
     def check(self, name: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise TypeError(f"{name} must map fields to values, as in {self.example}, got {value!r}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, get_args
 
-from ndd_search.core.checks import check_known, check_share
+from ndd_search.core.checks import check_share, nearest
 from ndd_search.core.kinds import (
     Duration,
     Field,
@@ -82,7 +82,7 @@ class _Similarity(Kind):
         if isinstance(value, str):
             if value not in _NAMED:
                 known = f"{', '.join(_NAMED)}, or a number above 0 and at most 1"
-                raise ValueError(f"{name} must be {known}, got {value!r}")
+                raise ValueError(f"{name} must be {known}, got {value!r}{nearest(value, _NAMED)}")
             return value
         check_share(name, value)
         if value == 0:
@@ -251,46 +251,6 @@ def _parse(text: str) -> Preference:
     if order:
         return ByField(ordered_field, order in ("newest", "oldest"), order in ("newest", "highest"))
     return Preferred(field, tuple(values.split(",")))
-
-
-class CollapseChanges(TypedDict, total=False):
-    """CollapseOptions as keyword arguments, for type checkers."""
-
-    min_similarity: float | str
-    mode: Mode
-    window: int
-    max_window: int
-    max_per_group: int
-    members: Members
-    keep: Sequence[Keep]
-    min_length_ratio: float
-    must_match: Sequence[str]
-    group_by: Sequence[str]
-    max_per: Mapping[str, int]
-    numbers_must_match: bool
-    max_apart: Mapping[str, str]
-    seen_mode: SeenMode
-    also: Sequence[Also]
-    total: Total
-    facets: Sequence[str]
-
-
-def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
-    """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
-    if not changes:
-        return base or CollapseOptions()
-    check_known(changes, KINDS)
-    base = base or CollapseOptions()
-    plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
-    # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
-    if plain and not base.max_per and not base.max_apart and not any(map(callable, base.keep)):
-        return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
-    return replace(base, **changes)
-
-
-@lru_cache(1024)
-def _changed(base: CollapseOptions, changes: tuple[tuple[str, type, Any], ...]) -> CollapseOptions:
-    return replace(base, **{name: value for name, _, value in changes})
 
 
 def check_fit(options: CollapseOptions, recipe: Recipe) -> None:

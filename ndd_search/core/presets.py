@@ -1,21 +1,23 @@
 """Recipes and options that go together: for common kinds of text, and those that a file holds.
 
-    kind = ndd_search.preset("messages")
-    actions = ndd_search.with_sketches(actions, "body", recipe=kind.recipe, numbers=kind.numbers)
-    client = ndd_search.wrap(client, options=kind)
+    client = ndd_search.wrap(client, indexes={"posts-*": {"text": ["body"], "preset": "messages"}})
+    page = ndd_search.collapse(posts, preset="messages", size=20)
 
-A preset equals the defaults where no other settings measured better. benchmarks/study/quality.md has the figures of
-each preset on every labelled collection, and the command that reproduces them.
+A preset changes only the options, and the recipe, for which other values than the defaults measured better.
+benchmarks/study/quality.md has the figures of each preset on every labelled collection, and how they are made.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, TypedDict
 
-from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.checks import check_known, nearest
+from ndd_search.core.kinds import Kind, Several, Text, YesNo
+from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, SeenMode, Total
 from ndd_search.core.recipe import Recipe
 
 log = logging.getLogger("ndd_search")
@@ -43,26 +45,105 @@ class Preset:
         """Return whether the options need the numbers of the texts stored beside the sketches."""
         return self.options.numbers_must_match
 
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """The options that differ from the defaults, by name."""
+        values = {name: getattr(self.options, name) for name in KINDS}
+        return {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
 
-Options = CollapseOptions | Preset
+
+_DEFAULTS = CollapseOptions()
+
+
+class CollapseChanges(TypedDict, total=False):
+    """CollapseOptions as keyword arguments, for type checkers."""
+
+    min_similarity: float | str
+    mode: Mode
+    window: int
+    max_window: int
+    max_per_group: int
+    members: Members
+    keep: Sequence[Keep]
+    min_length_ratio: float
+    must_match: Sequence[str]
+    group_by: Sequence[str]
+    max_per: Mapping[str, int]
+    numbers_must_match: bool
+    max_apart: Mapping[str, str]
+    seen_mode: SeenMode
+    also: Sequence[Also]
+    total: Total
+    facets: Sequence[str]
+    preset: str | Preset
+
+
+def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
+    """Return `base` (the defaults when None) with what a preset sets, then with single options changed.
+
+    preset: its name, or a Preset. Raises TypeError or ValueError for an unknown option or preset.
+    """
+    if not changes:
+        return base or CollapseOptions()
+    check_known(changes, CollapseChanges.__annotations__)
+    if (given := changes.pop("preset", None)) is not None:
+        changes = {**preset_of(given).changes, **changes}
+    base = base or CollapseOptions()
+    plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
+    # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
+    if plain and not base.max_per and not base.max_apart and not any(map(callable, base.keep)):
+        return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
+    return replace(base, **changes)
+
+
+_BESIDE: dict[str, Kind] = {"cache": YesNo(), "explain": Several(Text())}  # of one search, as in `ndd_search.options`
+
+
+def read_option(name: str, text: str) -> Any:
+    """Return the value of an option that a text in a URL or on a command line stands for. Raises ValueError."""
+    kinds = KINDS | _BESIDE
+    try:
+        check_known([name], [*kinds, "preset", "cursor"])
+        if name == "cursor":
+            return text in ("", "true") or text
+        return preset_of(text) if name == "preset" else kinds[name].read(name, text)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+@lru_cache(1024)
+def _changed(base: CollapseOptions, changes: tuple[tuple[str, type, Any], ...]) -> CollapseOptions:
+    return replace(base, **{name: value for name, _, value in changes})
 
 
 def chosen(
-    options: Options | None, recipe: Recipe | str | None, changes: Mapping[str, Any]
+    options: CollapseOptions | None, recipe: Recipe | str | None, changes: Mapping[str, Any]
 ) -> tuple[CollapseOptions, Recipe]:
-    """Return the options of a call with its changes, and its recipe: the given one, else that of a preset.
+    """Return the options of a call with its changes, and its recipe: the given one, else that of a preset in `changes`.
 
     Logs a warning if the preset is meant for another recipe than the given one, because the same min_similarity means
     something else there. Raises TypeError or ValueError for what is none.
     """
-    preset = options if isinstance(options, Preset) else Preset(CollapseOptions() if options is None else options)
-    if not isinstance(preset.options, CollapseOptions):
-        raise TypeError(f"options must be CollapseOptions or a preset, got {options!r}")
+    if options is not None and not isinstance(options, CollapseOptions):
+        raise TypeError(f'options must be CollapseOptions, got {options!r}: a preset is given as preset="messages"')
+    preset = preset_of(given) if (given := changes.get("preset")) is not None else Preset()
     used = Recipe.of(preset.recipe if recipe is None else recipe)
     if preset.recipe is not None and used != preset.recipe:
         message = "preset %s is meant for sketches of recipe %s, these are of %s: tune again, with ndd-search tune"
         log.warning(message, preset.name, preset.recipe.id, used.id)
-    return collapse_options(preset.options, **changes), used
+    return collapse_options(options, **changes), used
+
+
+def preset_of(given: str | Preset) -> Preset:
+    """Return the preset of a name; a preset is returned as it is. Raises TypeError, ValueError for an unknown name."""
+    if isinstance(given, Preset):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"a preset has a name, or is read from a file by ndd_search.preset, got {given!r}")
+    if given not in PRESETS:
+        known = f"there are {', '.join(PRESETS)}, and files that end in .toml or .json, read by ndd_search.preset"
+        raise ValueError(f"there is no preset {given!r}{nearest(given, PRESETS)}: {known}")
+    return PRESETS[given]
 
 
 _ALL = (

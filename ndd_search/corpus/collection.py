@@ -14,8 +14,9 @@ from ndd_search.core.documents import value_of
 from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
-from ndd_search.core.options import CollapseOptions, Keep, collapse_options
+from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.keep import order_of_preference
+from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import store

@@ -19,14 +19,14 @@ import numpy as np
 from ndd_search.core.checks import check_page
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
-from ndd_search.core.options import CollapseChanges, CollapseOptions
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
 from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.core.paging.keep import adapt_callables
 from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema, probability_of
-from ndd_search.core.presets import Options, Preset, chosen
+from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.embedded.engine import Engine, analyzer_of
@@ -91,7 +91,8 @@ class Index:
         language: str | None = None,
         recipe: Recipe | str | None = None,
         cache: Cache | None = None,
-        options: Options | None = None,
+        options: CollapseOptions | None = None,
+        preset: str | Preset | None = None,
     ) -> Self:
         """Open the index in a folder, or create one there.
 
@@ -99,7 +100,8 @@ class Index:
         language: the language of the stemmer, as in "english" (the default) or "german"; "none" does not stem.
         recipe:   how documents are sketched; a new index uses the default recipe if none is given.
         cache:    the cache of streams; by default 64 MB of memory, entries live ten seconds.
-        options:  CollapseOptions for every search, or a preset, whose recipe a new index uses if none is given.
+        options:  CollapseOptions for every search.
+        preset:   its name, or one read from a file; a new index uses its recipe if none is given.
         Raises IndexUnusable if the folder holds something else, another format, or an index with other fields or
         another language; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
         """
@@ -112,7 +114,7 @@ class Index:
                 raise IndexUnusable(
                     folder, "there is no index here", 'name the text fields to create one: text=["body"]'
                 )
-            wanted_recipe = options.recipe if recipe is None and isinstance(options, Preset) else recipe
+            wanted_recipe = preset_of(preset).recipe if recipe is None and preset is not None else recipe
             meta = Meta(FORMAT, fields, language or "english", Recipe.of(wanted_recipe).id)
             analyzer_of(meta.language)  # before anything is written
             write_meta(folder, meta)
@@ -121,7 +123,7 @@ class Index:
                 raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
         if recipe is not None and (given := Recipe.of(recipe).id) != meta.recipe:
             raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, given)
-        collapse, _ = chosen(options, meta.recipe, {})
+        collapse, _ = chosen(options, meta.recipe, {"preset": preset})
         known = recipe if isinstance(recipe, Recipe) else None  # with its key
         return cls(folder, meta, MemoryCache() if cache is None else cache, collapse, known)
 
@@ -208,7 +210,7 @@ class Index:
         highlight: tuple[str, str] | None = None,
         where: str | None = None,
         items: RecordSchema | None = None,
-        options: Options | None = None,
+        options: CollapseOptions | None = None,
         **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
@@ -223,8 +225,8 @@ class Index:
         highlight: the marks before and after each matched word, as ("<em>", "</em>"); each hit then has a passage of
           its text under "highlight".
         where: a second query. Only documents that it finds, too, are hits; it does not change their scores.
-        items: a schema such as ndd_search.Items, which compares hits by their fields instead of by their texts.
-        options, changes: CollapseOptions or a preset instead of those of the index, and single options by name.
+        items: a schema such as ndd_search.items.Items, which compares hits by their fields instead of by their texts.
+        options, changes: CollapseOptions instead of those of the index, and single options by name, also a preset.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
         first 1,024 different words count.
@@ -279,8 +281,9 @@ class Index:
     ) -> list[Candidate]:
         """Return the documents that are one thing with a record, the most probable first; at most `size`.
 
-        items:    a schema such as ndd_search.Items. The index looks for words of the record in its text fields, and for
-                  equal or near values in the others. The `examined` documents that agree most are compared, 1..10,000.
+        items:    a schema such as ndd_search.items.Items. The index looks for words of the record in its text fields,
+                  and for equal or near values in the others. The `examined` documents that agree most are compared,
+                  1..10,000.
         min_similarity: a probability, or "auto" for that of the schema.
         A document that is in the index finds itself too.
         """

@@ -124,10 +124,10 @@ def find_duplicates(
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
     size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
     recipe:   of the sketches; by default the one that the index stores.
-    items:    a schema such as ndd_search.Items. `document` is then a record, and documents that are one thing with it
-              are returned. The index needs neither sketches nor keys: the engine looks for near values in its fields,
-              and the `examined` documents (100) that agree most are compared. They are not all documents that share a
-              common value, so raise `examined` (to 10,000) where many things are alike.
+    items:    a schema such as ndd_search.items.Items. `document` is then a record, and documents that are one thing
+              with it are returned. The index needs neither sketches nor keys: the engine looks for near values in its
+              fields, and the `examined` documents (100) that agree most are compared. They are not all documents
+              that share a common value, so raise `examined` (to 10,000) where many things are alike.
     settings: of CandidateSearch: field, keys, min_similarity, examined. With items min_similarity, a probability
               ("auto" for that of the schema), and examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.

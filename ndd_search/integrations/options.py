@@ -10,8 +10,8 @@ from typing import Any, SupportsIndex
 from ndd_search.core.checks import check_known
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.options import CollapseOptions, collapse_options
-from ndd_search.core.presets import Preset
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.tokens import words_at
 
@@ -85,16 +85,16 @@ class PassageOptions:
         return self.size
 
 
-def passage_options(base: PassageOptions | Preset | None = None, **changes: Any) -> PassageOptions:
+def passage_options(base: PassageOptions | None = None, **changes: Any) -> PassageOptions:
     """`base` (the defaults when None) with some settings changed, those of CollapseOptions by their own names."""
-    if isinstance(base, Preset):
-        base = PassageOptions(recipe=base.recipe, collapse=base.options)
     if base is not None and not isinstance(base, PassageOptions):
-        raise TypeError(f"options must be PassageOptions or a preset, got {base!r}")
+        raise TypeError(f"options must be PassageOptions, got {base!r}")
+    if (kind := changes.get("preset")) is not None:
+        changes = {"recipe": preset_of(kind).recipe, **changes}
     own = [option.name for option in fields(PassageOptions)]
     if unused := [name for name in _UNUSED if name in changes]:
         raise TypeError(f"{unused[0]} does not apply to passages: all of them are examined, one of each group is shown")
-    check_known(changes, [*own, *(one.name for one in fields(CollapseOptions) if one.name not in _UNUSED)])
+    check_known(changes, [*own, *(name for name in CollapseChanges.__annotations__ if name not in _UNUSED)])
     ours = {name: value for name, value in changes.items() if name in own}
     others = {name: value for name, value in changes.items() if name not in own}
     chosen = replace(base or _DEFAULT, **ours) if ours else base or _DEFAULT

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.core.presets import Preset
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
 from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
@@ -39,7 +38,7 @@ def passages(
     document: Where = "document",
     start: Where = "start",
     stored: Where = "ndd",
-    options: PassageOptions | Preset | None = None,
+    options: PassageOptions | None = None,
     **changes: Any,
 ) -> Passages:
     """Choose different passages out of a ranked list, and say what each of them stands for.
@@ -48,8 +47,8 @@ def passages(
     text, id, source, document, start, stored: where these are in a passage: a field, or a callable(passage). `document`
              names the document that the passage was cut from, `start` the position there, `stored` a stored sketch.
              text=None looks for text, content and page_content.
-    options, changes: PassageOptions or a preset, and single options of it or of CollapseOptions by name (size=5,
-             max_tokens=2000, min_similarity=0.8, keep=["newest:date"], merge=True).
+    options, changes: PassageOptions, and single options of it or of CollapseOptions by name (size=5, max_tokens=2000,
+             min_similarity=0.8, keep=["newest:date"], merge=True), also preset="chunks".
     The passages given are not changed. A passage without text is shown on its own.
     Raises InvalidDocument when no passage at all has a text, ValueError or TypeError for a setting that cannot be.
     """

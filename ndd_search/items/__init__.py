@@ -8,11 +8,13 @@ from ndd_search.lazy_names import later
 
 if TYPE_CHECKING:
     from ndd_search.items.fields import Category, Date, Exact, Name, Number, Place, Text, Url
+    from ndd_search.items.items import Items
 
 _LATER = {
     "Category": "fields",
     "Date": "fields",
     "Exact": "fields",
+    "Items": "items",
     "Name": "fields",
     "Number": "fields",
     "Place": "fields",
@@ -20,7 +22,7 @@ _LATER = {
     "Url": "fields",
 }
 
-__all__ = ["Category", "Date", "Exact", "Name", "Number", "Place", "Text", "Url"]
+__all__ = ["Category", "Date", "Exact", "Items", "Name", "Number", "Place", "Text", "Url"]
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__ = later(__name__, _LATER)

@@ -17,10 +17,10 @@ import numpy as np
 
 from ndd_search.core.documents import value_of
 from ndd_search.core.matching.pairs import Pairs
-from ndd_search.core.options import CollapseChanges
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.record_schema import Near
+from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.fields import Field
@@ -205,7 +205,7 @@ class Items(Schema):
         """Write the schema as TOML, or as JSON if the name ends in .json."""
         file = Path(path)
         as_json = file.suffix.lower() == ".json"
-        head = f"# A schema of items, {self.id}: ndd_search.Items.read({json.dumps(file.name)})\n"
+        head = f"# A schema of items, {self.id}: ndd_search.items.Items.read({json.dumps(file.name)})\n"
         replace_file(file, json.dumps(self.as_dict(), indent=2) + "\n" if as_json else head + to_toml(self.as_dict()))
 
     @classmethod

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import Any
 
 from ndd_search.errors import importing
 from ndd_search.search.flow.observer import Observation
 
 with importing("prometheus_client", "PrometheusMetrics", "prometheus-client", "metrics"):
-    from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
+    from prometheus_client import (
+        CONTENT_TYPE_LATEST,
+        REGISTRY,
+        CollectorRegistry,
+        Counter,
+        Histogram,
+        generate_latest,
+    )
+    from prometheus_client.multiprocess import MultiProcessCollector
 
 _OWN = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1)  # seconds
 _UPSTREAM = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -65,12 +75,29 @@ class PrometheusMetrics:
         self._own.observe(seen.own_seconds)
         self._upstream.observe(seen.upstream_seconds)
 
+    def exposition(self) -> tuple[bytes, str]:
+        """Return all metrics of the registry in Prometheus' text format, and its media type.
+
+        Where PROMETHEUS_MULTIPROC_DIR is set, they are those of all processes that write to that folder.
+        """
+        registry = self.registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry), CONTENT_TYPE_LATEST
+
     def observe_unsketched(self, path: str, documents: int) -> None:
         """Count documents that a proxy passed without their sketch."""
         self._unsketched.inc(documents)
 
 
 _OF_PROCESS: dict[str, PrometheusMetrics] = {}  # those in the default registry, by prefix
+
+
+@cache
+def metrics_of_process() -> PrometheusMetrics:
+    """Return the metrics of the proxies of this process, in a registry of their own."""
+    return PrometheusMetrics(CollectorRegistry())
 
 
 def _of_process(prefix: str) -> PrometheusMetrics:

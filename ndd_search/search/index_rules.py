@@ -17,7 +17,8 @@ from urllib.parse import unquote
 
 from ndd_search.core.checks import check_known
 from ndd_search.core.kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
-from ndd_search.core.options import KINDS, CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import Storage
 from ndd_search.search.named_recipe import recipe_named
@@ -55,7 +56,7 @@ class _TextFields(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRule:
-    """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions.
+    """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions, and `preset`.
 
     enabled: false leaves searches of these indexes alone.
     text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. One field,
@@ -132,8 +133,12 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
     if not isinstance(settings, Mapping):
         raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
     try:
-        check_known(settings, [*OWN, *KINDS])
+        check_known(settings, [*OWN, *CollapseChanges.__annotations__])
         own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
+        if (kind := settings.get("preset")) is not None:
+            chosen = preset_of(kind)
+            recipe = {} if chosen.recipe in (None, Recipe()) else {"recipe": chosen.recipe}
+            own = {**recipe, **({"numbers": True} if chosen.numbers else {}), **own}
         changes = {name: value for name, value in settings.items() if name not in OWN}
         return replace(others, **own, options=collapse_options(others.options, **changes))
     except (TypeError, ValueError) as error:

@@ -27,8 +27,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ndd_search.core.options import CollapseOptions, collapse_options
-from ndd_search.core.presets import PRESETS, Preset
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidSettings
 from ndd_search.replacing import replace_file
@@ -39,7 +39,7 @@ VERSION = 1
 
 _MAIN = "min_similarity"  # written even at its default: it is the setting that tune is run for
 _HEAD = """\
-# A preset of ndd_search: options=ndd_search.preset("{name}") in wrap, collapse and Index.open,
+# A preset of ndd_search: preset=ndd_search.preset("{name}") in wrap, collapse and Index.open,
 # ndd-search search ... --preset {name}
 """
 
@@ -51,12 +51,8 @@ def preset(name: str | os.PathLike[str]) -> Preset:
     """
     if not isinstance(name, str | os.PathLike):
         raise TypeError(f"a preset has a name, or the path of a file, got {name!r}")
-    if str(name) in PRESETS:
-        return PRESETS[str(name)]
-    if Path(name).suffix.lower() not in (".toml", ".json"):
-        known = ", ".join(PRESETS)
-        raise ValueError(f"there is no preset {str(name)!r}: there are {known}, and files that end in .toml or .json")
-    return read_preset(name)
+    is_file = str(name) not in PRESETS and Path(name).suffix.lower() in (".toml", ".json")
+    return read_preset(name) if is_file else preset_of(str(name))
 
 
 def read_preset(path: str | os.PathLike[str]) -> Preset:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ndd_search.core.kinds import kinds_of
 from ndd_search.core.options import KINDS, CollapseOptions
+from ndd_search.core.presets import PRESETS
 from ndd_search.search.index_rules import OWN, IndexRule
 from ndd_search.search.settings_file import VERSION
 
@@ -50,7 +51,8 @@ def settings_schema() -> dict[str, Any]:
 def _index_rule() -> dict[str, Any]:
     options = {name: {"$ref": f"#/properties/collapse/properties/{name}"} for name in KINDS}
     own = _properties(IndexRule(options=CollapseOptions()))
-    return {"type": "object", "additionalProperties": False, "properties": {**own, **options}}
+    preset = {"enum": [*PRESETS], "description": "Options, recipe and numbers of a kind of text."}
+    return {"type": "object", "additionalProperties": False, "properties": {**own, "preset": preset, **options}}
 
 
 def _properties(defaults: Any) -> dict[str, Any]:

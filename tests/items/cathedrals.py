@@ -20,7 +20,7 @@ DUBLIN = {"name": "St. Patrick's Cathedral", "summary": "Founded in 1191 in Dubl
 
 ARMAGH = {"name": "St. Patrick's Cathedral", "summary": "Seat of an archbishop", "location": "POINT (-6.6563 54.3478)"}
 
-PLACES = ndd.Items(
+PLACES = ndd.items.Items(
     name=ndd.items.Name(synonyms="english-abbreviations"),
     summary=ndd.items.Text(),
     location=ndd.items.Place(within_km=1.0),

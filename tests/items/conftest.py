@@ -14,5 +14,5 @@ def made() -> Made:
 
 
 @pytest.fixture(scope="session")
-def learnt(made: Made) -> ndd.Items:
-    return ndd.Items.learn(made.records, PEOPLE)
+def learnt(made: Made) -> ndd.items.Items:
+    return ndd.items.Items.learn(made.records, PEOPLE)

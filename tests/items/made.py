@@ -15,7 +15,7 @@ import ndd_search as ndd
 from ndd_search.items.groups import ItemGroups
 from ndd_search.items.synonyms import LISTS
 
-PEOPLE = ndd.Items(
+PEOPLE = ndd.items.Items(
     first_name=ndd.items.Name(synonyms="english-nicknames"),
     surname=ndd.items.Name(),
     born=ndd.items.Date(),

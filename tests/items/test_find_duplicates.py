@@ -16,7 +16,7 @@ from tests.engines.find import Engine
 from tests.items.made import PEOPLE, people
 
 RECORDS = people(100, seed=3).records[:200]
-PLACES = ndd.Items(
+PLACES = ndd.items.Items(
     name=ndd.items.Name(synonyms="english-abbreviations"),
     location=ndd.items.Place(within_km=1.0),
     height=ndd.items.Number(within=2.0),
@@ -91,7 +91,7 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
             assert found[0][0].index == f"{index}-people"
             with pytest.raises(ndd.NDDError, match="it has no index on nothing"):
                 ndd.find_duplicates(
-                    client, index + "-people", {"nothing": "1"}, items=ndd.Items(nothing=ndd.items.Name())
+                    client, index + "-people", {"nothing": "1"}, items=ndd.items.Items(nothing=ndd.items.Name())
                 )
             with pytest.raises(ValueError, match="with items, keys does not apply"):
                 ndd.find_duplicates(client, index, WANTED, items=PLACES, keys=8)

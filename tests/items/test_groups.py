@@ -25,7 +25,7 @@ from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
 
-def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.Items) -> None:
+def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.items.Items) -> None:
     untaught = quality(PEOPLE.groups(made.records), made)
     taught = quality(learnt.groups(made.records), made)
     assert taught[2] > max(untaught[2], 0.95)
@@ -34,7 +34,7 @@ def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Ma
     assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
 
 
-def test_a_file_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
+def test_a_file_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.items.Items, tmp_path: Path) -> None:
     source = tmp_path / "people.jsonl"
     source.write_text("".join(json.dumps(record) + "\n" for record in made.records[:200]))
     groups = learnt.groups(source)
@@ -46,13 +46,13 @@ def test_a_file_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, t
 
 def test_records_without_any_field_of_the_schema_are_no_groups() -> None:
     with pytest.raises(InvalidDocument, match="none of them has a value in name"):
-        ndd.Items(name=ndd.items.Name()).groups([{"foo": 1}])
-    assert len(ndd.Items(name=ndd.items.Name()).groups([{"foo": 1}, {"name": "Cork"}])) == 2
+        ndd.items.Items(name=ndd.items.Name()).groups([{"foo": 1}])
+    assert len(ndd.items.Items(name=ndd.items.Name()).groups([{"foo": 1}, {"name": "Cork"}])) == 2
 
 
 @pytest.mark.parametrize("method", ["correlation", "leaders"])
 def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
-    schema = ndd.Items(name=ndd.items.Name(), town=ndd.items.Name(), born=ndd.items.Date())
+    schema = ndd.items.Items(name=ndd.items.Name(), town=ndd.items.Name(), born=ndd.items.Date())
     clear = [
         {"name": "Mary Byrne", "town": town, "born": born}
         for town, born in (("Cork", "1850-02-03"), ("Sligo", "1871-11-09"))
@@ -67,12 +67,12 @@ def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) 
 
 
 def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -> None:
-    schema = ndd.Items(name=ndd.items.Name(), town=ndd.items.Name())
+    schema = ndd.items.Items(name=ndd.items.Name(), town=ndd.items.Name())
     many = [{"name": "Grand Hotel", "town": town} for town in ("Cork", "Sligo")] * 300
     groups = schema.groups([*many, {"name": "Grand Hotel"}, {"name": "Grand Hotell", "town": "Cork"}, {}, {}])
     assert sorted(map(len, groups.members.values())) == [1, 1, 300, 302]
     assert groups.candidates.records == 604
-    assert len(ndd.Items(town=ndd.items.Category()).groups(many)) == 600
+    assert len(ndd.items.Items(town=ndd.items.Category()).groups(many)) == 600
 
 
 def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
@@ -96,9 +96,9 @@ def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     assert counts[1] < 1.5 * counts[0]
 
 
-def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.Items) -> None:
+def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.items.Items) -> None:
     needed = [("surname", "born"), ("first_name", "postcode")]
-    schema = ndd.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
+    schema = ndd.items.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
     records = made.records[:700]
     found, without_needs = schema.candidates(records), learnt.candidates(records)
     with pytest.MonkeyPatch.context() as patch:
@@ -143,7 +143,9 @@ def test_conflicts_show_dates_as_they_are_and_other_values_as_json() -> None:
 
 
 def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
-    schema = ndd.Items(name=ndd.items.Name(source="author.name"), place=ndd.items.Place(source=("at.lat", "at.lon")))
+    schema = ndd.items.Items(
+        name=ndd.items.Name(source="author.name"), place=ndd.items.Place(source=("at.lat", "at.lon"))
+    )
     record = {
         "id": 1,
         "author": {"name": "Ann", "born": {"year": 1900}},
@@ -190,7 +192,7 @@ def test_a_file_with_a_record_that_cannot_be_read_is_named(
     tmp_path: Path, given: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "one.json").write_bytes(given)
-    ndd.Items(name=ndd.items.Name()).write(tmp_path / "schema.toml")
+    ndd.items.Items(name=ndd.items.Name()).write(tmp_path / "schema.toml")
     one, schema = str(tmp_path / "one.json"), str(tmp_path / "schema.toml")
     assert main(["items", "compare", one, '{"name": "Ann"}', "--schema", schema]) == 2
     assert f"{one}: it is not JSON" in capsys.readouterr().err
@@ -199,7 +201,7 @@ def test_a_file_with_a_record_that_cannot_be_read_is_named(
 def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
     source, schema, out = tmp_path / "places.jsonl", str(tmp_path / "places.toml"), tmp_path / "merged.jsonl"
     source.write_text('{"id": 1, "name": "St. Finbarr", "height": 3.14159265358979323846, "more": {"x": [1e400]}}\n')
-    ndd.Items(name=ndd.items.Name(), height=ndd.items.Number()).write(schema)
+    ndd.items.Items(name=ndd.items.Name(), height=ndd.items.Number()).write(schema)
     assert main(["items", "merge", str(source), "--schema", schema, "--out", str(out)]) == 0
     assert '"height": 3.14159265358979323846' in out.read_text()
     assert '"x": [1e400]' in out.read_text()

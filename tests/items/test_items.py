@@ -71,7 +71,7 @@ def test_without_a_location_the_name_needs_the_summary() -> None:
 
 def test_names_with_other_numbers_are_other_names() -> None:
     rows = [{"name": f"Hotel Number {number // 2}"} for number in range(40)]
-    assert len(ndd.Items(name=ndd.items.Name()).groups(rows)) == 20
+    assert len(ndd.items.Items(name=ndd.items.Name()).groups(rows)) == 20
 
 
 def test_records_that_lack_what_is_needed_are_joined_by_a_third_one() -> None:
@@ -119,7 +119,9 @@ def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value:
 
 
 def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    schema = ndd.Items(name=ndd.items.Name(), where=ndd.items.Place(source=("lat", "lon")), price=ndd.items.Number())
+    schema = ndd.items.Items(
+        name=ndd.items.Name(), where=ndd.items.Place(source=("lat", "lon")), price=ndd.items.Number()
+    )
     good = {"name": "Fota House", "lat": 51.9, "lon": -8.3, "price": 12}
     bad = {"name": "Fota House", "lat": 200, "lon": -8.3, "price": "call us"}
     found = schema.similarity(good, bad)
@@ -135,7 +137,7 @@ def test_a_name_of_thousands_of_words_is_missing_and_takes_no_time(caplog: pytes
     names = [*long, *long, "x" * 2_001, "x" * 2_001, "Fota House", "House, Fota", "of " * 200]
     began = time.perf_counter()
     with caplog.at_level(logging.WARNING, "ndd_search"):
-        groups = ndd.Items(name=ndd.items.Name()).groups([{"name": name} for name in names])
+        groups = ndd.items.Items(name=ndd.items.Name()).groups([{"name": name} for name in names])
     assert time.perf_counter() - began < 5  # minutes if each word is compared with each
     assert groups.bad == {"name": 6}
     assert "has 20,000 words, which is no name: compare it as a text" in caplog.text
@@ -152,7 +154,9 @@ def test_marks_beyond_thirty_in_a_row_are_left_out_and_take_no_time() -> None:
 
 
 def test_warnings_show_the_beginning_of_a_long_value(caplog: pytest.LogCaptureFixture) -> None:
-    schema = ndd.Items(name=ndd.items.Name(), where=ndd.items.Place(), price=ndd.items.Number(), day=ndd.items.Date())
+    schema = ndd.items.Items(
+        name=ndd.items.Name(), where=ndd.items.Place(), price=ndd.items.Number(), day=ndd.items.Date()
+    )
     long = {"id": "x" * 500, "name": "!" * 500, "where": "?" * 500, "price": "call us " * 99, "day": ["?"] * 300}
     with caplog.at_level(logging.WARNING, "ndd_search"):
         schema.groups([long, long])
@@ -161,7 +165,7 @@ def test_warnings_show_the_beginning_of_a_long_value(caplog: pytest.LogCaptureFi
 
 
 def test_codes_that_differ_keep_records_and_their_groups_apart() -> None:
-    schema = ndd.Items(name=ndd.items.Name(), isbn=ndd.items.Exact(veto=True))
+    schema = ndd.items.Items(name=ndd.items.Name(), isbn=ndd.items.Exact(veto=True))
     books = [{"name": "The history of Cork city", "isbn": "0-19"}, {"name": "The history of Cork city", "isbn": "0 27"}]
     assert schema.similarity(*books).prevented == "isbn differs, which keeps records apart"
     assert len(schema.groups([*books, {"name": "The history of Cork city"}])) == 2

@@ -28,21 +28,21 @@ def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     for i in some:
         a, b = int(pairs.first[i]), int(pairs.second[i])
         labels.append((made.records[a], made.records[b], made.person[a] == made.person[b]))
-    schema = ndd.Items.learn(made.records, PEOPLE, labels=labels)
+    schema = ndd.items.Items.learn(made.records, PEOPLE, labels=labels)
     found = schema.probabilities((a, b) for a, b, _ in labels) >= schema.min_probability
     assert (found == [same for *_, same in labels]).mean() > 0.98
     assert quality(schema.groups(made.records), made)[2] > 0.95
 
 
-def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.Items) -> None:
+def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.items.Items) -> None:
     person = {record["id"]: who for record, who in zip(made.records, made.person, strict=True)}
-    few = ndd.Items.learn(made.records[:150], PEOPLE).answered([]).learnt
+    few = ndd.items.Items.learn(made.records[:150], PEOPLE).answered([]).learnt
     assert few is not None
     assert "fewer than 100" in few.doubts[0]
     assert learnt.learnt is not None
     assert learnt.learnt.doubts == ()
     rare = replace(learnt.learnt, odds=replace(learnt.learnt.odds, prior=learnt.learnt.odds.prior / 1000))
-    poor = ndd.Items(**learnt.fields, learnt=rare)  # type: ignore[arg-type]
+    poor = ndd.items.Items(**learnt.fields, learnt=rare)  # type: ignore[arg-type]
     for schema, least in ((poor, 0.01), (learnt, -0.003)):
         before = quality(schema.groups(made.records), made)[2]
         questions = schema.questions(made.records)
@@ -54,19 +54,19 @@ def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, lear
 
 
 @pytest.mark.parametrize("name", ["people.toml", "people.json"])
-def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.Items) -> None:
-    schema = ndd.Items(
+def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.items.Items) -> None:
+    schema = ndd.items.Items(
         **{**learnt.fields, "site": ndd.items.Url(veto=True), "where": ndd.items.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
         needs=[("surname", "born")],
     )
     for each in (learnt, schema, PLACES):
         each.write(tmp_path / name)
-        again = ndd.Items.read(tmp_path / name)
+        again = ndd.items.Items.read(tmp_path / name)
         assert (again, again.id, hash(again)) == (each, each.id, hash(each))
     assert learnt.id != PEOPLE.id
 
 
-def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, learnt: ndd.Items) -> None:
+def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, learnt: ndd.items.Items) -> None:
     file = tmp_path / "people.json"
     for change, sentence in [
         (lambda content: content.update(version=2), "its version is 2"),
@@ -79,7 +79,7 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
         change(content)  # type: ignore[no-untyped-call]
         file.write_text(json.dumps(content))
         with pytest.raises(InvalidSettings, match=sentence):
-            ndd.Items.read(file)
+            ndd.items.Items.read(file)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
 )
 def test_a_wrong_schema_is_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
-        ndd.Items(**arguments)
+        ndd.items.Items(**arguments)
 
 
 def test_the_two_fields_of_a_place_in_one_text_are_refused() -> None:
     with pytest.raises(ValueError, match=r"two are named as source=\('lat', 'lon'\)"):
-        ndd.Items(where=ndd.items.Place(source="lat, lon"))
+        ndd.items.Items(where=ndd.items.Place(source="lat, lon"))
 
 
 def test_fields_are_guessed_from_their_values() -> None:
@@ -109,15 +109,15 @@ def test_fields_are_guessed_from_their_values() -> None:
              "country": "IE" if n % 2 else "FR", "same": 1}
         for n in range(10, 40)
     ]  # fmt: skip
-    kinds = {name: field.kind for name, field in ndd.Items.guess(rows).fields.items()}
+    kinds = {name: field.kind for name, field in ndd.items.Items.guess(rows).fields.items()}
     assert kinds == {
         "title": "name", "place": "place", "homepage": "url", "opened": "date", "phone": "exact", "stars": "number",
         "about": "text", "country": "category",
     }  # fmt: skip
     with pytest.raises(InvalidDocument, match="none of their fields has values that can be compared"):
-        ndd.Items.guess([{"id": 1, "a": 2}] * 2)
+        ndd.items.Items.guess([{"id": 1, "a": 2}] * 2)
     with pytest.raises(InvalidDocument, match="how their values differ, which takes two records at least"):
-        ndd.Items.learn([{"name": "Cork"}])
+        ndd.items.Items.learn([{"name": "Cork"}])
 
 
 def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> None:
@@ -125,7 +125,7 @@ def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> N
         {"country": f"country {n % 70}", "first": f"name {n % 70}" + "x" * (n if n % 20 == 0 else 0)}
         for n in range(1500)
     ]
-    assert {name: field.kind for name, field in ndd.Items.guess(rows).fields.items()} == {
+    assert {name: field.kind for name, field in ndd.items.Items.guess(rows).fields.items()} == {
         "country": "category",
         "first": "name",
     }
@@ -141,20 +141,20 @@ def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
 
 def test_records_that_were_learnt_from_are_read_anew_if_they_have_changed() -> None:
     rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
+    schema = ndd.items.Items.learn(rows, ndd.items.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     again = pickle.loads(pickle.dumps(schema))
     assert again == schema
     assert len(pickle.dumps(schema)) == len(pickle.dumps(again))
     table = schema.comparison_of(rows).table
     assert schema.comparison_of(rows).table is not table
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
+    schema = ndd.items.Items.learn(rows, ndd.items.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     rows[7]["name"] = "Station"
     assert ("station",) in schema.comparison_of(rows).table.columns["name"].values
 
 
 def test_a_schema_that_compares_pages_no_longer_holds_the_collection_that_it_was_learnt_from() -> None:
     rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
-    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.items.Name(), town=ndd.items.Name()))
+    schema = ndd.items.Items.learn(rows, ndd.items.Items(name=ndd.items.Name(), town=ndd.items.Name()))
     assert any(isinstance(value, Comparison) for value in vars(schema).values())
     schema.collapse(rows[:3])
     assert not any(isinstance(value, Comparison) for value in vars(schema).values())
@@ -162,10 +162,10 @@ def test_a_schema_that_compares_pages_no_longer_holds_the_collection_that_it_was
 
 def test_labels_are_pairs_of_records_and_not_of_ids(made: Made) -> None:
     with pytest.raises(TypeError, match="a label is two records and whether they are one thing, got '1' and '2'"):
-        ndd.Items.learn(made.records[:50], labels=[("1", "2", True)])
+        ndd.items.Items.learn(made.records[:50], labels=[("1", "2", True)])
 
 
-def pair_quality(schema: ndd.Items, records: dict[str, Any], pairs: list[dict[str, Any]]) -> float:
+def pair_quality(schema: ndd.items.Items, records: dict[str, Any], pairs: list[dict[str, Any]]) -> float:
     """F1 of labelled pairs."""
     known = [pair for pair in pairs if pair["a"] in records and pair["b"] in records and pair["label"] >= 0]
     found = schema.probabilities((records[pair["a"]], records[pair["b"]]) for pair in known) >= schema.min_probability
@@ -183,6 +183,6 @@ def test_a_schema_that_is_guessed_and_learnt_without_labels_is_good(name: str, l
         others = {id: record for id, record in records.items() if id in home}
         fields = ["region", "lat", "lon", "country", "elevation_ft", "name", "city"]
         records = {id: {name: record.get(name) for name in fields} for id, record in records.items() if id not in home}
-    schema = ndd.Items.learn(records.values())
+    schema = ndd.items.Items.learn(records.values())
     assert pair_quality(schema, records, collections.read(name, "pairs")) >= least
     assert pair_quality(schema, others, collections.read(name, "pairs")) >= least

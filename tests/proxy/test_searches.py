@@ -151,6 +151,52 @@ def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, pro
     assert ask(proxy.url, "GET", f"/{index}/_count?ndd=off").status == 400  # only searches have the parameter
 
 
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("ndd=annotate", {"mode": "annotate"}),
+        ("ndd=ids&ndd.window=7&ndd.min_similarity=0.9", {"mode": "ids", "window": 7, "min_similarity": 0.9}),
+        ("ndd.total=groups&ndd.must_match=body", {"total": "groups", "must_match": ["body"]}),
+        ("ndd.max_apart=at%3A1d&ndd.numbers_must_match=yes", {"max_apart": {"at": "1d"}, "numbers_must_match": True}),
+        ("ndd.preset=products&ndd.explain=1,2", {"preset": "products", "explain": ["1", "2"]}),
+        ("ndd=on", {}),
+    ],
+)
+def test_options_of_a_search_stand_in_its_url(proxy: Served, index: str, url: str, options: dict[str, Any]) -> None:
+    """As in its body, which counts more; also where the whole search stands in the URL, and in an `_msearch`."""
+    body = {"query": MATCH, "size": 10}
+    own = as_told(search(proxy, index, {**body, "ndd": options or True}))
+    assert as_told(search(proxy, index, body, url)) == own
+    assert as_told(search(proxy, index, {**body, "ndd": options or True}, "ndd=drop&ndd.window=3&ndd.total=hits")) == (
+        as_told(search(proxy, index, {**body, "ndd": {"mode": "drop", "window": 3, "total": "hits", **options}}))
+    )
+    lines = f"{{}}\n{json.dumps(body)}\n".encode()
+    several = json.loads(ask(proxy.url, "POST", f"/{index}/_msearch?{url}", lines, JSON).body)
+    assert [hit["_id"] for hit in several["responses"][0]["hits"]["hits"]] == [
+        hit["_id"] for hit in own["hits"]["hits"]
+    ]
+
+
+def test_pages_of_a_cursor_are_asked_for_by_url(engine: RealEngine, proxy: Served, index: str) -> None:
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    body, found, token = {"query": MATCH, "size": 2}, list[str](), "true"
+    while token:
+        page = search(proxy, index, body, f"ndd.cursor={quote(token)}")
+        found += [hit["_id"] for hit in page["hits"]["hits"]]
+        token = page["ndd"]["cursor"] or ""
+    assert found == [hit["_id"] for hit in search(proxy, index, {**body, "size": 1000})["hits"]["hits"]]
+
+
+def test_an_unknown_word_in_a_url_is_answered_with_the_nearest(proxy: Served, index: str) -> None:
+    for url, word in {"ndd=anotate": "annotate", "ndd.totl=groups": "total", "ndd.total=group": "groups"}.items():
+        for target in ("_search", "_msearch"):
+            got = ask(proxy.url, "POST", f"/{index}/{target}?{url}", b'{"query":{"match_all":{}}}', JSON)
+            assert (got.status, f"did you mean {word}?" in got.body.decode()) == (400, True), got.body
+    paging = search(proxy, index, {"query": MATCH, "sort": ["_doc"], "search_after": [1]}, "ndd=drop")
+    assert "it has a page of its own" in paging["ndd"]["degraded"]
+
+
 def test_headers_of_a_page_are_those_of_the_engine(engine: RealEngine, proxy: Served, index: str) -> None:
     text = json.dumps({"query": MATCH, "size": 5, "ndd": {"window": 31}}).encode()
     accept = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"} if engine.major == 9 else {}

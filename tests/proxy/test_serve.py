@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until
 
+JSON = {"content-type": "application/json"}
 COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
 
 
@@ -162,6 +164,41 @@ def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEng
             )
 
 
+def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str) -> None:
+    """A mapping that would cost sketches is unhealthy; searches are counted in the text format of Prometheus."""
+
+    def pages() -> float:
+        got = ask(served.manage, "GET", "/metrics")
+        assert got.header("content-type").startswith("text/plain")
+        found = re.search(r'^ndd_search_pages_total{result="collapsed"} (\S+)$', got.body.decode(), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    with serving(engine.url, indexes={index: {"text": ["body"]}}) as served, engine.client() as client:
+        got = ask(served.manage, "GET", "/_ndd/mapping")
+        (found,) = json.loads(got.body)["findings"]
+        assert (got.status, found["level"], "there is no field ndd" in found["what"]) == (503, "error", True)
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        got = ask(served.manage, "GET", "/_ndd/mapping")
+        assert (got.status, json.loads(got.body)) == (200, {"status": "ok", "findings": []})
+        for id in ("1", "2"):
+            ask(served.url, "PUT", f"/{index}/_doc/{id}?refresh=true", b'{"body": "a b c d e f"}', JSON)
+        before = pages()
+        assert json.loads(ask(served.url, "GET", f"/{index}/_search?q=body:c").body)["ndd"]["hidden"] == 1
+        assert pages() == before + 1
+        assert ask(served.manage, "GET", "/_ndd/else").status == ask(served.url, "GET", "/metrics").status == 404
+
+
+def test_metrics_are_those_of_all_workers(engine: RealEngine) -> None:
+    (port,) = free_ports(1)
+    manage = f"127.0.0.1:{port}"
+    with running("--upstream", engine.url, "--workers", "2", "--manage", manage) as (_, url):
+        for _ in range(20):
+            ask(url, "GET", "/ndd-no-such-index/_search?q=a")
+        told = [ask(f"http://{manage}", "GET", "/metrics").body.decode() for _ in range(6)]
+    counts = [re.search(r"^ndd_search_trips_total (\S+)$", text, re.MULTILINE) for text in told]
+    assert [float(found[1]) for found in counts if found] == [20.0] * 6
+
+
 def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:
     def reply(heard: Heard) -> bytes:
         allowed = heard.header("authorization") == "ApiKey abc" or heard.target == "/"
@@ -256,7 +293,7 @@ def test_the_application_refuses_wrong_settings() -> None:
 
 
 def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> None:
-    schema = ndd.Items(name=ndd.items.Name(), price=ndd.items.Number())
+    schema = ndd.items.Items(name=ndd.items.Name(), price=ndd.items.Number())
     schema.write(file := tmp_path / "shop.toml")
     settings = read_configuration(None, {}, {"upstream": behind.url, "items": str(file)})
     assert settings.application().driver.settings.items == schema

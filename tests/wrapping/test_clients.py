@@ -126,7 +126,7 @@ def test_wrapping_twice_is_once_and_unwrap_takes_it_back(library: Library, conne
     proxy.reset()
     twice = caller.search(index=library.news, body={**PAGE, "size": 60})
     assert (ids(twice), len(proxy.searches)) == (ids(once), sent)
-    assert ndd.unwrap(ndd.unwrap(caller.client)) is caller.client
+    assert ndd.wrap(ndd.wrap(caller.client, enabled=False), enabled=False) is caller.client
     assert type(caller.client) is kind
     assert "ndd" not in caller.search(index=library.news, body=PAGE)
 
@@ -153,7 +153,7 @@ def test_a_transport_class_is_wrapped_once_and_unwrapped(library: Library, conne
     found = caller.search(index=library.news, body=body)
     assert (ids(found), found["ndd"]["examined"]) == (ids(expected), expected["ndd"]["examined"])
     assert found["hits"]["total"] == expected["hits"]["total"]
-    ndd.unwrap(caller.client)
+    ndd.wrap(caller.client, enabled=False)
     assert "ndd" not in caller.search(index=library.news, body=body)
 
 
@@ -304,7 +304,7 @@ def test_wrap_names_what_is_no_client() -> None:
     with pytest.raises(TypeError, match=r"wrap takes a client of elasticsearch-py or opensearch-py, got builtins\.str"):
         ndd.wrap("http://localhost:9200")
     with pytest.raises(TypeError, match=r"got builtins\.dict"):
-        ndd.unwrap({})
+        ndd.wrap({}, enabled=False)
 
 
 def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:

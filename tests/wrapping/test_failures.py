@@ -42,7 +42,7 @@ def test_what_is_raised_below_passes_as_it_is(pair: Pair, error: BaseException, 
         "get": {"index": "idx", "id": "1"},
     }
     transport_of(pair.plain).perform_request = failing(pair, error)
-    transport_of(ndd.unwrap(pair.wrapped)).perform_request = failing(pair, error)
+    transport_of(ndd.wrap(pair.wrapped, enabled=False)).perform_request = failing(pair, error)
     ndd.wrap(pair.wrapped)
 
     def raised(client: Any) -> BaseException | None:

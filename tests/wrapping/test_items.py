@@ -46,31 +46,33 @@ class Airports:
 
     index: str
     of: dict[str, int]
-    schema: ndd.Items
+    schema: ndd.items.Items
 
 
 @pytest.fixture(scope="session")
-def learnt() -> tuple[list[list[tuple[str, dict[str, Any]]]], ndd.Items]:
+def learnt() -> tuple[list[list[tuple[str, dict[str, Any]]]], ndd.items.Items]:
     """The records of airports with their ids, and the schema that is learnt from them without labels."""
     fields = {one["id"]: one["fields"] for one in collections.read("airports")}
     airports: list[list[tuple[str, dict[str, Any]]]] = []
     for cluster in collections.read("airports", "clusters"):
         if len(cluster["members"]) == 2 and len(airports) < LEARNT_FROM:
             airports.append([(name, fields[name]) for name in cluster["members"]])
-    schema = ndd.Items(
+    schema = ndd.items.Items(
         name=ndd.items.Name(),
         city=ndd.items.Name(),
         country=ndd.items.Category(),
         location=ndd.items.Place(source=("lat", "lon")),
         elevation_ft=ndd.items.Number(),
     )
-    learnt = ndd.Items.learn([record for airport in airports for _, record in airport], schema)
+    learnt = ndd.items.Items.learn([record for airport in airports for _, record in airport], schema)
     stored: Any = {**learnt.fields, "location": ndd.items.Place()}  # the engine holds a geo_point
-    return airports, ndd.Items(learnt=learnt.learnt, **stored)
+    return airports, ndd.items.Items(learnt=learnt.learnt, **stored)
 
 
 @pytest.fixture(scope="session")
-def airports(engine: Engine, learnt: tuple[list[list[tuple[str, dict[str, Any]]]], ndd.Items]) -> Iterator[Airports]:
+def airports(
+    engine: Engine, learnt: tuple[list[list[tuple[str, dict[str, Any]]]], ndd.items.Items]
+) -> Iterator[Airports]:
     """The index; places are written in every form that engines take."""
     records, schema = learnt
     made = Airports(f"ndd-items-{uuid.uuid4().hex[:8]}", {}, schema)
@@ -149,6 +151,6 @@ def test_modes_keep_guards_and_msearch_hold_for_items(airports: Airports, connec
         caller.search(index=airports.index, body={**body, "ndd": {"min_similarity": "high"}})
     with pytest.raises(CursorUnusable, match="a comparison by items cannot be continued by a cursor"):
         caller.search(index=airports.index, body={**body, "ndd": {"cursor": True}})
-    other = connect(items=ndd.Items(title=ndd.items.Name()), min_similarity="auto")
+    other = connect(items=ndd.items.Items(title=ndd.items.Name()), min_similarity="auto")
     assert len(ids(other.search(index=airports.index, body=body))) == len(ids(annotated))
     assert settings_of(caller).key != settings_of(other).key

@@ -26,7 +26,7 @@ from tests.wrapping.walks import DOCUMENTS, EXPLAINED, SEED, SEEN, UNSKETCHED, W
 pytestmark = [pytest.mark.one_kind_of_client, pytest.mark.newest_servers]
 
 TABLES = 40 if os.environ.get("NDD_TEST_LONG") else 1
-ITEMS = ndd.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body",), ("body", "isbn")])
+ITEMS = ndd.items.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body",), ("body", "isbn")])
 MATCH: dict[str, Any] = {"match": {"body": "market"}}
 SCORED = {"function_score": {"query": MATCH, "field_value_factor": {"field": "weight"}, "boost_mode": "replace"}}
 

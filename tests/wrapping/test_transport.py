@@ -60,7 +60,7 @@ def test_what_is_set_on_the_transport_takes_effect(pair: Pair) -> None:
             pair.wrapped._max_retries = retries  # a client's own number goes before its transport's
         outcome = pair.outcome(lambda: pair.wrapped.search(**SEARCH))
         assert len(outcome.received) == 1 + retries
-    assert transport_of(ndd.unwrap(pair.wrapped)).max_retries == 0
+    assert transport_of(ndd.wrap(pair.wrapped, enabled=False)).max_retries == 0
 
 
 def test_a_serializer_set_later_writes_what_is_sent(pair: Pair) -> None:
@@ -95,7 +95,7 @@ def test_a_transport_class_patched_later_is_seen(pair: Pair, monkeypatch: pytest
 def test_a_transport_patched_alone_is_seen(pair: Pair, when: str) -> None:
     """perform_request of one transport, replaced before the client is wrapped or after, is called and calls ours."""
     calls: list[str] = []
-    client = ndd.unwrap(pair.wrapped) if when == "before" else pair.wrapped
+    client = ndd.wrap(pair.wrapped, enabled=False) if when == "before" else pair.wrapped
     client.transport.perform_request = counted(pair, client.transport.perform_request, calls)
     ndd.wrap(client) if when == "before" else None
     outcome = pair.outcome(lambda: client.search(**SEARCH))
@@ -115,7 +115,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
         assert one.transport.ndd.settings.options.window == window
         one.transport.ndd.settings.bypass_seconds = 0.0
         assert b"ndd.sketch" in pair.outcome(lambda one=one: one.search(**SEARCH)).received[0].body  # type: ignore[misc]
-    assert ndd.unwrap(client).transport is transport
+    assert ndd.wrap(client, enabled=False).transport is transport
     assert b"ndd.sketch" not in pair.outcome(lambda: client.search(**SEARCH)).received[0].body
     assert b"ndd.sketch" in pair.outcome(lambda: third.search(**SEARCH)).received[0].body
 

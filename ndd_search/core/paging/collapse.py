@@ -14,12 +14,12 @@ from ndd_search.core.checks import check_page
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.options import CollapseChanges
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
-from ndd_search.core.presets import Options, chosen
+from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
@@ -48,7 +48,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     frequency_table: FrequencyTable | bool = True,
     seen: Iterable[Any] = (),
     items: RecordSchema | None = None,
-    options: Options | None = None,
+    options: CollapseOptions | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> Page:
     """Collapse the near-duplicates of a ranked list and return one page of the result.
@@ -58,8 +58,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
               them if necessary: `max_window` applies to searches only.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: one for each hit, if they exist already; `text` is then read for numbers_must_match only.
-    recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made; None for that of `options`
-              if they are a preset, else Recipe().
+    recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made; None for that of a
+              `preset`, else Recipe().
     frequency_table: for min_similarity="auto": a table of the whole collection, made by
               ndd_search.core.matching.document_frequency.count_document_frequency; True counts
               one in at most `window` hits, evenly spaced in the list; False uses no table.
@@ -67,7 +67,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
               listed in `info.seen` (see seen_mode). An item without text is not compared.
     items:    an Items schema: hits are compared by their fields, and not by a text. Hits are then mappings, objects, or
               hits of an engine, whose `_source` is read. min_similarity is a probability, "auto" that of the schema.
-    options, changes: CollapseOptions or a preset, and single options by name (min_similarity=0.8).
+    options, changes: CollapseOptions, and single options by name (min_similarity=0.8), also preset="messages".
     Texts up to 10,000 characters that share no word are shown apart, whatever their sketches say, and `info.warnings`
     says so: without a key of the recipe, a text can be written to have the sketch of another one.
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.

@@ -47,6 +47,7 @@ class Info:
 
     examined:  number of hits examined; kept + hidden = examined.
     kept:      hits with a place in the stream. hidden: hits that are listed under their leader only.
+    would_hide: hits that mode "group" would hide; None in other modes than "annotate".
     exhausted: whether the engine has no hits beyond those examined.
     capped:    whether max_window ended the search for more hits.
     lacking:   number of hits without a comparable sketch, by reason; they stand alone.
@@ -80,6 +81,7 @@ class Info:
     warnings: tuple[str, ...] = ()
     members: Mapping[str, Any] | None = None
     explain: Sequence[Mapping[str, Any]] | None = None
+    would_hide: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts as a dict for JSON."""
@@ -230,6 +232,7 @@ def slice_page(
             *layout.unsure(shown, reader),
         ),
         took=perf_counter() - began,
+        would_hide=examined - len(layout.leaders) if options.mode == "annotate" else None,
     )
     return Page(groups, info, stream, reader, options, whole)
 

@@ -1,4 +1,4 @@
-"""What compares hits by their fields, in place of sketches: `ndd_search.Items`, which needs an extra."""
+"""What compares hits by their fields, in place of sketches: `ndd_search.items.Items`, which needs an extra."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def probability_of(min_similarity: float | str) -> float | None:
 def check_schema(items: object) -> None:
     """Raise TypeError for anything but a schema or None."""
     if items is not None and not hasattr(items, "same_pairs"):
-        raise TypeError(f"items must be a schema such as ndd_search.Items.read(FILE), got {items!r}")
+        raise TypeError(f"items must be a schema such as ndd_search.items.Items.read(FILE), got {items!r}")
 
 
 def check_fits_records(options: CollapseOptions) -> None:

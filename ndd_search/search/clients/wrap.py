@@ -17,7 +17,7 @@ Client = TypeVar("Client")
 _FAMILIES = {"elasticsearch": ("elasticsearch", "_transport"), "opensearchpy": ("opensearch", "transport")}
 
 
-def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
+def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSettings]) -> Client:
     """Collapse the near-duplicates in every search through a client. Returns the same client.
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
@@ -41,10 +41,11 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     items:       an Items schema: hits are compared by their fields in place of sketches, which the index need not hold.
                  The fields are fetched beside those of the search. min_similarity is then a probability above 0 and
                  below 1, "auto" that of the schema.
-    options:     CollapseOptions, or a preset with its recipe and indexes, unless they are given, too: one that has a
-                 name, `ndd_search.preset("messages")`, or a file that `ndd-search tune` has written,
-                 `ndd_search.preset("tuned.toml")`.
-    others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
+    options:     CollapseOptions.
+    others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...; also preset="messages",
+                 or one in a file, preset=ndd_search.preset("tuned.toml"): its options, and its recipe and indexes
+                 unless they are given, too.
+    enabled:     False undoes an earlier `wrap`.
     A search may set its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone.
     `with ndd_search.options(...)` does the same for every search inside it. A search that does not rank its hits
     (`match_all`, filters alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or
@@ -54,6 +55,8 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     module, attribute = _family(client)
     driver = Driver(settings_of(**settings))
     transport = getattr(unwrap(client), attribute)
+    if not enabled:
+        return client
     if isinstance(transport, DriverMixin):
         transport.ndd = driver
     else:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Unpack
 
-from ndd_search.core.options import CollapseChanges, collapse_options
+from ndd_search.core.presets import CollapseChanges, collapse_options
 
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 

@@ -16,10 +16,11 @@ from functools import partial
 from typing import Any
 
 from ndd_search.core.matching.keys import reads_keys
-from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.fill_page import Fetch
+from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Uncached

@@ -31,7 +31,7 @@ from ndd_search.search.flow.round_trips import DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings, WrapSettings, settings_of
 from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request, is_search, is_write, option_in, read_once, stripped
+from ndd_search.search.rest.request import Request, is_search, is_write, option_in, read_once, stripped, why_left_alone
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -86,7 +86,7 @@ class Driver:
         answer: Answer | None = None
         try:
             answer = send(self._sent(request))
-            return answer
+            return _told(request, answer)
         finally:
             self._after(request, answer)
 
@@ -104,7 +104,7 @@ class Driver:
         answer: Answer | None = None
         try:
             answer = await send(self._sent(request))
-            return answer
+            return _told(request, answer)
         finally:
             self._after(request, answer)
 
@@ -166,6 +166,15 @@ class Driver:
         """After a write, invalidate the cache, so that searches through this client see the write."""
         if is_write(request):
             self.settings.wrote(indexes_written(request, answer))
+
+
+def _told(request: Request, answer: Answer) -> Answer:
+    """Return the engine's answer to a search that is left alone; with the reason if it asked to be collapsed."""
+    asked = is_search(request) and isinstance(request.body, Mapping) and request.body.get("ndd")
+    chooses = isinstance(asked, Mapping) and "also" in asked  # whether searches like this one are collapsed
+    if not asked or chooses or surrounding() is None or not answer.has_hits:
+        return answer
+    return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)
 
 
 def _run(flow: DrivenFlow, send: Send) -> Answer:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.core.options import CollapseOptions, collapse_options
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
+from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Conversation

@@ -12,10 +12,10 @@ from typing import Any
 from ndd_search.core.checks import check_known
 from ndd_search.core.kinds import Kind, Seconds, Text, YesNo
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.options import CollapseChanges, CollapseOptions
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
-from ndd_search.core.presets import Options, Preset, chosen
+from ndd_search.core.presets import CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.search.flow.known_targets import Definitions, Learned, Said
@@ -192,7 +192,7 @@ class WrapSettings(CollapseChanges, total=False):
     indexes: Mapping[str, Mapping[str, Any]] | None
     cursor_key: str | bytes | None
     items: RecordSchema | None
-    options: Options | None
+    options: CollapseOptions | None
 
 
 def settings_of(  # noqa: PLR0913 - all settings of a client in one call
@@ -204,7 +204,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     frequency_table: FrequencyTable | bool = True,
     observers: Sequence[Observer] = (),
     indexes: Mapping[str, Mapping[str, Any]] | None = None,
-    options: Options | None = None,
+    options: CollapseOptions | None = None,
     cursor_key: str | bytes | None = None,
     items: RecordSchema | None = None,
     **changes: Any,
@@ -216,7 +216,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
         raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
     collapse, used = chosen(options, None if recipe is None else recipe_named(recipe), changes)
-    before = options.indexes if isinstance(options, Preset) else {}
+    before = preset_of(kind).indexes if (kind := changes.get("preset")) is not None else {}
     given = {**before, **indexes} if isinstance(indexes, Mapping) else before if indexes is None else indexes
     rules = IndexRules.of(given, collapse, used, field)
     return Settings(

@@ -24,11 +24,11 @@ from ndd_search.core.checks import check_page
 from ndd_search.core.documents import text_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.options import CollapseChanges, collapse_options
 from ndd_search.core.paging.layout import Duplicate, Group
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema, presence
 from ndd_search.core.paging.stream import Stream
+from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many

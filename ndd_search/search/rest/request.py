@@ -45,6 +45,13 @@ _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
 # A search for suggestions has no hits without one of these.
 _FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
+_OF_BODY = (
+    "it names documents by id, has inner hits named near_duplicates, holds what cannot be read, or its size is below 1"
+)
+_OF_TARGET = (
+    "its indexes are switched off or have different settings, its page ends beyond max_result_window, "
+    "or its hits had no sketch a moment ago: run ndd-search doctor"
+)
 Piped = Literal["", "safe", "reorders"]
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.
@@ -199,7 +206,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     Raises TypeError if its "ndd" is neither options by name nor true or false.
     """
     body = {} if request.body is None else request.body
-    if not isinstance(body, OBJECTS) or _is_left_alone(request, body, pipeline):
+    if not isinstance(body, OBJECTS) or _obstacle(request, body, pipeline):
         return None
     # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
     own: Mapping[str, Any] = {key: value for key, value in body.items() if key != "ndd"}
@@ -302,18 +309,32 @@ def is_search(request: Request) -> bool:
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
-def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -> bool:
-    return (
-        not is_search(request)
-        or body.get("ndd") is False
-        or not _BUSY_KEYS.isdisjoint(body)
-        or not _BUSY_PARAMS.isdisjoint(request.params)
-        or (not pipeline and ("search_pipeline" in body or "search_pipeline" in request.params))
-        or not _is_json(request)
-        or "source" in request.params  # the body in the URL
-        or ("suggest" in body and "q" not in request.params and _FINDING.isdisjoint(body))
-        or any("_none_" in names_of(one["stored_fields"]) for one in (body, request.params) if "stored_fields" in one)
-    )
+def why_left_alone(request: Request) -> str:
+    """Return why a search that asks to be collapsed is not."""
+    body = request.body if isinstance(request.body, OBJECTS) else {}
+    if (obstacle := _obstacle(request, body, "")) or read_search(request) is not None:
+        return f"the search was left alone: {obstacle or _OF_TARGET}"
+    return f"the search was left alone: {_OF_BODY}"
+
+
+def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str:
+    """Return what a search has that is left alone, "" if there is nothing."""
+    params = request.params
+    stored = [one["stored_fields"] for one in (body, params) if "stored_fields" in one]
+    reasons = {
+        "it is no _search": not is_search(request),
+        'its "ndd" is false': body.get("ndd") is False,
+        "it has a page of its own (scroll, pit, search_after, slice): use a cursor": not (
+            _BUSY_KEYS.isdisjoint(body) and _BUSY_PARAMS.isdisjoint(params)
+        ),
+        "its search pipeline cannot be read": not pipeline
+        and ("search_pipeline" in body or "search_pipeline" in params),
+        "its answer is not JSON": not _is_json(request),
+        "its body is in the URL": "source" in params,
+        "it asks for suggestions alone": "suggest" in body and "q" not in params and _FINDING.isdisjoint(body),
+        "it asks for hits without their fields": any("_none_" in names_of(one) for one in stored),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _is_json(request: Request) -> bool:

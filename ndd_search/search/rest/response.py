@@ -41,7 +41,7 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
-    for name in ("members", "explain"):
+    for name in ("members", "explain", "would_hide"):
         if facts[name] is None:
             del facts[name]
     seen = [

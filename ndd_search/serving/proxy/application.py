@@ -8,12 +8,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields
 from http import HTTPStatus
+from importlib import import_module
 from typing import Any
 
 from ndd_search.core.sketching.sketches import sketch
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.flow.settings import settings_of
+from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Message, Receive, Refused, Send
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
@@ -26,7 +28,7 @@ from ndd_search.serving.proxy.wire_format import is_search, plain_path
 log = logging.getLogger("ndd_search")
 access = logging.getLogger("ndd_search.access")
 
-HEALTH, READY = "/_ndd/health", "/_ndd/ready"
+HEALTH, READY, MAPPING, METRICS = "/_ndd/health", "/_ndd/ready", "/_ndd/mapping", "/metrics"
 _QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
 _OWN = {field.name for field in fields(ProxySettings)} - {"nodes"}
 _JSON: list[Header] = [(b"content-type", b"application/json")]
@@ -52,6 +54,10 @@ class Proxy:
 
     def __init__(self, settings: ProxySettings, wrapping: dict[str, Any]) -> None:
         self.settings, self.upstream = settings, Upstream(settings)
+        self._metrics: Any = None
+        if settings.manage_port is not None:
+            self._metrics = import_module("ndd_search.plugins.prometheus_metrics").metrics_of_process()
+            wrapping = {**wrapping, "observers": [*wrapping.get("observers", ()), self._metrics]}
         self.driver = Driver(settings_of(**wrapping))
         self.driver.settings.memory.serve(self.upstream)
         sketch("a text", self.driver.settings.recipe)  # raises now what each document would raise
@@ -156,12 +162,32 @@ class Proxy:
     async def _manage(self, exchange: Exchange) -> None:
         """Answer one of our own pages."""
         exchange.kind = "management"
-        if exchange.method not in ("GET", "HEAD") or exchange.path not in (HEALTH, READY):
-            raise Refused(HTTPStatus.NOT_FOUND, f"here are only {HEALTH} and {READY}")
-        problem = await self.upstream.answers() if exchange.path == READY else ""
+        if exchange.method not in ("GET", "HEAD") or exchange.path not in (HEALTH, READY, MAPPING, METRICS):
+            raise Refused(HTTPStatus.NOT_FOUND, f"here are only {HEALTH}, {READY}, {MAPPING} and {METRICS}")
+        if exchange.path == METRICS:
+            text, kind = self._metrics.exposition()
+            await exchange.answer(HTTPStatus.OK, [(b"content-type", kind.encode())], text)
+            return
+        problem, findings = "", list[dict[str, str]]()
+        if exchange.path == READY:
+            problem = await self.upstream.answers()
+        elif exchange.path == MAPPING:
+            findings = await self._findings(exchange)
+            problem = next((one["what"] for one in findings if one["level"] == "error"), "")
         status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
-        text = json.dumps({"status": "unavailable", "reason": problem} if problem else {"status": "ok"})
-        await exchange.answer(status, _JSON, text.encode())
+        told: dict[str, Any] = {"status": "unavailable", "reason": problem} if problem else {"status": "ok"}
+        told |= {"findings": findings} if exchange.path == MAPPING else {}
+        await exchange.answer(status, _JSON, json.dumps(told).encode())
+
+    async def _findings(self, exchange: Exchange) -> list[dict[str, str]]:
+        """Return what is wrong with the mappings of the indexes whose documents get sketches, read as the caller."""
+        given = [header for header in exchange.headers if header[0] == b"authorization"]
+        found = await compared_rules(self.driver.settings.writes, self.upstream, given)
+        return [
+            {"level": one.level, "about": one.about, "what": one.what, "remedy": one.remedy}
+            for one in found
+            if one.level != "ok"
+        ]
 
 
 def _check(exchange: Exchange, has_prefix: bool) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AsyncExitStack, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.search.flow.block_options import options
+from ndd_search.core.presets import collapse_options
+from ndd_search.search.flow.block_options import NOT_OPTIONS, options
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.observer import PageFacts, facts_of
 from ndd_search.search.rest.answers import Answer
@@ -28,10 +30,11 @@ from ndd_search.serving.proxy.wire_format import (
     sent_body,
     sent_headers,
     sent_target,
-    switched,
+    url_options,
     versioned_type,
     wants_cursor,
     wants_options,
+    with_options,
 )
 
 log = logging.getLogger("ndd_search")
@@ -55,17 +58,23 @@ class CollapsedSearches:
     async def search(self, exchange: Exchange) -> None:
         """Answer a search with a page without near-duplicates, or pass it on if it is to be left alone."""
         try:
-            query, switch = switched(exchange.query)
+            query, asked, is_off = url_options(exchange.query)
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
         body = await exchange.read(self._most)
         if body is None:
             exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
-        is_read = body is not None and (switch is not False or may_want_options(exchange, body, query))
+        is_read = body is not None and (not is_off or may_want_options(exchange, body, query))
         given = given_search(exchange, body, query, self._most) if body is not None and is_read else None
-        if given is None or (switch is False and not wants_options(given.request.body)):
+        if given is None or (is_off and not wants_options(given.request.body)):
+            if asked and body is not None and not is_off:
+                exchange.note(
+                    "near-duplicates may be shown: the search cannot be read, nor have the options of its URL"
+                )
             await self._pass_through.pass_on(exchange, query)
             return
+        if asked is not None and not is_off and isinstance(given.request.body, Mapping | None):
+            given, asked = replace(given, request=with_options(given.request, asked)), None
         vendor = "json" not in exchange.header(b"content-type") and versioned_type(
             given.request.headers.get("accept", "")
         )
@@ -75,10 +84,15 @@ class CollapsedSearches:
             if vendor and family == "opensearch":  # it reads over this type in `accept`, and takes no body of it
                 plain = {**given.request.headers, "accept": "application/json"}
                 given = replace(given, request=replace(given.request, headers=plain))
-        await exchange.while_connected(self._collapse(exchange, given, body, switch))
+        await exchange.while_connected(self._collapse(exchange, given, body, asked, is_off))
 
-    async def _collapse(self, exchange: Exchange, given: Given, body: bytes | None, switch: bool | None) -> None:
-        """Run the conversation of a search, and send its page; a search that is left alone streams as it is."""
+    async def _collapse(
+        self, exchange: Exchange, given: Given, body: bytes | None, asked: Mapping[str, Any] | None, is_off: bool
+    ) -> None:
+        """Run the conversation of a search, and send its page; a search that is left alone streams as it is.
+
+        asked: options in the URL of an `_msearch`, for each of its searches.
+        """
         left_alone: list[ClientResponse] = []
         async with AsyncExitStack() as stack:
 
@@ -92,8 +106,7 @@ class CollapsedSearches:
                 raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
                 return Answer(raw.body, raw.status, raw, raw.cut)
 
-            scope = options(enabled=False) if switch is False else options(also=["unranked"]) if switch else None
-            with scope or nullcontext():
+            with _scope(asked, is_off):
                 answer = await self._handled(given, send)
             if left_alone:
                 await self._pass_through.relay(exchange, left_alone[-1], writes=False)
@@ -141,6 +154,17 @@ class CollapsedSearches:
         return await self._upstream.request(
             method or exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
         )
+
+
+def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextManager[None]:
+    """Return the block of options around a search. Raises Refused for options that an `_msearch` cannot have."""
+    if is_off:
+        return options(enabled=False)
+    try:
+        collapse_options(**{name: value for name, value in (asked or {}).items() if name not in NOT_OPTIONS})
+    except (TypeError, ValueError) as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+    return nullcontext() if asked is None else options(**{"also": ["unranked"], **asked})
 
 
 def _entry_of(page: PageFacts) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from ndd_search.core.checks import check_known
 from ndd_search.core.kinds import Kind, Text, kinds_of
-from ndd_search.core.options import collapse_options
+from ndd_search.core.presets import collapse_options
 from ndd_search.errors import InvalidSettings
 from ndd_search.search.flow.settings import IN_FILES
 from ndd_search.search.settings_file import parse_file, preset
@@ -63,7 +63,7 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
     if schema := values.get("items"):
         values["items"] = import_module("ndd_search.items.items").Items.read(schema)
     if name := values.pop("preset", None):
-        values["options"] = preset(name)
+        values["preset"] = preset(name)
     own = {name: value for name, value in values.items() if name in _OF_THE_SERVER}
     others = {name: value for name, value in values.items() if name not in _OF_THE_SERVER}
     return ServeSettings(**{**own, "upstream": _several(own["upstream"])}, proxy={**others, **collapse})

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import os
 import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from tempfile import mkdtemp
 from typing import Any
 
 from ndd_search.core.kinds import Seconds, Several, Text, Whole, kinds_of, setting
@@ -229,6 +231,7 @@ def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
     """Serve until a signal to stop; requests in flight then end first."""
     config = configuration(settings)
     if settings.workers > 1:
+        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", mkdtemp(prefix="ndd-search-metrics-"))  # shared by workers
         Multiprocess(config, sockets=sockets).run()
     else:
         Server(config).run(sockets=sockets)

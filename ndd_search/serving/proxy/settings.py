@@ -58,8 +58,8 @@ class ProxySettings:
     answer_seconds:  between two parts of an answer of the engine; None for no limit, as some requests take hours. A
                      request ends when its caller leaves.
     idle_seconds:    in which a caller has to send the next part of a body, or to accept the next part of an answer.
-    manage_port:     the local port on which `/_ndd/health` and `/_ndd/ready` are answered, and nothing else; None for
-                     none.
+    manage_port:     the local port on which `/_ndd/health`, `/_ndd/ready`, `/_ndd/mapping` and `/metrics` are answered,
+                     and nothing else; None for none.
     search_page:     names or a pattern of the indexes that the page at `/_ndd/search/` searches, "" for no such page.
     access_log:      log one JSON object for each request, to the logger "ndd_search.access".
     """

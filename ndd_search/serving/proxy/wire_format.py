@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import unquote_plus
 
+from ndd_search.core.checks import check_one_of
+from ndd_search.core.options import Mode
+from ndd_search.core.presets import read_option
 from ndd_search.core.sketching.field import StoredSketches
 from ndd_search.search.flow.msearch import unique
 from ndd_search.search.rest.answers import CutSketches, parsed
@@ -31,7 +34,7 @@ _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-
 class Given:
     """A search as the caller sent it.
 
-    request:  what the middleware reads. target: path and query, without our own parameter "ndd".
+    request:  what the middleware reads. target: path and query, without our own parameters.
     pretty:   whether the caller wants an answer with line breaks.
     """
 
@@ -66,17 +69,34 @@ def versioned_type(accept: str) -> str:
     return accept.strip() if _VENDOR.fullmatch(accept.strip()) else ""
 
 
-def switched(query: str) -> tuple[str, bool | None]:
-    """Return a query string without our parameter "ndd", and its value. Raises ValueError for an unknown value."""
+def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
+    """Return a query string without our parameters, the options that they give, and whether the search is left alone.
+
+    "ndd=drop&ndd.total=groups" gives the options mode and total, "ndd=on" gives {}; without a parameter of ours they
+    are None. "ndd=off" leaves the search alone. Raises ValueError for an unknown name or value.
+    """
     if "ndd" not in query:
-        return query, None
-    pieces = query.split("&")
-    values = [unquote_plus(piece.partition("=")[2]) for piece in pieces if piece.partition("=")[0] == "ndd"]
-    if not values:
-        return query, None
-    if values[-1] not in _SWITCH:
-        raise ValueError(f'the parameter ndd must be "on" or "off", got {values[-1]!r}; options go into the body')
-    return "&".join(piece for piece in pieces if piece.partition("=")[0] != "ndd"), _SWITCH[values[-1]]
+        return query, None, False
+    named = [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
+    own = {name: unquote_plus(piece.partition("=")[2]) for name, piece in named if name == "ndd" or name[:4] == "ndd."}
+    if not own:
+        return query, None, False
+    rest = "&".join(piece for name, piece in named if name not in own)
+    switch = own.pop("ndd", "")
+    found = {name[4:]: read_option(name[4:], text) for name, text in own.items()}
+    if switch not in _SWITCH:
+        check_one_of("the parameter ndd", switch, ("on", "off", *get_args(Mode)))
+        found = {"mode": switch, **found}
+    return rest, found, not _SWITCH.get(switch, True)
+
+
+def with_options(request: Request, given: Mapping[str, Any]) -> Request:
+    """Return a search with the options of its URL beside those in its body, which count more."""
+    body = {} if request.body is None else request.body
+    own = body.get("ndd")
+    if own is False:
+        return request
+    return replace(request, body={**body, "ndd": {**given, **(own if isinstance(own, Mapping) else {})} or True})
 
 
 def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Given | None:

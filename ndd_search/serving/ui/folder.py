@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndd_search.core.documents import text_of
-from ndd_search.core.options import collapse_options
 from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.presets import collapse_options
 from ndd_search.core.sketching.sketches import sketch
 from ndd_search.embedded.index import Index
 from ndd_search.serving.ui.searcher import (

@@ -1,0 +1,95 @@
+"""Compares the rules for documents that are written with the mappings of their indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ndd_search.core.documents import splits
+from ndd_search.indexing.mapping import Finding, Level, check_mapping
+from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.answers import reason_of
+from ndd_search.search.writing.add_sketches import Sketcher
+from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.serving.proxy.http_exchange import Header
+from ndd_search.serving.proxy.upstream import Upstream, read_all
+from ndd_search.serving.proxy.wire_format import read_answer
+
+_SECONDS = 30.0  # for one request
+
+
+async def compared_rules(writes: SketchedWrites, upstream: Upstream, headers: Sequence[Header]) -> list[Finding]:
+    """Return what is wrong with the fields of the rules and the mappings of their indexes.
+
+    headers: credentials that may read mappings. Raises Unreachable if the engine does not answer.
+    """
+    given = [*headers, (b"accept", b"application/json")]
+    return [found for rule in writes.rules for found in await _check_rule(*rule, writes.indexes, upstream, given)]
+
+
+async def _check_rule(
+    pattern: str, sketcher: Sketcher, rules: IndexRules, upstream: Upstream, headers: list[Header]
+) -> list[Finding]:
+    target = f"/{quote(pattern, safe='*')}?expand_wildcards=open,hidden&ignore_unavailable=true"
+    status, body = await _asked(upstream, "GET", target, headers)
+    if status != 200:
+        remedy = "give credentials that may read mappings: set NDD_SEARCH_API_KEY for --check"
+        remedy = remedy if status in (401, 403) else ""
+        return [Finding("error", pattern, f"its indexes cannot be compared ({status}: {reason_of(body)})", remedy)]
+    if not body:
+        return await _check_template(pattern, sketcher, upstream, headers)
+    return [
+        finding
+        for index, facts in body.items()
+        if rules.pattern_of(index) in (pattern, None)  # None: an alias has another name than its index
+        for finding in _compared(index, facts.get("mappings", {}), facts.get("settings", {}).get("index", {}), sketcher)
+    ]
+
+
+async def _check_template(pattern: str, sketcher: Sketcher, upstream: Upstream, headers: list[Header]) -> list[Finding]:
+    """Compare with the mapping that the first index of a pattern will get from a template."""
+    name = quote(pattern.replace("*", "x"), safe="")
+    status, body = await _asked(upstream, "POST", f"/_index_template/_simulate_index/{name}", headers)
+    made = body.get("template", {}) if status == 200 and isinstance(body, Mapping) else {}
+    about = f"{pattern} (there is no index yet)"
+    return list(_compared(about, made.get("mappings", {}), made.get("settings", {}).get("index", {}), sketcher))
+
+
+def _compared(
+    index: str, mapping: Mapping[str, Any], settings: Mapping[str, Any], sketcher: Sketcher
+) -> Iterator[Finding]:
+    own = {name for field in sketcher.fields for name in (field, f"{field}_keys")}
+    others = {name: kind for name, kind in mapping.get("properties", {}).items() if name not in own}
+    for field, sources in sketcher.fields.items():
+        for found in check_mapping(mapping, field, settings):
+            yield Finding(found.level, index, found.what, found.remedy)
+        lacking = [source for source in sources if not _may_hold(mapping, source)]
+        if (
+            others and lacking
+        ):  # without any field of its own, an index may get those of the rule with its first document
+            level: Level = "error" if len(lacking) == len(sources) else "warning"
+            what = f"it has no field {' or '.join(lacking)}, which its rule names; it has {', '.join(others)}"
+            yield Finding(level, index, what, "correct the fields of the rule")
+
+
+def _may_hold(mapping: Mapping[str, Any], path: str, dynamic: Any = True) -> bool:
+    """Return whether documents may have a field: it is mapped, or stands where nothing is mapped by itself.
+
+    dynamic: that of the object around this one.
+    """
+    if str(mapping.get("enabled", True)).lower() == "false" or mapping.get("type") in ("flattened", "flat_object"):
+        return True
+    properties, dynamic = mapping.get("properties", {}), mapping.get("dynamic", dynamic)
+    inner = [(properties[head], rest) for head, rest in splits(path) if head in properties]
+    if path in properties or path in mapping.get("runtime", {}):
+        return True
+    if inner:
+        return any(_may_hold(one, rest, dynamic) for one, rest in inner)
+    return str(dynamic).lower() == "false"
+
+
+async def _asked(upstream: Upstream, method: str, target: str, headers: list[Header]) -> tuple[int, Any]:
+    response = await upstream.request(method, target, headers, None, repeatable=True, seconds=_SECONDS)
+    answer = read_answer(response.status, list(response.raw_headers), await read_all(response))
+    return answer.status, answer.body
