@@ -24,7 +24,7 @@ from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
-from ndd_search.core.text.numbers import number_signature
+from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 from ndd_search.integrations.verbatim import (
     Extract,
@@ -128,7 +128,15 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
         if counts:
             table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
         found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, MIN_SHINGLES)
-    return _collapsed(given, options) if found is None else _led(*found)
+    if found is None or (chosen.min_similarity == "auto" and _numbers_differ(given, *found)):
+        return _collapsed(given, options)
+    return _led(*found)
+
+
+def _numbers_differ(given: Given, leaders: Ranks, _: npt.NDArray[np.float64]) -> bool:
+    """Return whether a passage differs from its leader in numbers alone, so that `collapse` shows both."""
+    pairs = ((given.texts[rank] or "", given.texts[of] or "") for rank, of in enumerate(leaders.tolist()) if rank != of)
+    return any(differ_in_numbers_alone(*pair, given.recipe) for pair in pairs)
 
 
 def _decision(given: Given, options: CollapseOptions, table: FrequencyTable | bool) -> Decision:

@@ -23,7 +23,7 @@ from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
-from ndd_search.core.text.numbers import number_signature
+from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 from ndd_search.core.text.tokens import tokens
 from ndd_search.errors import InvalidDocument, InvalidSketch
 
@@ -31,6 +31,7 @@ Text = str | Sequence[str] | Callable[[Any], str | None]
 
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
 _GLANCE, _TELLING = 100, 6  # characters whose words are looked for at first, and letters of the words worth it
+_NO_WORD = "no word in common"
 _FORGED = (
     "hits with a sketch like that of a text with which they share no word: {}, the first is hit {}; they are shown, as "
     "such texts are written to hide others: give the recipe a key"
@@ -69,7 +70,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
               hits of an engine, whose `_source` is read. min_similarity is a probability, "auto" that of the schema.
     options, changes: CollapseOptions, and single options by name (min_similarity=0.8), also preset="messages".
     Texts up to 10,000 characters that share no word are shown apart, whatever their sketches say, and `info.warnings`
-    says so: without a key of the recipe, a text can be written to have the sketch of another one.
+    says so: without a key of the recipe, a text can be written to have the sketch of another one. With
+    min_similarity="auto", texts up to 640 characters that differ in numbers alone are shown apart, too.
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
     began = perf_counter()
@@ -99,8 +101,10 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         if frequency_table is True and weighs:
             reader = reader.counted(ranked, options.window)
         stream = filled(Stream(shown=reader.shown(seen)))
-        if forged := _joined_without_a_word(stream, reader):
-            stream = filled(Stream(shown=stream.shown, may_join=reader.share_a_word))
+        forged, apart = [], reader.apart(options)
+        if apart is not None and (wrong := _joined(stream, apart)):
+            forged = [rank for rank, why in wrong if why == _NO_WORD]
+            stream = filled(Stream(shown=stream.shown, apart=apart))
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # it names a position within one batch; _check names the rank
         _check(() if sketches is None else sketches, reader.recipe.k)
@@ -117,16 +121,14 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))
 
 
-def _joined_without_a_word(stream: Stream, reader: _ListReader) -> list[int]:
-    """Return the ranks of hits that share no word with the hit, or the item of `seen`, that their sketch resembles."""
-    if not reader.compares_words:
-        return []
+def _joined(stream: Stream, apart: Callable[[Any, Any], str]) -> list[tuple[int, str]]:
+    """Return the ranks of hits whose sketch joined them to a hit, or an item of `seen`, and what speaks against it."""
     hits, leader, shown = stream.hits, stream.leader.tolist(), {one.item: one.hit for one in stream.shown}
     by_fields = dict(stream.shares)
     pairs = [(at, hits[of]) for at, of in enumerate(leader) if at != of and at not in by_fields]
     pairs += [(at, shown[item]) for at, item, _ in stream.seen]
-    apart = {at for at, other in pairs if not reader.share_a_word(other, hits[at])}
-    return [int(stream.ranks[at]) for at in sorted(apart)]
+    found = {at: why for at, other in pairs if (why := apart(other, hits[at]))}
+    return [(int(stream.ranks[at]), why) for at, why in sorted(found.items())]
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -193,6 +195,21 @@ class _ListReader:
     def numbers(self, hit: Any) -> int | None:
         text = self._text(hit)
         return None if text is None else number_signature(text, self.recipe)
+
+    def apart(self, options: CollapseOptions) -> Callable[[Any, Any], str] | None:
+        """Return what tells why two hits are no near-duplicates, whatever their sketches say; None if nothing does."""
+        weighs = options.min_similarity == "auto"
+        if self.items is not None or not (weighs or self.compares_words):
+            return None
+
+        def why(one: Any, other: Any) -> str:
+            if self.compares_words and not self.share_a_word(one, other):
+                return _NO_WORD
+            text, of_other = (self.text_of(one), self.text_of(other)) if weighs else (None, None)
+            differ = text and of_other and differ_in_numbers_alone(text, of_other, self.recipe)
+            return "a difference in numbers alone" if differ else ""
+
+        return why
 
     @property
     def compares_words(self) -> bool:
