@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import MIN_SHINGLES, Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similar_pairs
 from ndd_search.core.matching.pairs import Pairs, leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of

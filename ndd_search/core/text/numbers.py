@@ -58,6 +58,17 @@ def differ_in_numbers_alone(one: str, other: str, recipe: Recipe) -> bool:
     return bool(tokens(_NUMBER.sub("0", one), recipe) == tokens(_NUMBER.sub("0", other), recipe))
 
 
+def signature_without_numbers(text: str, recipe: Recipe) -> int | None:
+    """Return a hash of 63 bits of the words of a short text, equal for texts that differ in numbers alone.
+
+    None for a text without numbers, or of more than MOST characters.
+    """
+    if len(text) > MOST or not _NUMBER.search(text):
+        return None
+    words = "\n".join(tokens(_NUMBER.sub("0", text), recipe))
+    return int.from_bytes(blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+
+
 def _unified(written: str) -> str:
     if not written.isascii():
         written = "".join(str(int(char)) if char.isdecimal() else char for char in written)

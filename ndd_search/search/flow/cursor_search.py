@@ -24,7 +24,7 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Uncached
-from ndd_search.search.flow.cursor_pages import CursorPage, begin, state_of
+from ndd_search.search.flow.cursor_pages import CursorPage, begin
 from ndd_search.search.flow.fetch_hits import with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, weighs
 from ndd_search.search.flow.plan import Plan, Replan, has_random_scores, plan_of, replan_if_learned
@@ -130,11 +130,11 @@ class CursorSearch(Uncached):
         sketched = answer.has_sketches(plan.field)
         if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
             yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
-        state = state_of(cursor, plan, self.settings)
+        state = page.state()
         state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
-        while not state.stopped and (size := page.missing(state)):
+        while not state.stopped and (size := page.missing(state.stream)):
             request = self._request(plan, pit, after, size, first=False)
             (answer,) = yield from self._round_trips.later([request])
             if reason := trouble([answer], like=Answer(state.envelope)):
@@ -143,7 +143,7 @@ class CursorSearch(Uncached):
             pit, after = self._continued(answer, pit, after)
             plan.hide_sketches([answer])
             state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
-        made = page.page(state)
+        made = page.page_of(state)
         if plan.options.members == "all":
             start, changed = page.start, partial(self._in_pit, pit)
             whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
