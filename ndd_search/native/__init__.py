@@ -125,9 +125,6 @@ class Core(Protocol):
     def know_words(self, table: bytes, /) -> None:
         """Read the table of text.edges.native_words; without one no text has edges."""
 
-    def edges(self, text: str, /) -> tuple[int, int]:
-        """Return what text.edges.edges does."""
-
     def containers(self, sketches: object, offsets: object, k: int, lengths: object, spoilt: int, /) -> bytes | None:
         """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
 

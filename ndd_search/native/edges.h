@@ -5,12 +5,13 @@
 #include <string.h>
 
 enum { MOST_KNOWN = 24 }; /* letters of a word */
-enum { MOST_LETTERS = 640, MOST_SPACED = MOST_LETTERS / 2 + 1, PER_BLOCK = 64 };
-enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8 };
+enum { MOST_LETTERS = 640, MOST_SPACED = MOST_LETTERS / 2 + 1 };
+enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8, ENCLOSED = 32, SHORT_NAME = 5 };
+enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
 enum {
-    OF_MARK = 1, OF_AGENCY = 2, OF_BY = 4, OF_TIME = 8, OF_SOURCE = 16, OF_MORE = 32, OF_BEGINS = 64, OF_GOES_ON = 128,
-    OF_RIGHTS = 256, OF_SITE = 512, OF_JOINS = 1024, CAPITAL = 2048, CAPITALS = 4096, A_NUMBER = 8192, HANDLE = 16384,
-    LINK = 32768, OTHER = 65536, TOLD = 131072 /* what kinds a word has is known */
+    OF_MARK = 1, OF_AGENCY = 2, OF_BY = 4, OF_SOURCE = 8, OF_MORE = 16, OF_BEGINS = 32, OF_GOES_ON = 64, OF_RIGHTS = 128,
+    OF_SITE = 256, OF_JOINS = 512, CAPITAL = 2048, CAPITALS = 4096, A_NUMBER = 8192, HANDLE = 16384, LINK = 32768,
+    OTHER = 65536, TOLD = 131072 /* what kinds a word has is known */
 };
 
 typedef struct {
@@ -27,22 +28,10 @@ typedef struct {
 } Spaced;
 
 typedef struct {
-    uint32_t text[MOST_LETTERS]; /* its length is a multiple of PER_BLOCK */
+    uint32_t text[MOST_LETTERS];
     int length, count;
     Spaced words[MOST_SPACED];
 } Parted;
-
-#ifdef __GNUC__
-#define lowest_bit(bits) __builtin_ctzll(bits)
-#else
-static int lowest_bit(uint64_t bits)
-{
-    int at = 0;
-    while (!(bits >> at & 1))
-        at++;
-    return at;
-}
-#endif
 
 static int is_one_of(uint32_t letter, const uint32_t *set)
 {
@@ -51,7 +40,10 @@ static int is_one_of(uint32_t letter, const uint32_t *set)
     return letter && *set == letter;
 }
 
-static const uint32_t opens[] = {'(', '[', '{', '/', 0}, closes[] = {')', ']', '}', '/', 0};
+static const uint32_t opens[] = {'(', '[', '{', '/', 0x3010, 0xFF08, 0xFF3B, 0x3014, 0};
+static const uint32_t closes[] = {')', ']', '}', '/', 0x3011, 0xFF09, 0xFF3D, 0x3015, 0};
+static const uint32_t dashes[] = {'-', 0x2013, 0x2014, 0};
+static const uint32_t ends[] = {'.', '!', '?', 0x2026, 0x964, 0x3002, 0xFF01, 0xFF1F, 0x61F, 0x6D4, 0}; /* of sentences */
 static const uint32_t before_words[] = {'(', '[', '{', '/', '"', '\'', 0x201C, 0x201D, 0x201E, 0xAB, 0x2018, 0};
 static const uint32_t after_words[] = {')', ']', '}', '/', '"', '\'', 0x201C, 0x201D, 0x2019, 0xBB, '.', ',', ':', ';',
                                        '!', '?', 0x2026, '-', 0x2013, 0x2014, 0};
@@ -69,7 +61,11 @@ static int is_in_word(uint32_t letter) /* neither in before_words nor in after_w
 
 static uint32_t small_letter(uint32_t letter)
 {
-    return letter - 'A' < 26 || (letter - 0xC0 < 31 && letter != 0xD7) ? letter + 32 : letter;
+    if (letter - 0x100 < 0x80)
+        return letter + ((letter & 1) == (letter - 0x139 < 0x11 || letter > 0x178));
+    return letter - 'A' < 26 || (letter - 0xC0 < 31 && letter != 0xD7) || letter - 0x391 < 25 || letter - 0x410 < 32
+               ? letter + 32
+               : letter;
 }
 
 static uint32_t letter_at(const Parted *parted, int at) { return at < parted->length ? parted->text[at] : 0; }
@@ -121,20 +117,13 @@ static int leads_away(const uint32_t *letters, int length)
     return length && (*letters == '@' || *letters == '#') ? HANDLE : 0;
 }
 
-static int is_number(const uint32_t *letters, int length)
+/* Whether a word is a number, or all in capitals, with some signs in it. */
+static int consists_of(const uint32_t *letters, int length, int capitals)
 {
-    static const uint32_t joins[] = {'.', ':', '-', '/', 0};
+    static const uint32_t joins[2][5] = {{'.', ':', '-', '/', 0}, {'.', '-', '\'', '&', 0}};
     int i = 0;
-    while (i < length && (letters[i] - '0' < 10 || is_one_of(letters[i], joins)))
-        i++;
-    return i == length;
-}
-
-static int are_capitals(const uint32_t *letters, int length)
-{
-    static const uint32_t joins[] = {'.', '-', '\'', '&', 0};
-    int i = 0;
-    while (i < length && (small_letter(letters[i]) != letters[i] || is_one_of(letters[i], joins)))
+    while (i < length
+           && ((capitals ? small_letter(letters[i]) != letters[i] : letters[i] - '0' < 10) || is_one_of(letters[i], joins[capitals])))
         i++;
     return i == length;
 }
@@ -145,9 +134,9 @@ static int tell_kinds(const uint32_t *letters, int length)
     if (leads || !length)
         return leads;
     int kinds = known_kinds(letters, length);
-    if (small_letter(*letters) != *letters)
-        kinds |= CAPITAL | (length > 1 && are_capitals(letters, length) ? CAPITALS : 0);
-    else if (is_number(letters, length))
+    if (small_letter(*letters) != *letters || *letters >= CASELESS)
+        kinds |= CAPITAL | (length > 1 && consists_of(letters, length, 1) ? CAPITALS : 0);
+    else if (consists_of(letters, length, 0))
         kinds |= A_NUMBER;
     return kinds ? kinds : OTHER;
 }
@@ -177,68 +166,24 @@ static int kinds_of(Parted *parted, int number)
     return word->kinds;
 }
 
-static int word_leads_away(Parted *parted, int number)
+/* Read a text of 1 to MOST_LETTERS: `bytes` that are all ASCII, or `codes`. Spaces are unpredictable: no branch. */
+static void read_letters(Parted *parted, const uint8_t *bytes, const uint32_t *codes, int length)
 {
-    const Spaced *word = word_of(parted, number);
-    return leads_away(parted->text + word->inner, word->outer - word->inner);
-}
-
-/* The bits of PER_BLOCK bytes that are 0 or 1, the first one lowest. */
-static uint64_t bits_of(const uint8_t *bytes)
-{
-    uint64_t bits = 0;
-    for (int i = 0; i < PER_BLOCK; i += 8) {
-        uint64_t eight;
-        memcpy(&eight, bytes + i, sizeof eight);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-        eight = __builtin_bswap64(eight);
-#endif
-        bits |= (eight * 0x0102040810204080u >> 56) << i;
-    }
-    return bits;
-}
-
-/* Find where words start and end. Spaces are unpredictable, so that bits are set without a branch and then taken out. */
-static void part_words(Parted *parted, const uint8_t *spaces)
-{
-    uint64_t before = 1; /* whether a space was before the block, as before the text */
     int16_t bounds[MOST_LETTERS + 2];
-    int found = 0;
-    for (int block = 0; block < parted->length; block += PER_BLOCK) {
-        uint64_t bits = bits_of(spaces + block);
-        for (uint64_t changes = bits ^ (bits << 1 | before); changes; changes &= changes - 1)
-            bounds[found++] = (int16_t)(block + lowest_bit(changes));
-        before = bits >> (PER_BLOCK - 1);
+    int found = 0, before = 1; /* whether a space was before the letter, as before the text */
+    for (int i = 0; i < length; i++) {
+        uint32_t letter = bytes ? bytes[i] : codes[i];
+        int space = is_space(letter);
+        parted->text[i] = letter;
+        bounds[found] = (int16_t)i;
+        found += space != before;
+        before = space;
     }
-    bounds[found] = (int16_t)parted->length;
+    bounds[found] = (int16_t)length;
+    parted->length = length;
     parted->count = (found + 1) / 2;
     for (int number = 0; number < parted->count; number++)
         parted->words[number] = (Spaced){.start = bounds[2 * number], .end = bounds[2 * number + 1]};
-}
-
-/* Read a text of 1 to MOST_LETTERS: `bytes` that are all ASCII, or `codes`. Spaces are added to fill the last block. */
-static void read_letters(Parted *parted, const uint8_t *bytes, const uint32_t *codes, int length)
-{
-    uint8_t room[MOST_LETTERS], spaces[MOST_LETTERS];
-    int filled = (length + PER_BLOCK - 1) / PER_BLOCK * PER_BLOCK;
-    parted->length = length;
-    if (bytes) {
-        memset(room + filled - PER_BLOCK, ' ', PER_BLOCK);
-        memcpy(room, bytes, (size_t)length);
-        for (int block = 0; block < filled; block += PER_BLOCK) {
-            for (int i = 0; i < PER_BLOCK; i++)
-                spaces[block + i] = (uint8_t)is_space(room[block + i]);
-            for (int i = 0; i < PER_BLOCK; i++)
-                parted->text[block + i] = room[block + i];
-        }
-    } else {
-        memset(spaces + filled - PER_BLOCK, 1, PER_BLOCK);
-        for (int i = 0; i < length; i++)
-            parted->text[i] = codes[i];
-        for (int i = 0; i < length; i++)
-            spaces[i] = (uint8_t)is_space(codes[i]);
-    }
-    part_words(parted, spaces);
 }
 
 static int is_sign(Parted *parted, int number)
@@ -257,13 +202,6 @@ static int ends_with(const Parted *parted, const Spaced *word, uint32_t first)
     return word->end - word->outer >= 2 && parted->text[word->end - 1] == '-' && parted->text[word->end - 2] == first;
 }
 
-static int has_line_end(const Parted *parted, int from, int to)
-{
-    while (from < to && parted->text[from] != '\n')
-        from++;
-    return from < to;
-}
-
 /* The end of an edge like "UPDATE 2-" that no space sets apart from the first word; -1: there is none. */
 static int glued(Parted *parted, int number)
 {
@@ -274,6 +212,72 @@ static int glued(Parted *parted, int number)
     return word->start < at && at < word->end && parted->text[at] == '-' ? at + 1 : -1;
 }
 
+/* Where the text goes on behind brackets at `at`, as in "[Update] "; `at`: there are none. */
+static int behind_brackets(const Parted *parted, int at)
+{
+    const uint32_t *text = parted->text;
+    int start = at;
+    while (start < parted->length && (is_space(text[start]) || is_one_of(text[start], dashes)))
+        start++;
+    if (start < parted->length && is_one_of(text[start], opens))
+        for (int place = start + 1; place < start + ENCLOSED && place < parted->length - 1; place++)
+            if (is_one_of(text[place], closes))
+                return text[place] < 128 && ((text[place + 1] | 32) - 'a' < 26 || text[place + 1] - '0' < 10) ? at : place + 1;
+    return at;
+}
+
+static int ends_sentence(const Parted *parted, int end)
+{
+    return is_one_of(parted->text[end - 1], ends) || (end > 1 && is_one_of(parted->text[end - 2], ends));
+}
+
+/* Where brackets begin that stand at `end` behind a sentence, as in ". (dpa)"; `end`: there are none. */
+static int before_brackets(const Parted *parted, int end)
+{
+    const uint32_t *text = parted->text;
+    if (is_one_of(text[end - 1], closes))
+        for (int place = end - 2; place > 0 && place > end - 2 - ENCLOSED; place--)
+            if (is_one_of(text[place], opens)) {
+                int before = place - 1;
+                while (before > 0 && is_space(text[before]))
+                    before--;
+                return ends_sentence(parted, before + 1) ? place : end;
+            }
+    return end;
+}
+
+static int behind_signs(Parted *parted, int number)
+{
+    while (number < parted->count - 1 && is_sign(parted, number))
+        number++;
+    return number;
+}
+
+/* The word behind "PARIS, 3 mai (AFP) - ", "@ann" or "3)" at word `first`; 0: there is none. */
+static int behind_line(Parted *parted, int first)
+{
+    int dated = 0, comma = 0, stop = first + NEAR_SIGN < parted->count - 1 ? first + NEAR_SIGN : parted->count - 1;
+    for (int number = first; number < stop; number++) {
+        const Spaced *word = word_of(parted, number);
+        uint32_t last = parted->text[word->end - 1];
+        if (word->outer == word->end && !comma && number > first)
+            continue; /* most words */
+        int sign = is_sign(parted, number + 1), close = word->outer;
+        if (number == first && (kinds_of(parted, number) & HANDLE || (last == ')' && kinds_of(parted, number) & A_NUMBER)))
+            return number + 1;
+        dated |= comma && kinds_of(parted, number) & A_NUMBER;
+        comma |= last == ',';
+        while (close < word->end && !is_one_of(parted->text[close], closes))
+            close++;
+        if ((dated && sign)
+            || (close < word->end
+                && (sign || last == ':' || is_one_of(last, dashes)
+                    || (parted->text[word->start] == '/' && parted->text[word->outer] == '/'))))
+            return behind_signs(parted, number + 1);
+    }
+    return 0;
+}
+
 /* Where the text starts behind a known edge at word *first, which becomes the word there; -1: there is none. */
 static int piece_at_start(Parted *parted, int *first)
 {
@@ -281,6 +285,11 @@ static int piece_at_start(Parted *parted, int *first)
     int begin = *first, kinds = 0, capitals = 0, all_capitals = 1;
     while (begin < parted->count && is_sign(parted, begin))
         begin++;
+    int line_behind = behind_line(parted, begin);
+    if (line_behind) {
+        *first = line_behind;
+        return parted->words[line_behind].start;
+    }
     int stop = begin + NEAR_KNOWN < parted->count - 1 ? begin + NEAR_KNOWN : parted->count - 1;
     for (int number = begin; number < stop; number++) {
         const Spaced *word = word_of(parted, number);
@@ -292,22 +301,18 @@ static int piece_at_start(Parted *parted, int *first)
             }
             kinds |= own;
             all_capitals &= (own & CAPITALS) != 0;
-            capitals += (own & (CAPITAL | OF_TIME | OF_AGENCY)) == CAPITAL;
+            capitals += (own & (CAPITAL | OF_AGENCY)) == CAPITAL;
         }
         uint32_t last = text[word->end - 1];
         int enclosed = is_one_of(text[word->start], opens) && word->outer < word->end
                        && is_one_of(text[word->outer], closes);
         int apart = sign || last == ':' || ends_with(parted, word, '-') || ends_with(parted, word, '.');
-        int line = apart || last == '.' || has_line_end(parted, word->end, word[1].start);
+        int line = apart || last == '.' || text[word->end] == '\n';
         if ((enclosed && own & OF_AGENCY) || (apart && (kinds & OF_AGENCY || begins & OF_MARK))
             || (line && begins & OF_BY && capitals > 1)
-            || (sign && kinds & OF_TIME && kinds & A_NUMBER && capitals)
-            || (sign && all_capitals && number > begin)) {
-            int behind = number + 1;
-            while (behind < parted->count - 1 && is_sign(parted, behind))
-                behind++;
-            *first = behind;
-            return parted->words[behind].start;
+            || (sign && all_capitals && number > begin) || (last == ':' && all_capitals)) {
+            *first = behind_signs(parted, number + 1);
+            return parted->words[*first].start;
         }
     }
     return -1;
@@ -316,6 +321,10 @@ static int piece_at_start(Parted *parted, int *first)
 static int known_start(Parted *parted)
 {
     int at = 0, first = 0;
+    for (int behind; (behind = behind_brackets(parted, at)) > at;)
+        at = behind;
+    while (first < parted->count - 1 && parted->words[first].start < at)
+        first++;
     for (int piece = 0; piece < MOST_PIECES; piece++) {
         int found = piece_at_start(parted, &first);
         if (found < 0)
@@ -343,7 +352,7 @@ static int piece_at_end(Parted *parted, int end)
 {
     int at = end;
     uint32_t last = parted->text[parted->words[end - 1].end - 1];
-    while (at > 1 && word_leads_away(parted, at - 1))
+    while (at > 1 && kinds_of(parted, at - 1) & (LINK | HANDLE))
         at--;
     if (at < end)
         return at > 1 && kinds_of(parted, at - 1) & OF_SOURCE ? at - 1 : at;
@@ -353,13 +362,15 @@ static int piece_at_end(Parted *parted, int end)
             continue; /* most words */
         int sign = is_sign(parted, number), opened = (last == ')' || last == ']') && (begins == '(' || begins == '[');
         if (sign || opened) {
-            int names = number + sign < end, kinds = 0;
+            int names = number + sign < end, kinds = 0, is_short = end - number - sign <= SHORT_NAME;
             for (int i = number + sign; i < end; i++) {
                 int own = kinds_of(parted, i);
                 names &= (own & (CAPITAL | A_NUMBER | OF_JOINS)) != 0;
                 kinds |= own;
             }
-            int known = sign ? names && (begins == '|' || kinds & (OF_SITE | OF_AGENCY))
+            int known = sign ? is_short
+                                   && ((names && (begins == '|' || kinds & (OF_SITE | OF_AGENCY)))
+                                       || ends_sentence(parted, parted->words[number - 1].end))
                              : kinds_of(parted, number) & OF_SOURCE || kinds & OF_AGENCY
                                    || (names && (kinds & OF_SITE || begins == '['));
             return known ? number : end;
@@ -372,14 +383,17 @@ static int piece_at_end(Parted *parted, int end)
 
 static int known_end(Parted *parted)
 {
-    int end = parted->count;
+    int whole = parted->words[parted->count - 1].end, stop = before_brackets(parted, whole), end = parted->count;
+    while (end > 1 && parted->words[end - 1].start >= stop)
+        end--;
     for (int piece = 0; piece < MOST_PIECES; piece++) {
         int before = piece_at_end(parted, end);
         if (before == end)
             break;
         end = before;
     }
-    return end < parted->count ? parted->words[end].start : parted->length;
+    int at = end < parted->count ? parted->words[end].start : parted->length;
+    return stop < whole && stop < at ? stop : at;
 }
 
 /* Where the text starts behind the last sign among its first words. */

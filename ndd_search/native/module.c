@@ -53,7 +53,6 @@ static PyMethodDef methods[] = {
     {"hash_key", hash_key, METH_O, hash_key_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"know_words", know_words, METH_O, know_words_doc},
-    {"edges", edges, METH_O, edges_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {"cut_sketches", cut_sketches, METH_VARARGS, cut_sketches_doc},
     {"is_plain", is_plain, METH_O, is_plain_doc},

@@ -154,21 +154,6 @@ static PyObject *know_words(PyObject *Py_UNUSED(module), PyObject *table)
     return Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(edges_doc, "edges(text) -> (start, end), as text/edges.py.");
-
-static PyObject *edges(PyObject *Py_UNUSED(module), PyObject *object)
-{
-    uint32_t letters[MOST_LETTERS + 1];
-    int start = 0, end = 0;
-    Py_ssize_t length = PyUnicode_Check(object) ? PyUnicode_GetLength(object) : -1;
-    if (length < 0)
-        return Py_NewRef(Py_None);
-    if (length > MOST_LETTERS || !PyUnicode_AsUCS4(object, letters, MOST_LETTERS + 1, 0)
-        || !find_edges(NULL, letters, length, &start, &end))
-        return PyErr_Occurred() ? NULL : Py_BuildValue("in", 0, length);
-    return Py_BuildValue("ii", start, end);
-}
-
 PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
                               "table: None for a text that is all ASCII.");
 

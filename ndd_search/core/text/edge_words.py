@@ -14,15 +14,6 @@ WORDS = {
     "by": (  # a byline begins with it
         "by von par por di da "
     ),
-    "time": (  # in a date
-        "january february march april may june july august september october november december jan feb mar apr jun "
-        "jul aug sept sep oct nov dec monday tuesday wednesday thursday friday saturday sunday januar februar märz "
-        "mai juni juli oktober dezember okt dez enero febrero marzo abril mayo junio julio agosto septiembre "
-        "octubre noviembre diciembre ene abr ago dic janvier février mars avril juin juillet août septembre "
-        "octobre novembre décembre janv févr avr juil sept déc gennaio febbraio maggio giugno luglio settembre "
-        "ottobre dicembre gen mag giu lug set ott janeiro fevereiro março maio junho julho setembro outubro "
-        "dezembro fev out dez "
-    ),
     "source": (  # before the name of a source
         "source sources reporting writing editing edited additional compiled via photo image credit courtesy "
         "quelle quellen redaktion foto fuente fuentes editado edición redacción con información fonte fonti crédit "

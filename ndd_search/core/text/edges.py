@@ -1,7 +1,9 @@
 """Find the edges of a short text: what agencies, sites and people add before and after a text that they pass on.
 
 An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the name of a site, "Read more at ...", a tag
-or a link. Words that show one are in `edge_words`. In a text of LONG words and more, an edge is also what a dash, a
+or a link. Two signs together show one in any language: brackets or a date and a dash ("WARSZAWA, 3 maja (PAP) – "),
+capitals and a dash or colon, brackets at the very start ("【速報】"), and brackets or a dash behind a sentence.
+Of one sign alone, only the words in `edge_words` tell. In a text of LONG words and more, an edge is also what a dash, a
 colon or a bracket (at the end a bar, too) sets apart within the first or last NEAR words. Shorter texts that begin or
 end so are often fillings of one form ("Leeds: cloudy ..."), of which only the words that are set apart differ.
 
@@ -21,15 +23,18 @@ from ndd_search.core.text.edge_words import WORDS
 MOST = 640  # characters: longer texts have no edges, as an edge is a small part of them
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_KNOWN = 4, 12
+ENCLOSED, SHORT_NAME = 32, 5  # characters in brackets, words of a name
 LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
 
-MARK, AGENCY, BY, TIME, SOURCE, MORE, BEGINS, GOES_ON, RIGHTS, SITE, JOINS = (1 << i for i in range(len(WORDS)))
+MARK, AGENCY, BY, SOURCE, MORE, BEGINS, GOES_ON, RIGHTS, SITE, JOINS = (1 << i for i in range(len(WORDS)))
 CAPITAL, CAPITALS, NUMBER, HANDLE, LINK, OTHER = (1 << i for i in range(11, 17))
 NAMES = CAPITAL | NUMBER | JOINS
 
+CASELESS = "\u0590"  # the first letter of the scripts without capitals, whose words all count as names
 SPACES = frozenset("\t\n\r \u00a0\u3000")
-OPENS, CLOSES = frozenset("([{/"), frozenset(")]}/")
+OPENS, CLOSES = frozenset("([{/【（［〔"), frozenset(")]}/】）］〕")
 BEFORE, AFTER = frozenset("([{/\"'“”„«‘"), frozenset(")]}/\"'“”»’.,:;!?…-–—")
+DASHES, ENDS = frozenset("-–—"), frozenset(".!?…।。！？؟۔")
 
 
 class Word(NamedTuple):
@@ -91,9 +96,12 @@ def native_words() -> bytes:
 
 
 def lower(letter: str) -> str:
-    """Return the small letter of a Latin one, in the blocks that the words of `edge_words` use."""
-    if "A" <= letter <= "Z" or ("À" <= letter <= "Þ" and letter != "×"):
-        return chr(ord(letter) + 32)
+    """Return the small letter of a Latin, Greek or Cyrillic one."""
+    code = ord(letter)
+    if "A" <= letter <= "Z" or ("À" <= letter <= "Þ" and letter != "×") or "Α" <= letter <= "Ω" or "А" <= letter <= "Я":
+        return chr(code + 32)
+    if 0x100 <= code < 0x180:
+        return chr(code + (code % 2 == (0x139 <= code < 0x14A or code > 0x178)))
     return letter
 
 
@@ -131,7 +139,7 @@ def _kinds(word: str) -> int:
         return HANDLE
     if all("0" <= letter <= "9" or letter in ".:-/" for letter in word):
         return kinds | NUMBER
-    if lower(word[0]) != word[0]:
+    if lower(word[0]) != word[0] or word[0] >= CASELESS:
         kinds |= CAPITAL
         if len(word) > 1 and all(lower(letter) != letter or letter in ".-'&" for letter in word):
             kinds |= CAPITALS
@@ -146,6 +154,10 @@ def _is_sign(text: str, word: Word) -> bool:
 def _known_start(text: str, words: list[Word]) -> int:
     """Return where the text starts behind its known edges."""
     at = first = 0
+    while (behind := _behind_brackets(text, at)) > at:
+        at = behind
+    while first < len(words) - 1 and words[first].start < at:
+        first += 1
     for _ in range(MOST_PIECES):
         found = _piece_at_start(text, words, first)
         if found is None:
@@ -158,6 +170,8 @@ def _piece_at_start(text: str, words: list[Word], first: int) -> tuple[int, int]
     """Return the number of the first word behind a known edge at word `first`, and where it starts, or None."""
     while first < len(words) and _is_sign(text, words[first]):
         first += 1  # the dash of "(AFP) - PARIS, May 3 - "
+    if behind := _line_behind(text, words, first):
+        return behind, words[behind].start
     kinds, capitals, all_capitals = 0, 0, True
     for number in range(first, min(first + NEAR_KNOWN, len(words) - 1)):
         word, sign = words[number], _is_sign(text, words[number])
@@ -165,23 +179,69 @@ def _piece_at_start(text: str, words: list[Word], first: int) -> tuple[int, int]
             if word.kinds == OTHER:
                 return _glued(text, words, number) if words[first].kinds & MARK else None
             kinds, all_capitals = kinds | word.kinds, all_capitals and word.kinds & CAPITALS != 0
-            capitals += word.kinds & (CAPITAL | TIME | AGENCY) == CAPITAL
+            capitals += word.kinds & (CAPITAL | AGENCY) == CAPITAL
         last, begins = text[word.end - 1], words[first].kinds
         enclosed = text[word.start] in OPENS and word.outer < word.end and text[word.outer] in CLOSES
         apart = sign or last == ":" or text[word.outer : word.end].endswith(("--", ".-"))
-        line = apart or last == "." or "\n" in text[word.end : words[number + 1].start]
+        line = apart or last == "." or text[word.end] == "\n"
         if (
             (enclosed and word.kinds & AGENCY)
             or (apart and (kinds & AGENCY or begins & MARK))
             or (line and begins & BY and capitals > 1)
-            or (sign and kinds & TIME and kinds & NUMBER and capitals)
             or (sign and all_capitals and number > first)
+            or (last == ":" and all_capitals)
         ):
-            behind = number + 1
-            while behind < len(words) - 1 and _is_sign(text, words[behind]):
-                behind += 1
+            behind = _behind_signs(text, words, number + 1)
             return behind, words[behind].start
     return None
+
+
+def _behind_brackets(text: str, at: int) -> int:
+    """Return where the text goes on behind brackets at position `at`, as in "[Update] "; `at` without them."""
+    start = at
+    while start < len(text) and (text[start] in SPACES or text[start] in DASHES):
+        start += 1
+    if start < len(text) and text[start] in OPENS:
+        for place in range(start + 1, min(start + ENCLOSED, len(text) - 1)):
+            if text[place] in CLOSES:
+                glued = text[place : place + 2]  # "(P)lease"
+                return at if glued.isascii() and glued[1].isalnum() else place + 1
+    return at
+
+
+def _before_brackets(text: str, end: int) -> int:
+    """Return where brackets begin that end at position `end` behind a sentence, as in ". (dpa)"; `end` without."""
+    if text[end - 1] in CLOSES:
+        for place in range(end - 2, max(end - 2 - ENCLOSED, 0), -1):
+            if text[place] in OPENS:
+                before = place - 1
+                while before > 0 and text[before] in SPACES:
+                    before -= 1
+                return place if _ends_sentence(text, before + 1) else end
+    return end
+
+
+def _behind_signs(text: str, words: list[Word], number: int) -> int:
+    while number < len(words) - 1 and _is_sign(text, words[number]):
+        number += 1
+    return number
+
+
+def _line_behind(text: str, words: list[Word], first: int) -> int:
+    """Return the number of the word behind "PARIS, 3 mai (AFP) - ", "@ann" or "3)" at word `first`; 0 without."""
+    dated = comma = False
+    for number in range(first, min(first + NEAR, len(words) - 1)):
+        word, sign = words[number], _is_sign(text, words[number + 1])
+        last = text[word.end - 1]
+        if number == first and (word.kinds & HANDLE or (word.kinds & NUMBER and last == ")")):
+            return number + 1
+        closes = any(letter in CLOSES for letter in text[word.outer : word.end])
+        slashes = text[word.start] == "/" == text[word.outer : word.outer + 1]  # "/ТАСС/."
+        dated |= comma and word.kinds & NUMBER != 0
+        comma |= last == ","
+        if (closes and (sign or slashes or last == ":" or last in DASHES)) or (dated and sign):
+            return _behind_signs(text, words, number + 1)
+    return 0
 
 
 def _glued(text: str, words: list[Word], number: int) -> tuple[int, int] | None:
@@ -195,13 +255,14 @@ def _glued(text: str, words: list[Word], number: int) -> tuple[int, int] | None:
 
 def _known_end(text: str, words: list[Word]) -> int:
     """Return where the text ends before its known edges."""
-    end = len(words)
+    stop = _before_brackets(text, words[-1].end)
+    end = max(sum(word.start < stop for word in words), 1)
     for _ in range(MOST_PIECES):
         before = _piece_at_end(text, words, end)
         if before == end:
             break
         end = before
-    return words[end].start if end < len(words) else len(text)
+    return min(stop if stop < words[-1].end else len(text), words[end].start if end < len(words) else len(text))
 
 
 def _piece_at_end(text: str, words: list[Word], end: int) -> int:
@@ -219,13 +280,19 @@ def _piece_at_end(text: str, words: list[Word], end: int) -> int:
             piece = [one.kinds for one in words[number + sign : end]]
             kinds, names = reduce(or_, piece, 0), bool(piece) and all(one & NAMES for one in piece)
             if sign:
+                short = len(piece) <= SHORT_NAME
                 known = names and (begins == "|" or kinds & (SITE | AGENCY))
+                known = short and (known or _ends_sentence(text, words[number - 1].end))
             else:
                 known = word.kinds & SOURCE or kinds & AGENCY or (names and (kinds & SITE or begins == "["))
             return number if known else end
         if number + 1 < end and _begins_more(text, word, words[number + 1]):
             return number
     return end
+
+
+def _ends_sentence(text: str, end: int) -> bool:
+    return any(letter in ENDS for letter in text[max(end - 2, 0) : end])
 
 
 def _begins_more(text: str, word: Word, following: Word) -> bool:
