@@ -164,7 +164,7 @@ def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:
     engine = Engine([{"id": i, "sketch": []} for i in range(500)])
     options = CollapseOptions(window=50)
     stream = run(fetch_until_full(Stream(), 0, 10, engine, options), engine.fetch)
-    stream = run(fetch_until_full(stream, 40, 10, engine, options), engine.fetch)
+    stream = run(fetch_until_full(stream, 39, 10, engine, options), engine.fetch)
     run(fetch_until_full(stream, 90, 20, engine, options), engine.fetch)
     assert engine.fetches == [Fetch(0, 50), Fetch(50, 150)]
 

@@ -29,7 +29,7 @@ from ndd_search.core.recipe import Recipe
 Mode = Literal["group", "ids", "count", "drop", "demote", "annotate"]
 Members = Literal["window", "all"]
 Keep = str | Callable[[Any], Any]
-Total = Literal["hits", "groups", "estimate"]
+Total = Literal["auto", "groups", "estimate", "hits"]
 SeenMode = Literal["hide", "demote", "annotate"]
 Also = Literal["unranked", "pipelines", "templates"]
 EVERY_SEARCH: tuple[Also, ...] = get_args(Also)  # what a search that asks to be collapsed stands for
@@ -155,12 +155,13 @@ class CollapseOptions:
                       (`match_all`, filters alone, a sort by `_doc`), those with "pipelines" of OpenSearch that only
                       filter, normalise or rerank, and search "templates", which it renders. A search that asks to be
                       collapsed, with "ndd" in its body, always is. A list in memory is always collapsed.
-    total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
-                      together, equal on every page. For it the whole result is examined at once, up to max_window.
-                      "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
-                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound. For
-                      searches with candidate limits (nearest neighbours, hybrid queries, retrievers) "groups" is the
-                      same as "estimate".
+    total:            what `hits.total` counts. "auto" counts the hits that the pages show together, of those examined
+                      so far: exact (relation "eq") once these are the whole result, else a lower bound ("gte") above
+                      the end of the page, so that each page it promises has hits. "estimate" is the same, with an
+                      `ndd.unique` from a sample of the whole result with a 95 % interval, equal on every page.
+                      "groups" examines the whole result at once, up to max_window, and is equal on every page. For
+                      searches with candidate limits (nearest neighbours, hybrid queries, retrievers) it is the same as
+                      "estimate". "hits" is the engine's own number.
     facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
                       filters) whose buckets count groups instead of documents (see docs/paging.md).
     """
@@ -180,7 +181,7 @@ class CollapseOptions:
     max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
     seen_mode: SeenMode = setting(OneOf(get_args(SeenMode)), "hide")
     also: tuple[Also, ...] = setting(Several(OneOf(EVERY_SEARCH)), ())
-    total: Total = setting(OneOf(get_args(Total)), "hits")
+    total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
     def __post_init__(self) -> None:
@@ -198,6 +199,11 @@ class CollapseOptions:
     def initial_window(self) -> int:
         """The number of hits that are examined at first."""
         return self.max_window if self.total == "groups" else self.window
+
+    @property
+    def ahead(self) -> int:
+        """The number of hits beyond a page that are looked for, so that a growing total tells of a next page."""
+        return int(self.total in ("auto", "estimate"))
 
     @cached_property
     def preferences(self) -> tuple[Preference, ...]:

@@ -24,7 +24,7 @@ CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of 
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
     "keep": ["score"], "min_length_ratio": 0.0, "must_match": [], "numbers_must_match": False,
-    "max_apart": None, "total": "hits",
+    "max_apart": None, "total": "auto",
 }  # fmt: skip
 
 
@@ -185,6 +185,7 @@ class Oracle:
 
     def window(self, wanted: int) -> int:
         """Return the window that a page ending at `wanted` examines."""
+        wanted += self.options["total"] in ("auto", "estimate")
         window, most = self._window_with(wanted), self.options["max_window"]
         while window < most and window <= len(self.ranked) and len(self._slots(window)) < wanted:
             window = self._window_with(window + 1)

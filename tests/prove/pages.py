@@ -23,6 +23,8 @@ from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 Body = dict[str, Any]
 
 SEARCH: Body = {"query": {"match": {"body": "market"}}}
+GUARDS = {"must_match", "numbers_must_match", "max_apart", "min_length_ratio"}
+SEEN = "seen"  # id of a document that was seen before the others
 
 
 def draw(rng: random.Random) -> Case:
@@ -37,9 +39,10 @@ def draw_cursors(rng: random.Random) -> Case:
 
 def _draw(world: World, with_cursor: bool) -> Case:
     rng = world.rng
-    options = world.options(*(("total", "keep", "max_window", "mode") if with_cursor else ()))
+    options = world.options(*(("keep", "max_window", "mode") if with_cursor else ()))
     if with_cursor:
         options["mode"] = rng.choice(["group", "drop", "annotate"])
+        options["total"] = rng.choice(["auto", "groups", "estimate", "hits"])
     steps: list[Any] = []
     for _ in range(rng.randint(1, 4)):
         kind, size, change = rng.random(), rng.choice([2, 3, 5, 10, 10]), world.document(f"d{rng.randrange(60)}")
@@ -52,8 +55,11 @@ def _draw(world: World, with_cursor: bool) -> Case:
             steps.append(["msearch", [[rng.choice([0, 0, 3, 10]), rng.choice([1, 4, 10])] for _ in range(2)]])
         else:
             steps.append(["page", rng.choice([0, 0, size, 2 * size, rng.randrange(40)]), size, between])
+    documents, seen = world.documents(45), None
+    if with_cursor and not GUARDS & options.keys() and rng.random() < 0.5:  # what was seen has no fields for guards
+        seen = next((one["values"] for one in documents if one["values"] and one["lack"] == ""), None)
     return {
-        "documents": world.documents(45), "options": options, "k": world.k, "table": world.table(), "steps": steps,
+        "documents": documents, "options": options, "seen": seen, "k": world.k, "table": world.table(), "steps": steps,
         "cache": rng.random() < 0.5, "counts": rng.random() < 0.1,
     }  # fmt: skip
 
@@ -176,7 +182,7 @@ class _Play:
         assert block["capped"] <= (page.examined == self.options.get("max_window"))
         assert [(one["_id"], one["duplicate_of"]) for one in block["late"]] == page.late
         expected: Any = {"value": count, "relation": "eq"}
-        if block["exhausted"] or self.options.get("total") == "groups":
+        if block["exhausted"] or self.options.get("total") != "hits":
             expected = {"value": page.kept, "relation": "eq" if block["exhausted"] else "gte"}
         assert body["hits"]["total"] == expected
         assert not block["degraded"] or self.options.get("numbers_must_match"), block["degraded"]
@@ -197,15 +203,21 @@ class _Play:
         cursor: Any = True
         shown: list[str] = []
         named: list[str] = []
+        totals: list[int] = []
+        seen = self.case.get("seen")
         while cursor:
             if self.case.get("clients"):
                 self.driver = self.client()
-            body = self._ask("_search", {**SEARCH, "size": size, "ndd": {"cursor": cursor}})
+            body = self._ask(
+                "_search", {**SEARCH, "size": size, "ndd": {"cursor": cursor, "seen": [seen] if seen else None}}
+            )
             hits = body["hits"]["hits"]
             self._are_whole(hits)
             shown += [hit["_id"] for hit in hits]
             named += [copy["_id"] for hit in hits for copy in listed(hit)]
-            named += [one["_id"] for one in body["ndd"]["late"]]
+            named += [one["_id"] for one in (*body["ndd"]["late"], *body["ndd"].get("seen", ()))]
+            totals.append(body["hits"]["total"]["value"])
+            self._is_total(totals, len(shown), body)
             cursor = body["ndd"]["cursor"]
             assert len(hits) == size or cursor is None
             assert len(shown) <= len(ranked), "a cursor does not end"
@@ -215,17 +227,29 @@ class _Play:
         assert len(self.engine.points) <= 1
         self.engine.points.clear()
         if self.options["mode"] != "drop" and not self._is_counted():
-            everything = shown if self.options["mode"] == "annotate" else shown + named
+            everything = shown if self.options["mode"] == "annotate" and not seen else shown + named
             assert sorted(everything) == sorted(one["id"] for one in ranked)
         if self._is_counted():
             return
         try:
             whole = {**self.options, "window": 1000, "max_window": 10_000}
-            page = Oracle(ranked, whole, self.recipe.k, self.recipe.size, self.table).page(0, 1000)
+            first = [{**dict.fromkeys(ranked[0]), "id": SEEN, "values": seen, "lack": ""}] if seen and ranked else []
+            page = Oracle([*first, *ranked], whole, self.recipe.k, self.recipe.size, self.table).page(0, 1000)
         except Undecided:
             return
         self.counts["cursors compared"] += 1
-        assert shown == page.shown, f"shown {shown}, expected {page.shown}"
+        expected = [id for id in page.shown if SEEN not in (id, page.leader_of.get(id))]
+        assert shown == expected, f"shown {shown}, expected {expected}"
+
+    def _is_total(self, totals: list[int], shown: int, body: Body) -> None:
+        """Whether a paginator that believes the total goes on as long as there are pages, and no further."""
+        is_last, total = body["ndd"]["cursor"] is None, self.options["total"]
+        if total in ("auto", "estimate"):
+            assert totals[-1] > shown or is_last
+        if is_last and total != "hits":
+            assert totals[-1] == shown, (totals, shown)
+        if total in ("groups", "hits"):
+            assert len(set(totals)) == 1
 
 
 def _client(settings: Body) -> Driver:

@@ -40,7 +40,7 @@ OPTIONS: dict[str, list[Any]] = {
     "must_match": [["price"], ["price", "time"]],
     "numbers_must_match": [True],
     "max_apart": [{"time": "150s"}, {"time": "2.5m"}],
-    "total": ["groups"],
+    "total": ["groups", "hits", "estimate"],
 }
 DOCUMENTS = 40  # counted in a frequency table
 

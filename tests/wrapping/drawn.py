@@ -75,7 +75,7 @@ OPTIONS: dict[str, list[Any]] = {
     "must_match": [["price"], ["language"]],
     "group_by": ["site", "published"],
     "max_per": [{"site": 2}],
-    "total": ["groups", "estimate"],
+    "total": ["groups", "estimate", "hits"],
     "window": [5, 100],
     "cache": [False],
     "min_similarity": ["auto", "identical"],

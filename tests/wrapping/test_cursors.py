@@ -89,7 +89,8 @@ def test_pages_are_those_of_the_moment_when_the_first_was_made_whatever_is_writt
             for id in (leaders(filled)[-number], leaders(filled)[number]):
                 writer.delete(index=index, id=id, refresh=True)
     assert found == leaders(filled)
-    assert set(totals) == {90}
+    assert all(total > 7 * number for number, total in enumerate(totals[:-1], 1))  # a paginator goes on
+    assert totals[-1] == len(found)
 
 
 @pytest.mark.parametrize("ordered", [True, False])

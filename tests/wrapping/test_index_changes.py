@@ -99,7 +99,7 @@ def test_an_index_that_changes_between_two_requests_costs_no_hit_and_raises_noth
     connect: Connect, proxy: Proxy, switched: Switched
 ) -> None:
     """The page holds what the first request gave, no hit twice, and the next search is as if nothing had been."""
-    settings: dict[str, Any] = {"window": 12, "frequency_table": False, "cache": False}
+    settings: dict[str, Any] = {"window": 12, "frequency_table": False, "cache": False, "total": "hits"}
     plain = connect(wrapped=False)
     first = ids(plain.search(index=switched.name, body=SEARCH))
     for name, (splits, change, undo) in CHANGES.items():

@@ -53,7 +53,7 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
     "min_length_ratio": [0.0, 0.9],
     "seen_mode": ["hide", "demote", "annotate"],
     "also": [[], list(EVERY_SEARCH)],
-    "total": ["hits", "groups", "estimate"],
+    "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
 }
 OTHERS: dict[str, list[Any]] = {
@@ -91,10 +91,8 @@ REFUSED: list[dict[str, list[str]]] = [
     {"items": but("items", None), "keep": [str(["longest"])]},
     *({"items": but("items", None), name: but(name, OPTIONS[name][0])} for name in NEED_SKETCHES),
     {"paging": ["cursor"], "items": but("items", None)},
-    {"paging": ["cursor"], "seen": but("seen", None)},
     {"paging": ["cursor"], "explain": ["True"]},
-    {"paging": ["cursor"], "total": ["groups", "estimate"]},
-    {"paging": ["cursor"], "facets": but("facets", [])},
+    {"paging": ["cursor"], "seen_mode": ["demote"], "seen": but("seen", None)},
     {"paging": ["cursor"], "mode": ["demote"]},
     {"paging": ["cursor"], "max_per_group": ["2"], "keep": but("keep", ["score"])},
 ]

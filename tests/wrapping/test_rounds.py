@@ -12,7 +12,7 @@ import pytest
 import ndd_search as ndd
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk
-from tests.wrapping.library import actions, documents, mapping
+from tests.wrapping.library import actions, mapping
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_faults import LATER, after_the_first
@@ -291,7 +291,7 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
         assert best not in ids(answer)
         after = connect(window=100, cache=False, splits=False).search(index=index, body=PAGE)
         assert without_facts(answer) == without_facts(after)
-        assert answer["hits"]["total"]["value"] == len(documents()) - 1
+        assert answer["hits"]["total"] == {"value": answer["ndd"]["kept"], "relation": "gte"}
 
 
 def test_an_index_without_sketches_pays_for_no_window(library: Library, connect: Connect, proxy: Proxy) -> None:

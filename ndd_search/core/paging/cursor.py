@@ -35,6 +35,7 @@ _SIGNATURE = 16  # bytes
 _KEY = b"cursor"
 _TOTAL: Mapping[str, type] = {"value": int, "relation": str}
 _UNIQUE: Mapping[str, type] = {"value": int, "relation": str, "low": int, "high": int}
+_COUNT: Mapping[str, type] = {"documents": int, **_UNIQUE}
 _BEGIN_AGAIN = "begin again with a new cursor"
 
 
@@ -88,7 +89,8 @@ class Cursor:
     ahead:   number of hits after it that a page has examined already.
     pages:   number of pages so far.
     leaders: shown hits that later ones are compared with, in the order shown. forgotten: number of older leaders.
-    total:   `hits.total` of the first page. unique: the estimate of the first page.
+    shown:   number of hits on these pages.
+    total:   `hits.total` of the first page. unique: the estimate of the first page. facets: its counts of facets.
     table:   digest of the frequency table.
     """
 
@@ -99,18 +101,21 @@ class Cursor:
     pages: int
     leaders: Leaders = Leaders()
     forgotten: int = 0
+    shown: int = 0
     total: Any = None
     unique: Any = None
+    facets: Any = None
     table: str = ""
 
     def check(self) -> None:
         """Raise TypeError if a field has another value than a page could have given it."""
         fit = {
             **{name: isinstance(getattr(self, name), str) for name in ("search", "pit", "table")},
-            **{name: _is_count(getattr(self, name)) for name in ("ahead", "pages", "forgotten")},
+            **{name: _is_count(getattr(self, name)) for name in ("ahead", "pages", "forgotten", "shown")},
             "after": isinstance(self.after, list),
             "total": self.total is None or isinstance(self.total, int) or _has(self.total, _TOTAL),
             "unique": self.unique is None or _has(self.unique, _UNIQUE),
+            "facets": self.facets is None or _are_facets(self.facets),
             "leaders": len({len(getattr(self.leaders, one.name)) for one in fields(self.leaders)}) == 1,
         }
         if wrong := [name for name, fits in fit.items() if not fits]:
@@ -138,9 +143,7 @@ def token_of(cursor: Cursor, key: bytes | None) -> str:
     arrays = np.concatenate((np.empty(0, np.int32), *leaders.sketches)).astype("<i4", copy=False)
     entry = sealed(_KEY, {"cursor": plain, "leaders": columns}, arrays.tobytes())
     if entry is None:
-        raise CursorUnusable(
-            "a cursor", "a value by which hits are sorted or compared is none of JSON", "use another field"
-        )
+        raise CursorUnusable("a cursor", "the sort values of a hit cannot be written as JSON", "use another sort")
     return urlsafe_b64encode(_VERSION + _signature(entry, key) + entry).decode()
 
 
@@ -179,7 +182,18 @@ def _is_count(value: Any) -> bool:
 
 def _has(value: Any, types: Mapping[str, type]) -> bool:
     """Return whether a value is an object with these keys, and values of these types."""
-    return isinstance(value, dict) and {name: type(one) for name, one in value.items()} == types
+    return isinstance(value, dict) and {name: type(one) for name, one in value.items()}.items() >= types.items()
+
+
+def _are_facets(value: Any) -> bool:
+    """Return whether a value is an object of lists of buckets."""
+    lists = value.values() if isinstance(value, dict) else [None]
+    return all(isinstance(one, list) and all(map(_is_bucket, one)) for one in lists)
+
+
+def _is_bucket(value: Any) -> bool:
+    inner = value.get("facets", {}) if _has(value, _COUNT) else None
+    return isinstance(inner, dict) and _are_facets({name: one["buckets"] for name, one in inner.items()})
 
 
 def _is_ascending(sketch: Sketch) -> bool:

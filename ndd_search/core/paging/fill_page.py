@@ -8,18 +8,16 @@ of a longer, cached stream is the page that a first request would have returned.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import count
 from operator import eq
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -54,36 +52,15 @@ def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) 
     return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
-def run(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Fetched]) -> Made:
-    """Run a generator with a function that fetches, whose errors the generator is told. Returns its result."""
+def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
+    """Run a generator of `fetch_until_full` with a function that fetches, and return the stream."""
     try:
         request = next(flow)
         while True:
-            try:
-                fetched = fetch(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(fetched)
+            request = flow.send(fetch(request))
     except StopIteration as finished:
-        made: Made = finished.value
-        return made
-
-
-async def run_async(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Awaitable[Fetched]]) -> Made:
-    """Run a generator as `run` does, with a function whose result is awaited."""
-    try:
-        request = next(flow)
-        while True:
-            try:
-                fetched = await fetch(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(fetched)
-    except StopIteration as finished:
-        made: Made = finished.value
-        return made
+        stream: Stream = finished.value
+        return stream
 
 
 def first_window(wanted: int, options: CollapseOptions) -> int:
@@ -95,7 +72,8 @@ def first_window(wanted: int, options: CollapseOptions) -> int:
 
 
 def window_for(stream: Stream, wanted: int, options: CollapseOptions) -> int:
-    """Return the first window that gives `wanted` places, or the next window to fetch."""
+    """Return the first window that gives `wanted` places, and those looked for beyond, or the next window to fetch."""
+    wanted += options.ahead
     window = first_window(wanted, options)
     while window <= stream.fetched and window < options.max_window and count_places(stream, window, options) < wanted:
         window = first_window(window + 1, options)

@@ -90,10 +90,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Page:
-    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates.
-
-    cursor: of the next page, if this is a page of a source with a cursor; None at the end.
-    """
+    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates."""
 
     groups: tuple[Group, ...]
     info: Info
@@ -101,7 +98,6 @@ class Page:
     _reader: Reader = field(repr=False, compare=False)
     _options: CollapseOptions = field(repr=False, compare=False)
     _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
-    cursor: str | None = None
 
     @property
     def hits(self) -> list[Any]:
@@ -115,18 +111,13 @@ class Page:
         return len(self.groups)
 
     @property
-    def total(self) -> int | None:
-        """The number of matching documents as the source tells it, None if it does not."""
-        return self._stream.total
-
-    @property
     def compares_seen(self) -> bool:
         """Whether the hits were compared with what was shown before."""
         return bool(self._stream.shown)
 
     @property
     def counts_groups(self) -> bool:
-        """Whether `hits.total` counts the hits that all pages show together."""
+        """Whether `hits.total` counts hits that the pages show, also while the engine has more of them."""
         return self._options.total != "hits"
 
     def hit_at(self, rank: int) -> Any:

@@ -10,9 +10,8 @@ that one window over all hits would give.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 from ndd_search.core.matching.keys import reads_keys
@@ -24,16 +23,17 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Uncached
-from ndd_search.search.flow.cursor_pages import CursorPage, begin
-from ndd_search.search.flow.fetch_hits import with_more_hits
+from ndd_search.search.flow.cursor_pages import CursorPage, begin, state_of
+from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, weighs
-from ndd_search.search.flow.plan import Plan, Replan, has_random_scores, plan_of, replan_if_learned
+from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, has_random_scores, plan_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.search_steps import steps_of
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
-from ndd_search.search.flow.whole_groups import WholeGroups
+from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.point_in_time import closed, id_in, in_pit, opened, rounds, within
+from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
@@ -63,7 +63,10 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     own = _hash_of(search, options, settings)
     cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
-    return CursorSearch(search, options, settings, own, cursor)
+    beside = {name: search.changes[name] for name in (*NOT_OPTIONS, "cursor") if name in search.changes}
+    steps = steps_of(options, beside, settings)
+    options = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
+    return CursorSearch(search, options, settings, steps, own, cursor)
 
 
 def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
@@ -82,96 +85,118 @@ def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, s
 
 
 class CursorSearch(Uncached):
-    """The requests for one page of a search with a cursor. own: hash of the search. cursor: None for the first page."""
+    """The requests for one page of a search with a cursor.
+
+    steps: what it has beside its page. own: hash of the search. cursor: None for the first page.
+    """
 
     def __init__(
-        self, search: Search, options: CollapseOptions, settings: Settings, own: str, cursor: Cursor | None
-    ) -> None:
+        self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], own: str,
+        cursor: Cursor | None,
+    ) -> None:  # fmt: skip
         super().__init__(search.request, options)
-        self.search, self.settings, self.cursor, self._own = search, settings, cursor, own
-        self._round_trips = RoundTrips(settings.time_budget)
+        self.search, self.settings, self.steps, self.cursor, self._own = search, settings, steps, cursor, own
+        self._pit = "" if cursor is None else cursor.pit
+        self._outside = RoundTrips(settings.time_budget)
+        self._round_trips = self._outside.moved(self._in_pit)
 
     def flow(self) -> Flow:
         """Make the page, and return the answer with the cursor of the next one."""
-        plan = plan_of(self.search, self.options, self.settings, may_split=False)
+        plan = replace(plan_of(self.search, self.options, self.settings), is_split=False)
         cursor = self.cursor
         if cursor is None:
             request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
-            answers = yield from self._round_trips.first([request], ())
+            answers = yield from self._outside.first([request], ())
             if isinstance(answers, Answer):
                 return answers
             if (pit := id_in(answers[0].body)) is None:
                 raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
-            cursor = begin(_bound(self._own, pit), pit)
+            self._pit, cursor = pit, begin(_bound(self._own, pit), pit)
         try:
+            for step in self.steps:
+                plan = yield from step.planned(plan, self._round_trips)
             while True:
                 try:
                     answer = yield from self._page(plan, cursor)
                     break
                 except Replan as other:
                     plan = other.plan
+                except DoesNotFit:
+                    plan = replace(plan, may_split=False)  # no request goes beside the first one
         except Exception:
             if self.cursor is None:
-                yield from self._close(cursor.pit)
+                yield from self._close()
             raise
         if self.cursor is None and not answer.ok:
-            yield from self._close(cursor.pit)
+            yield from self._close()
         return answer
 
     def _page(self, plan: Plan, cursor: Cursor) -> Flow:
         """Fetch the hits of a page, and return the answer."""
         page = CursorPage(plan, self.settings, cursor)
+        plan = replace(plan, search=replace(plan.search, start=page.start))
         size = page.first_window
-        answer = yield from self._first_answer(plan, cursor, size)
+        answer, *others = yield from self._first_answers(plan, cursor, size)
         if not answer.ok:
             return answer
-        pit, after = self._continued(answer, cursor.pit, cursor.after)
+        after = self._continued(answer, cursor.after)
         plan.hide_sketches([answer])
         sketched = answer.has_sketches(plan.field)
         if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
-            yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
-        state = page.state()
+            yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._outside)
+        state = state_of(cursor, plan, self.settings)
         state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
-        while not state.stopped and (size := page.missing(state.stream)):
-            request = self._request(plan, pit, after, size, first=False)
+        for step in self.steps if not cursor.pages else ():
+            state = yield from step.after_first_trip(state, plan, self._round_trips, others)
+        while not state.stopped and (size := page.missing(state)):
+            request = self._request(plan, after, size, first=False)
             (answer,) = yield from self._round_trips.later([request])
             if reason := trouble([answer], like=Answer(state.envelope)):
                 state = state.stop(reason)
                 break
-            pit, after = self._continued(answer, pit, after)
+            after = self._continued(answer, after)
             plan.hide_sketches([answer])
             state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
-        made = page.page_of(state)
-        if plan.options.members == "all":
-            start, changed = page.start, partial(self._in_pit, pit)
-            whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
-            state, made = yield from whole.with_members(state, made, len(state.stream.hits))
-        body, next_cursor = page.answer(state, made, pit, self._round_trips)
+        for step in self.steps:
+            state = yield from step.after_hits(state, plan, self._round_trips)
+        made = page.page(state)
+        for step in self.steps:
+            state, made = yield from step.with_page(state, made, plan, self._round_trips)
+        body, next_cursor = page.answer(state, made, self._pit, self._round_trips)
+        for step in self.steps:
+            body = step.with_answer(body, state, plan)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
-            yield from self._close(pit)
+            yield from self._close()
         token = None
         if next_cursor is not None:
             next_cursor = replace(next_cursor, search=_bound(self._own, next_cursor.pit))
             token = token_of(next_cursor, self.settings.cursor_key)
         return Answer(page.with_cursor(body, token), raw=state.raw)
 
-    def _first_answer(self, plan: Plan, cursor: Cursor, size: int) -> Flow:
-        """Make the first trip. Raises CursorExpired, Replan, and the client's own errors."""
-        request = self._request(plan, cursor.pit, cursor.after, size, first=True)
+    def _first_answers(self, plan: Plan, cursor: Cursor, size: int) -> Asking[list[Answer]]:
+        """Make the first trip, on the first page with the requests of steps. Their answers follow that to our own.
+
+        Raises CursorExpired, Replan, DoesNotFit, and the client's own errors.
+        """
+        beside = [] if cursor.pages else [request for step in self.steps for request in step.beside(plan)]
+        requests = [self._request(plan, cursor.after, size, first=True), *beside]
         try:
-            answers = yield from self._round_trips.first([request], ())
+            answers = yield from self._round_trips.first(requests, REFUSED_MSEARCH if beside else ())
         except Exception as error:
             self._explain(f"{error} {getattr(error, 'info', '')}", plan, error)
             raise
-        answer = answers[0] if isinstance(answers, list) else answers
+        answers = answers if isinstance(answers, list) else [answers]
+        answer = answers[0]
+        if not answer.ok and len(answers) > 1:
+            raise DoesNotFit
         if not answer.ok:
             self._explain(answer.complaint, plan, None)
         elif not answer.whole:
             problem = "the engine's answer is partial, so hits would be lost"
             raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
-        return answer
+        return answers
 
     def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:
         """Raise the error for a complaint of the engine about a point in time, or Replan. Returns for any other."""
@@ -183,26 +208,25 @@ class CursorSearch(Uncached):
             raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
         replan_if_learned(plan, State(), complaint, self.settings)
 
-    def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
+    def _request(self, plan: Plan, after: list[Any], size: int, first: bool) -> Request:
         (request,) = plan.requests(Fetch(0, size), first)
-        keep_alive, family = self.settings.cursor_keep_alive, self.settings.family
-        return within(request, self.search, pit, keep_alive, after or None, family)
+        return in_a_row(request, self.search, after or None, self.settings.family)
 
-    def _in_pit(self, pit: str, request: Request) -> Request:
-        return in_pit(request, pit, self.settings.cursor_keep_alive)
+    def _in_pit(self, request: Request) -> Request:
+        return in_pit(request, self._pit, self.settings.cursor_keep_alive)
 
-    def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
-        """Return the point in time and the sort values with which the next request continues."""
-        named = answer.body.pop("pit_id", pit)
-        pit = named if isinstance(named, str) else pit
+    def _continued(self, answer: Answer, after: list[Any]) -> list[Any]:
+        """Return the sort values with which the next request continues, and keep the id of the point in time."""
+        named = answer.body.pop("pit_id", self._pit)
+        self._pit = named if isinstance(named, str) else self._pit
         if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
-        return pit, answer.hits[-1]["sort"] if answer.hits else after
+        return answer.hits[-1]["sort"] if answer.hits else after
 
-    def _close(self, pit: str) -> Asking[None]:
+    def _close(self) -> Asking[None]:
         """Close the point in time. If that fails, the engine closes it when its time is over."""
         try:
-            yield closed(self.search.request, self.settings.family, pit)
+            yield closed(self.search.request, self.settings.family, self._pit)
         except Exception:
             return
 
@@ -216,11 +240,9 @@ def _obstacle(search: Search, options: CollapseOptions, settings: Settings) -> s
         "random_score without a seed": has_random_scores(search.body),
         'a sort whose "format" rounds its values': rounds(search),
         '"explain"': bool(search.changes.get("explain")),
-        '"seen"': "seen" in search.changes,
         "a comparison by items": settings.items is not None,
-        f'total="{options.total}"': options.total != "hits",
-        "a search with facets": bool(options.facets),
         'mode="demote"': options.mode == "demote",
+        'seen_mode="demote"': options.seen_mode == "demote" and bool(search.changes.get("seen")),
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
     return next((name for name, present in obstacles.items() if present), "")

@@ -2,20 +2,27 @@
 
 A group counts once in each bucket that holds one of its documents, so a filter by that bucket shows as many groups. The
 request fetches a sample of each bucket: its documents with the smallest sketch values (see `paging.group_estimate`).
-A bucket whose documents are all in its sample is counted, any other is estimated. If the first window holds the whole
-result, its leaders are known in the engine's order, and the counts are exact.
+A bucket whose documents are all in its sample is counted, any other is estimated.
+
+If the first window holds the whole result (total="groups" makes it as long as that), its leaders are known in the
+engine's order, and the counts are exact. An engine returns at most a hundred documents of a bucket, so a bucket is then
+divided by the smallest value of its sketches. The limits are chosen from those of the result, so that no part has more.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ndd_search.core.documents import value_of
+from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.field import listed
+from ndd_search.core.sketching.sketches import VALUES
 from ndd_search.search.flow.fetch_hits import sketches_of
 from ndd_search.search.flow.group_count import (
     UNSORTED,
@@ -39,13 +46,15 @@ from ndd_search.search.rest.facets import (
     Buckets,
     buckets_of,
     facets_of,
+    inner_facets,
     samples_of,
     sampling,
     with_counts,
     wrong_facets,
 )
 
-_SAMPLED = "ndd_sample"
+_SAMPLED, _PARTS, _BARE = "ndd_sample", "ndd_parts", "ndd_bare"
+_MOST_PARTS = 20_000  # of all buckets together; the engines allow 65,535
 OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
 _OF_ALL = 720  # hits in the samples of all buckets, about
 _INNER_LIMIT = 100  # max_inner_result_window, by default
@@ -66,7 +75,7 @@ class Facets(Step):
         If the request fails or an answer is malformed, the counts remain the engine's, and the page is degraded.
         """
         facets = facets_of(plan.search, plan.options.facets)
-        if not facets or state.facets is not None or state.envelope is None:
+        if not facets or state.envelope is None or _fit(state, facets):
             return state
         found = state.envelope.get("aggregations")
         try:
@@ -80,7 +89,7 @@ class Facets(Step):
     def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
         """Return the answer with these counts, and the engine's in its block `ndd`."""
         counts, block = state.facets or {}, body["ndd"]
-        block["facets"] = {name: {"buckets": buckets} for name, buckets in counts.items()}
+        block["facets"] = _named(counts)
         block["warnings"] += wrong_facets(plan.search, plan.options.facets)
         return with_counts(body, plan.search, counts)
 
@@ -89,12 +98,17 @@ def _counts(
     facets: Mapping[str, Any], state: State, found: Any, plan: Plan, settings: Settings, round_trips: RoundTrips
 ) -> Asking[_Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
-    held = state.stream.exhausted and state.stream.fetched <= plan.options.window
+    stream = state.stream
+    held = stream.exhausted and stream.fetched - state.earlier <= plan.options.initial_window
     buckets = {name: buckets_of(found, name) for name in facets}
-    size = _INNER_LIMIT if held else _size(sum(map(len, buckets.values())))
+    count = sum(_number(facet, buckets[name]) for name, facet in facets.items())
+    limits = _limits(stream) if held and len(stream.hits) > _INNER_LIMIT else []
+    held = held and len(limits) * count <= _MOST_PARTS
+    size = _INNER_LIMIT if held else _size(count)
     known = known_sort_field(plan, settings)
     for sort_field in (known,) if known else sort_fields(plan.field):
-        request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort_field))
+        sampler = _sampler(plan, size, sort_field, limits if held else [])
+        request = sampling(plan.search.as_found, facets, sampler)
         (answer,) = yield from round_trips.later([request])
         if trouble([answer], like=answer):
             return None
@@ -104,14 +118,45 @@ def _counts(
             break
         remember_sort_field(plan, settings, plan.field.sketch)
     counter = _Counter(state, plan, settings, held)
-    return {name: counter.counts(buckets[name], sampled[name]) for name in facets}
+    return {name: counter.counts(facet, buckets[name], sampled[name]) for name, facet in facets.items()}
+
+
+def _fit(state: State, facets: Mapping[str, Any]) -> bool:
+    """Return whether a state, which an earlier page may have made, has the counts of these facets."""
+    found, counts = (state.envelope or {}).get("aggregations"), state.facets
+    return counts is not None and all(len(buckets_of(found, name)) == len(counts.get(name, ())) for name in facets)
+
+
+def _named(counts: _Counts) -> dict[str, Any]:
+    return {name: {"buckets": buckets} for name, buckets in counts.items()}
+
+
+def _number(facet: Mapping[str, Any], buckets: Buckets) -> int:
+    """Return the number of buckets, with those in them."""
+    inner = inner_facets(facet).items()
+    return len(buckets) + sum(_number(one, buckets_of(bucket, name)) for _, bucket in buckets for name, one in inner)
+
+
+def _limits(stream: Stream) -> list[int]:
+    """Return ascending limits of smallest values, between which no more hits lie than an engine returns of a bucket.
+
+    Of a value that more hits have, some are missing.
+    """
+    limits, count = [0], 0
+    for value, hits in sorted(Counter(int(sketch[0]) for sketch in stream.sketches if len(sketch)).items()):
+        if count and count + hits > _INNER_LIMIT:
+            limits.append(value)
+            count = 0
+        count += hits
+    return [*limits, VALUES]
 
 
 def _size(buckets: int) -> int:
     return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
-def _sampler(plan: Plan, size: int, sort_field: str) -> dict[str, Any]:
+def _sampler(plan: Plan, size: int, sort_field: str, limits: Sequence[int]) -> dict[str, Any]:
+    """Return the aggregations for each bucket. limits: of its parts, none for a bucket in one part."""
     fields = list(plan.reading.fields)
     keyed = counts_of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
@@ -120,7 +165,29 @@ def _sampler(plan: Plan, size: int, sort_field: str) -> dict[str, Any]:
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
-    return {_SAMPLED: {"top_hits": hits}, **counts_of_missing(plan.field, sort_field), **keyed}
+    sample: dict[str, Any] = {_SAMPLED: {"top_hits": hits}}
+    if limits:
+        ranges = [{"from": start, "to": end} for start, end in pairwise(limits)]
+        parts = {"range": {"field": plan.field.smallest, "ranges": ranges}, "aggs": sample}
+        sample = {_PARTS: parts, _BARE: {"missing": {"field": plan.field.smallest}, "aggs": sample}}
+    return {**sample, **counts_of_missing(plan.field, sort_field), **keyed}
+
+
+def _hits_in(sampled: Mapping[str, Any]) -> tuple[list[Hit], list[Hit], int]:
+    """Return the hits of a bucket by their smallest values, those without one, and how many of these are not there.
+
+    Of a bucket in parts, the hits up to the end of the first part of which some are missing.
+    """
+    if _PARTS not in sampled:
+        return sampled[_SAMPLED]["hits"]["hits"], [], 0
+    hits: list[Hit] = []
+    for part in sampled[_PARTS]["buckets"]:
+        found = part[_SAMPLED]["hits"]["hits"]
+        hits += found
+        if len(found) < part["doc_count"]:
+            break
+    bare = sampled[_BARE][_SAMPLED]["hits"]["hits"]
+    return hits, bare, int(sampled[_BARE]["doc_count"]) - len(bare)
 
 
 class _Counter:
@@ -135,24 +202,33 @@ class _Counter:
         for place, (hit, sketch) in enumerate(placed):
             self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
 
-    def counts(self, buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]) -> list[Any]:
-        """Return the counts of each bucket: number of documents, and of groups with its interval."""
-        return [
-            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
-            for (key, bucket), sampled in zip(buckets, samples, strict=True)
-        ]
+    def counts(
+        self, facet: Mapping[str, Any], buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]
+    ) -> list[Any]:
+        """Return the counts of each bucket: number of documents, of groups with its interval, and of inner facets."""
+        found: list[Any] = []
+        for (key, bucket), sampled in zip(buckets, samples, strict=True):
+            entry = {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
+            inner = {}
+            for name, one in inner_facets(facet).items():
+                within = buckets_of(bucket, name)
+                inner[name] = self.counts(one, within, samples_of(sampled, name, one, within))
+            found.append({**entry, "facets": _named(inner)} if inner else entry)
+        return found
 
     def _groups(self, bucket: Mapping[str, Any], sampled: Mapping[str, Any] | None) -> GroupEstimate:
         documents = int(bucket["doc_count"])
         if sampled is None:  # the index has changed between the two requests
             return GroupEstimate(documents, "estimate", min(documents, 1), documents)
         total = int(sampled["doc_count"])
-        hits = [self._with_recipe(hit) for hit in sampled[_SAMPLED]["hits"]["hits"]]
+        hits, bare, alone = _hits_in(sampled)
+        hits, every = [self._with_recipe(hit) for hit in hits], [self._with_recipe(hit) for hit in (*hits, *bare)]
         if total <= 1:
-            return GroupEstimate.exactly(self._leaders(hits) if hits else total)
-        if total == len(hits) and (ordered := self._in_order(hits)) is not None:
-            return GroupEstimate.exactly(self._leaders(ordered))
+            return GroupEstimate.exactly(self._leaders(every) if every else total)
         options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
+        is_all = total == len(every) + alone and not (alone and (reads_keys(options) or count_in(sampled, UNSORTED)))
+        if is_all and (ordered := self._in_order(every)) is not None:
+            return GroupEstimate.exactly(self._leaders(ordered) + alone)
         if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
         sketches = sketches_of(hits, self._settings)

@@ -34,7 +34,7 @@ from ndd_search.search.rest.wider_requests import any_sketch, peek
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
-_REFUSED_MSEARCH = {
+REFUSED_MSEARCH = {
     *(*_REFUSED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED),
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
 }
@@ -76,7 +76,7 @@ class HitFetcher:
         plan, search, settings = self.plan, self.plan.search, self.settings
         requests = plan.requests(fetch, first=True)
         beside = [request for step in self.steps for request in step.beside(plan)]
-        refusals = _REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
+        refusals = REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
         all_answers = yield from self.round_trips.first([*requests, *beside], refusals)
         if isinstance(all_answers, Answer):
             return all_answers

@@ -22,9 +22,9 @@ from math import ceil
 from typing import Any
 
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.fill_page import Fetch
+from ndd_search.core.paging.fill_page import Fetch, count_places
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
-from ndd_search.core.paging.stream import Stream
+from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 from ndd_search.search.flow.fetch_hits import sketches_in
@@ -34,6 +34,7 @@ from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, HitReader, envelope_after
+from ndd_search.search.rest.point_in_time import ordered
 from ndd_search.search.rest.request import Request
 
 SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
@@ -54,6 +55,30 @@ class GroupCount(Step):
     ) -> Asking[State]:
         """Return the state with the number of groups."""
         return _with_group_count(state, plan, self._settings, round_trips, answers)
+
+
+class AllGroups(Step):
+    """Counts the hits that all pages of a cursor show, up to max_window, from their sketches: total="groups"."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def after_first_trip(
+        self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
+    ) -> Asking[State]:
+        """Return the state with the total, which is the first window's if the request for it fails."""
+        stream, settings = state.stream, self._settings
+        most = min(plan.options.max_window, settings.known.about(plan.search.target).window_limit)
+        if not stream.exhausted and stream.fetched < most:
+            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading)
+            request = replace(request, body={**request.body, "sort": ordered(plan.search)})
+            (answer,) = yield from round_trips.later([request])
+            if answer.whole:
+                found = sketches_in(answer, settings)
+                reader = _reader(state, settings, 0, found)
+                stream = replace(NO_HITS, shown=plan.shown).extend(answer.hits, most, reader, plan.options)
+        count, relation = count_places(stream, stream.fetched, plan.options), "eq" if stream.exhausted else "gte"
+        return replace(state, total={"value": count, "relation": relation})
 
 
 def _sample_requests(plan: Plan, settings: Settings) -> list[Request]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.fill_page import Fetch
+from ndd_search.core.paging.fill_page import Fetch, first_window
 from ndd_search.core.paging.stream import Shown
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.search.flow.known_targets import LearnedOfCaller, LearnedOfTarget
@@ -107,7 +107,7 @@ class Plan:
         sketches = sketches_only(self.search, fetch, self.field, self.reading)
         if not first:
             return [sketches]
-        own = own_part(self.search, self.options.initial_window, self.width)
+        own = own_part(self.search, fetch.size, self.width)
         return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
 
     def document_requests(self, ranges: Sequence[Fetch], ids_only: bool = False) -> list[Request]:
@@ -244,7 +244,7 @@ def is_worth_splitting(search: Search, options: CollapseOptions, reading: Readin
     # Fields for guards and `keep` are then requested apart from documents, because ours would replace the caller's.
     if reading.fields and ("top_hits" in search.names or asked_otherwise(search, reading.fields)):
         return True
-    window = options.initial_window
+    window = first_window(search.start + search.size + options.ahead, options)
     fewer = window - own_part(search, window, width).size
     return fewer >= _SPARED * window and (not reading.fields or options.total == "groups")
 

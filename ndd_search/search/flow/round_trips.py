@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import perf_counter
@@ -50,12 +51,20 @@ class RoundTrips:
 
     def __init__(self, budget: float | None) -> None:
         self._budget = None if budget is None or budget > _MOST else budget
-        self._began, self._waited = perf_counter(), 0.0
+        self._began = perf_counter()
+        self._waits: list[float] = []  # seconds
+        self._moved: Callable[[Request], Request] | None = None
 
     @property
     def own_seconds(self) -> float:
         """Seconds spent so far without waiting for the engine."""
-        return perf_counter() - self._began - self._waited
+        return perf_counter() - self._began - sum(self._waits)
+
+    def moved(self, change: Callable[[Request], Request]) -> RoundTrips:
+        """Return trips of the same search whose requests are changed before they are sent, as to a point in time."""
+        other = copy(self)
+        other._moved = change
+        return other
 
     @property
     def _seconds_left(self) -> float | None:
@@ -68,7 +77,7 @@ class RoundTrips:
         """
         began, left = perf_counter(), self._seconds_left
         yield Wait(flight, most if left is None else max(0.0, min(most, left)))
-        self._waited += perf_counter() - began
+        self._waits.append(perf_counter() - began)
         left = self._seconds_left
         return left is None or left > 0
 
@@ -78,15 +87,18 @@ class RoundTrips:
         refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
                   client passes through, and a failed answer is returned alone instead of a list.
         """
-        return self._go(requests, together(requests), refusals)
+        return self._go(requests, self._together(requests), refusals)
 
     def later(self, requests: list[Request]) -> Asking[list[Answer]]:
         """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
         left = self._seconds_left
         if left is not None and left <= 0:
             return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
-        answers = yield from self._go(requests, replace(together(requests), timeout=left), None)
+        answers = yield from self._go(requests, replace(self._together(requests), timeout=left), None)
         return [answers] if isinstance(answers, Answer) else answers
+
+    def _together(self, requests: list[Request]) -> Request:
+        return together(requests if self._moved is None else list(map(self._moved, requests)))
 
     def _go(
         self, requests: list[Request], trip: Request, refusals: Collection[int] | None
@@ -103,7 +115,7 @@ class RoundTrips:
                 raise
             answer = Answer(str(error), status)
         finally:
-            self._waited += perf_counter() - began
+            self._waits.append(perf_counter() - began)
         if refusals is not None and not answer.ok and answer.status not in refusals:
             return answer
         return [answer] if len(requests) == 1 else answer.apart(len(requests))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import CollapseOptions, Total
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorUnusable
@@ -14,7 +14,7 @@ from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.explain import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
-from ndd_search.search.flow.group_count import GroupCount
+from ndd_search.search.flow.group_count import AllGroups, GroupCount
 from ndd_search.search.flow.plan import narrowed
 from ndd_search.search.flow.round_trips import goes_together
 from ndd_search.search.flow.seen_items import SeenItems
@@ -22,6 +22,8 @@ from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.step import Step
 from ndd_search.search.flow.whole_groups import AllMembers
 from ndd_search.search.rest.request import Piped, Request, read_search
+
+_OF_CANDIDATES: Mapping[str, Total] = {"groups": "estimate", "auto": "hits"}
 
 
 def conversation(
@@ -51,8 +53,8 @@ def conversation(
     if wanted > limit or own_settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
-    if search.one_window and options.total == "groups":  # max_window candidates cost too much, so groups are estimated
-        options = replace(options, total="estimate")
+    if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
+        options = replace(options, total=_OF_CANDIDATES[options.total])
     steps = steps_of(options, beside, own_settings)
     options = options if most >= options.max_window else narrowed(options, most)
     return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)))
@@ -70,6 +72,8 @@ def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Sett
         steps.append(SeenItems.of(seen, settings.recipe))
     if options.total == "estimate":
         steps.append(GroupCount(settings))
+    if options.total == "groups" and "cursor" in beside:  # other searches examine the whole result for their page
+        steps.append(AllGroups(settings))
     if options.facets:
         steps.append(Facets(settings))
     if options.members == "all":

@@ -8,7 +8,7 @@ stored for it, or the index has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,10 +46,6 @@ _FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
 _Found = tuple[list[Hit], dict[int, str]]
 
 
-def _unchanged(request: Request) -> Request:
-    return request
-
-
 class AllMembers(Step):
     """Lists all members of the groups of a page, for members="all"."""
 
@@ -58,34 +54,29 @@ class AllMembers(Step):
 
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents."""
-        whole = WholeGroups(plan, self._settings, round_trips, plan.search.start)
-        return (yield from whole.with_members(state, page, page.info.examined))
+        whole = _WholeGroups(plan, self._settings, round_trips, state.earlier)
+        return (yield from whole.with_members(state, page))
 
 
 @dataclass(frozen=True)
-class WholeGroups:
+class _WholeGroups:
     """Finds the members of the groups of one page.
 
-    start:   the place of the page in its stream.
     earlier: hits at the beginning of the stream that stand for earlier pages (see `members_of`).
-    changed: makes the final request of one that is limited to the copies of a leader.
     """
 
     plan: Plan
     settings: Settings
     round_trips: RoundTrips
-    start: int
-    earlier: int = 0
-    changed: Callable[[Request], Request] = _unchanged
+    earlier: int
 
-    def with_members(self, state: State, page: Page, examined: int) -> Asking[tuple[State, Page]]:
+    def with_members(self, state: State, page: Page) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents.
 
-        examined: number of hits of the stream that the page is made of.
         `info.members` of the page says how many were found beyond them, and which groups may have more.
         """
         plan, settings = self.plan, self.settings
-        state, stream = with_counted_table(state, plan, settings), _examined(state, examined)
+        state, stream = with_counted_table(state, plan, settings), _examined(state, self.earlier + page.info.examined)
         leaders: list[int] = []
         answers: list[Answer] | str = []
         if not page.info.exhausted:
@@ -138,7 +129,11 @@ class WholeGroups:
             drop_fields(hit, plan.sketch_fields)
         longer, passed = members_of(stream, leaders, hits, reader, plan.options, self.earlier)
         reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
-        return longer, groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons), reasons
+        return (
+            longer,
+            groups_of_members(longer, plan.search.start, plan.search.size, reader, plan.options, reasons),
+            reasons,
+        )
 
     def _request(self, leader: Sketch, state: State) -> Request:
         """Return the caller's search, limited to documents that share keys with a leader."""
@@ -155,7 +150,7 @@ class WholeGroups:
         else:  # the candidates that share most keys, with the scores of the caller's own query
             weights = {"query_weight": 0, "rescore_query_weight": 1}
             body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
-        return self.changed(replace(request, body=body))
+        return replace(request, body=body)
 
 
 def _telling(keys: Sketch, state: State) -> Sketch:

@@ -1,7 +1,8 @@
 """Facets whose buckets count groups: the request for a sample of each bucket, and the counts in an answer.
 
-Facets are aggregations of the caller whose buckets hold documents. A bucket's `doc_count` becomes the number of groups
-of its documents; the engine's number of documents is in the block `ndd`.
+Facets are aggregations of the caller whose buckets hold documents, and such aggregations within their buckets. A
+bucket's `doc_count` becomes the number of groups of its documents; the engine's number of documents is in the block
+`ndd`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ Buckets = Sequence[tuple[Any, Mapping[str, Any]]]  # each with its key
 
 def facets_of(search: Search, names: Sequence[str]) -> dict[str, Any]:
     """Return those of the named aggregations of a search that can count groups."""
-    given = _aggregations(search)
-    return {name: given[name] for name in names if isinstance(given.get(name), Mapping) and _kind(given[name])}
+    given = _usable(search.body)
+    return {name: given[name] for name in names if name in given}
+
+
+def inner_facets(facet: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facets within the buckets of a facet."""
+    return _usable(facet)
 
 
 def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
@@ -34,7 +40,7 @@ def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
 
     A search without aggregations is none that the names were meant for: they may be options of the whole client.
     """
-    given, usable = _aggregations(search), facets_of(search, names)
+    given, usable = _aggregations(search.body), facets_of(search, names)
     return [
         f"facet {name!r} counts documents: it is none of {', '.join(KINDS)}"
         if name in given
@@ -89,29 +95,42 @@ def with_counts(body: dict[str, Any], search: Search, facets: Mapping[str, Seque
     """
     if not facets:
         return body
-    aggregations = dict(body.get("aggregations") or {})
+    return {**body, "aggregations": _counted(body.get("aggregations") or {}, _usable(search.body), facets)}
+
+
+def _counted(
+    answered: Mapping[str, Any], given: Mapping[str, Any], facets: Mapping[str, Sequence[Counts]]
+) -> dict[str, Any]:
+    """Return aggregations, or a bucket that holds some, with counts of groups. given: their definitions."""
+    aggregations = dict(answered)
     for name, counts in facets.items():
         key, found = _answered(aggregations, name)
         if found is None:
             continue
-        buckets = found["buckets"]
-        values = [count["value"] for count in counts]
-        if isinstance(buckets, Mapping):
-            changed: Any = {
-                one: {**bucket, "doc_count": value}
-                for (one, bucket), value in zip(buckets.items(), values, strict=True)
-            }
-        else:
-            changed = [{**bucket, "doc_count": value} for bucket, value in zip(buckets, values, strict=True)]
-            if _is_ranked(_aggregations(search).get(name)):
-                changed.sort(key=lambda bucket: -bucket["doc_count"])
-        aggregations[key] = {**found, "buckets": changed}
-    return {**body, "aggregations": aggregations}
+        buckets, inner = found["buckets"], _usable(given[name])
+        is_keyed = isinstance(buckets, Mapping)
+        changed = [
+            {**_counted(bucket, inner, _inner_of(count)), "doc_count": count["value"]}
+            for bucket, count in zip(buckets.values() if is_keyed else buckets, counts, strict=True)
+        ]
+        if not is_keyed and _is_ranked(given[name]):
+            changed.sort(key=lambda bucket: -bucket["doc_count"])
+        aggregations[key] = {**found, "buckets": dict(zip(buckets, changed, strict=True)) if is_keyed else changed}
+    return aggregations
 
 
-def _aggregations(search: Search) -> Mapping[str, Any]:
-    given = search.body.get("aggs", search.body.get("aggregations"))
+def _inner_of(count: Counts) -> dict[str, Any]:
+    return {name: one["buckets"] for name, one in count.get("facets", {}).items()}
+
+
+def _aggregations(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = body.get("aggs", body.get("aggregations"))
     return given if isinstance(given, Mapping) else {}
+
+
+def _usable(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the aggregations of a body, or within another one, that can count groups."""
+    return {name: one for name, one in _aggregations(body).items() if isinstance(one, Mapping) and _kind(one)}
 
 
 def _kind(facet: Mapping[str, Any]) -> str | None:
@@ -125,8 +144,9 @@ def _is_ranked(facet: Any) -> bool:
 def _with(facet: Mapping[str, Any], sampler: Mapping[str, Any]) -> dict[str, Any]:
     """Return a facet with the sampler for each bucket. Its own parts are left out unless its order needs them."""
     kind = _kind(facet) or ""
-    own = facet.get("aggs", facet.get("aggregations")) or {} if not _COUNTS.issuperset(_orders(facet[kind])) else {}
-    return {kind: facet[kind], "aggs": {**own, **sampler}}
+    own = {} if _COUNTS.issuperset(_orders(facet[kind])) else _aggregations(facet)
+    inner = {name: _with(one, sampler) for name, one in _usable(facet).items()}
+    return {kind: facet[kind], "aggs": {**own, **inner, **sampler}}
 
 
 def _orders(inner: Mapping[str, Any]) -> Iterator[str]:

@@ -56,16 +56,14 @@ def in_pit(request: Request, pit: str, keep_alive: str) -> Request:
     return replace(request, method="POST", path="/_search", params=params, body=body)
 
 
-def within(
-    request: Request, search: Search, pit: str, keep_alive: str, after: list[Any] | None, family: Family
-) -> Request:
+def in_a_row(request: Request, search: Search, after: list[Any] | None, family: Family) -> Request:
     """Return a search request as one for hits in a row of a point in time. after: sort values of the hit before."""
     request = replace(request, body={**request.body, "sort": ordered(search)})
     if after is not None:
         request = continued(request, after, family)
     if not sorts(search):
         request.body["track_scores"] = True  # as without a sort
-    return in_pit(request, pit, keep_alive)
+    return request
 
 
 def continued(request: Request, after: list[Any], family: Family) -> Request:

@@ -70,8 +70,8 @@ def _named(hit: Hit) -> dict[str, Any]:
 def total_of(page: Page, total: Any, most: int | None = None) -> Any:
     """Return `hits.total` in its own shape: the engine's, or the number of kept hits if the engine had no more.
 
-    Otherwise a client that pages until it has `total` hits would never end. With total="groups" it is always the number
-    of kept hits, and a lower bound ("gte") if the engine has more. most: upper bound, if limits were raised.
+    Otherwise a client that pages until it has `total` hits would never end. Unless total is "hits", it is always the
+    number of kept hits, and a lower bound ("gte") if the engine has more. most: upper bound, if limits were raised.
     """
     if total is None:
         return None
