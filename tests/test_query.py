@@ -110,7 +110,7 @@ def test_words_phrases_fields_and_ranges_find_what_they_say(shop: ndd.Index, que
     ("query", "found", "note"),
     [
         ("gold (", "3", "the query was read as plain words: expected word"),
-        ('gold "dug', "3", "the query was read as plain words: missing delimiter"),
+        ('gold "dug', "3", 'it is not complete, write gold "dug"'),
         ("http://gold.example dug", "3", "the query was read as plain words"),
         ("gold nope:dug", "3", "no document has a field 'nope': the name was read as a word"),
         ("nope:[1 TO 2] gold", "3", "there is no field 'nope' with numbers or dates"),

@@ -14,6 +14,7 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
+from ndd_search.core.checks import nearest
 from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, ranges_near
 from ndd_search.embedded.stored import searchable
 from ndd_search.errors import importing
@@ -56,7 +57,7 @@ class QueryReader:
         if not _OPERATOR.search(typed):
             return self.words(typed)
         try:
-            if len(typed) > _LONGEST or typed.count("(") > _DEEPEST:
+            if _is_too_long(typed):
                 raise _Unreadable("it is too long for operators")
             tree, errors = tantivy.parse_query_lenient(searchable(typed))
             if errors:
@@ -65,7 +66,9 @@ class QueryReader:
                 return tantivy.Query.all_query()
             return self._node(tree, strict=False) or tantivy.Query.empty_query()
         except _Unreadable as error:
-            self.notes.append(f"the query was read as plain words: {error.args[0]}")
+            right = _right_form(typed)
+            reason = f"it is not complete, write {right}" if right else error.args[0]
+            self.notes.append(f"the query was read as plain words: {reason}")
             return self.words(typed)
 
     def words(self, typed: str) -> tantivy.Query:
@@ -144,7 +147,9 @@ class QueryReader:
         if name in ("id", "_id"):
             return tantivy.Query.term_query(self.schema, "id", typed)
         if not self._is_field(name):
-            self.notes.append(f"no document has a field {name!r}: the name was read as a word")
+            self.notes.append(
+                f"no document has a field {name!r}{nearest(name, self.text)}: the name was read as a word"
+            )
             return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(f"{name} {typed}"))
         path, found = _path(name), []
         if tokens := self._tokens(typed):
@@ -318,6 +323,21 @@ def _bound(bound: Mapping[str, Any], upper: bool) -> str:
     except OverflowError:
         raise _Unreadable(f"there is no date beyond {value}") from None
     return _written(moment)
+
+
+def _is_too_long(typed: str) -> bool:
+    return len(typed) > _LONGEST or typed.count("(") > _DEEPEST
+
+
+def _right_form(typed: str) -> str:
+    """Return a query with what it probably lacks, or without what is too much; "" if that is no query either."""
+    if _is_too_long(typed):
+        return ""
+    right = re.sub(r"\b(AND|OR|NOT)\s*$|^\s*(AND|OR)\b|[\^:+\-]\s*$|[<>]=?\s*$", "", typed).strip()
+    right = re.sub(r"([\[{])\s*(\S+)\s+TO\s*$", r"\1\2 TO *]", right)
+    right += '"' * (right.count('"') % 2) + ")" * (right.count("(") - right.count(")"))
+    is_one = right not in ("", typed) and not tantivy.parse_query_lenient(searchable(right))[1]
+    return right if is_one else ""
 
 
 def _path(name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -62,6 +63,36 @@ def test_a_page_shows_what_a_search_gives(page: SearchPage, news: ndd.Index) -> 
     plain = news.search("climate", size=10, mode="annotate")["hits"]["hits"]
     assert titles(engine) == [hit["_source"]["title"] for hit in plain]
     assert engine.count("like a result above") == sum("fields" in hit for hit in plain)
+
+
+def test_engine_order_says_what_would_be_hidden(page: SearchPage, news: ndd.Index) -> None:
+    text = html(get(page, "q=climate&order=engine"))
+    hidden, there = news.search("climate")["ndd"]["hidden"], text.count("would be hidden: ")
+    assert f"Deduplicated, {hidden} of the 11 hits compared would be hidden, {there} of them on this page." in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ('"climate summit', 'it is not complete, write "climate summit"'),
+        ("(climate", "it is not complete, write (climate)"),
+        ("climate NOT", "it is not complete, write climate"),
+        ("date:[2026-01-01 TO", "it is not complete, write date:[2026-01-01 TO *]"),
+        ("titel:climate", "no document has a field 'titel' (did you mean title?)"),
+    ],
+)
+def test_a_slip_is_explained_with_the_right_form(page: SearchPage, news: ndd.Index, typed: str, said: str) -> None:
+    """And what is written there is read without a note."""
+    assert said in unescape(html(get(page, urlencode({"q": typed}))))
+    if "write " in said:
+        assert "notes" not in news.search(said.partition("write ")[2])["ndd"]
+
+
+def test_an_empty_result_offers_searches_that_find_something(page: SearchPage) -> None:
+    for asked, offers in (({"q": "+climate +zeppelin"}, 1), ({"q": "trains", "source": "Daily Record"}, 1)):
+        offered = re.findall(r'<li><a href="\?([^"]*)"><bdi>search', html(get(page, urlencode(asked))))
+        assert len(offered) == offers
+        assert all('class="result"' in html(get(page, unescape(query))) for query in offered)
 
 
 def test_the_effect_of_another_min_similarity_is_what_the_searches_differ_in(page: SearchPage, news: ndd.Index) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.core.text.tokens import words_at
 from ndd_search.serving.ui.state import State
-from ndd_search.serving.ui.texts import RUN, Wording, passage, reason, shared_wording, title_and_text
+from ndd_search.serving.ui.texts import RUN, Wording, compared, passage, reason, title_and_text
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "日", "\u202e", "x" * 400, "\n", ", "]), max_size=40).map(
     " ".join
@@ -50,20 +51,22 @@ def test_an_invalid_value_is_named(query: str, said: str) -> None:
 
 
 @given(texts, texts)
-def test_shared_wording_is_every_run_of_three_words_that_both_have(left: str, right: str) -> None:
-    """The pieces make up the texts, and a word is marked if and only if one of its runs is in the other text."""
+def test_what_is_marked_is_in_no_run_of_three_words_that_both_have(left: str, right: str) -> None:
+    """The pieces make up the texts, and a word is marked if and only if none of its runs is in the other text."""
     first, second = Wording(left), Wording(right)
-    shared = shared_wording(first, second)
+    shared = compared(first, second)
     assert "".join(piece.text for piece in shared.left) == first.text
     assert "".join(piece.text for piece in shared.right) == second.text
     size = max(1, min(RUN, len(first.words), len(second.words)))
     words = [[word for *_, word in one.words] for one in (first, second)]
     other = {tuple(words[1][i : i + size]) for i in range(len(words[1]) - size + 1)}
-    marked = set(first.in_common(second))
+    common = set(first.in_common(second))
+    told = " ".join(piece.text for piece in shared.left if piece.marked)
+    assert len(words_at(told)) == len(words[0]) - len(common)
     for place in range(len(words[0])):
         runs = [tuple(words[0][i : i + size]) for i in range(max(0, place - size + 1), place + 1)]
-        assert (place in marked) == any(len(run) == size and run in other for run in runs)
-    assert (shared.of_left == 1) == (bool(words[0]) and len(marked) == len(words[0]))
+        assert (place in common) == any(len(run) == size and run in other for run in runs)
+    assert (shared.of_left == 1) == (bool(words[0]) and len(common) == len(words[0]))
 
 
 def test_reasons_are_in_words() -> None:
@@ -82,6 +85,11 @@ def test_a_passage_is_a_part_of_the_text_with_words_of_the_search_marked(text: s
     for piece in pieces:
         assert not piece.marked or piece.text[:4].casefold() in q.casefold()
     assert sum(len(piece.text) for piece in pieces) < 1000
+
+
+def test_words_that_tell_nothing_are_marked_only_where_nothing_else_is_asked_for() -> None:
+    for text, q, marked in (("the summit in Lisbon", "The Summit IN", ["summit"]), ("the who", "the", ["the"])):
+        assert [piece.text for piece in passage(text, q) if piece.marked] == marked
 
 
 def test_title_and_text_are_chosen_by_their_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -23,6 +24,9 @@ from ndd_search.serving.ui.searcher import (
     check_filters,
     chosen,
 )
+
+_BOOLEAN = re.compile(r"\S\s+(?:AND|OR|NOT)\s+\S|^NOT\s")
+_FIELD = re.compile(r"(?<!\S)[A-Za-z_][\w.]*:(?=\S)")
 
 Send = Callable[[Request], Awaitable[Answer]]
 
@@ -50,7 +54,8 @@ class EngineSearcher:
         response = self._body(answer)
         sources = [(str(one["key"]), one["doc_count"]) for one in _buckets(response, "sources")]
         months = {one["key_as_string"]: one["doc_count"] for one in _buckets(response, "months")}
-        return Found(response=response, sources=sources, months=months, fields=(source, moment))
+        notes = _slips(asked.q)
+        return Found(response=response, sources=sources, months=months, fields=(source, moment), notes=notes)
 
     async def _fields(self, headers: Headers) -> tuple[str, str]:
         """Return the names of the fields of source and date, "" if the index has none that can be counted."""
@@ -104,6 +109,21 @@ def checked_target(index: str) -> str:
     if not all(names) or any(name.startswith(("_", ".")) and name != "_all" for name in names):
         raise ValueError(f"the search page needs the name of an index, several names, or a pattern, got {index!r}")
     return quote(index, safe=",*:")
+
+
+def _slips(q: str) -> list[str]:
+    """Return what an engine reads in another way than it was meant, with the right form."""
+    notes = []
+    if _BOOLEAN.search(q):
+        right = re.sub(r"\s*\bOR\b\s*", " | ", re.sub(r"\s*\b(?:AND )?NOT\s+", " -", q))
+        right = re.sub(r"(\S+)\s+AND\s+", r"\1 +", right).strip()
+        right = f"+{right}" if " +" in right and not right.startswith(("+", "-")) else right
+        notes.append(f"AND, OR and NOT are words like others here: write {right}")
+    if field := _FIELD.search(q):
+        notes.append(f"all fields are searched here, and {field[0]} is read as a word: leave it out")
+    if q.count('"') % 2:
+        notes.append(f'a phrase has no end: write {q}"')
+    return notes
 
 
 def _body(asked: Asked, source: str, moment: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +16,17 @@ from ndd_search.core.documents import value_of
 from ndd_search.core.sketching.estimates import Estimate, estimate_resemblance
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import importing
+from ndd_search.search.rest.reading import info
 from ndd_search.search.rest.response import DUPLICATE_OF, INNER, SIMILARITY
-from ndd_search.serving.ui.searcher import Asked, Document, Found, Headers, Hit, Searcher, SearchFailed
+from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
 from ndd_search.serving.ui.state import SIZE, State
 from ndd_search.serving.ui.texts import (
     MOST_SHOWN,
     Piece,
     Wording,
+    compared,
     passage,
     reason,
-    shared_wording,
     shortened,
     title_and_text,
 )
@@ -126,9 +128,10 @@ class Pages:
             ndd=ndd,
             seconds=seconds,
             total=_total(found),
-            problems=_problems(ndd),
+            problems=_problems(found),
             results=self._results(hits, state, found),
             repeated=sum(bool(_leader(hit)) for hit in hits),
+            attempts=_attempts(state, found) if not hits and state.page == 1 else [],
             more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
             effect=effect,
             sources=_choices("source", found.sources, state),
@@ -167,12 +170,12 @@ class Pages:
         shown, pair = [self._whole(one) for one in found], None
         title = shown[0]["title"]
         if len(found) == 2:
-            wording = shared_wording(*(Wording(one["text"]) for one in shown))
+            wording = compared(*(Wording(one["text"]) for one in shown))
             shown[0]["pieces"], shown[1]["pieces"] = wording.left, wording.right
             options = replace(state, order="deduplicated").options
             verdict = self._searcher.verdict(found, options)
             pair = {"wording": wording, "estimate": _estimated(found), "verdict": verdict}
-            title = f"{title} and a near-duplicate"
+            title = f"{title}, compared"
         return self._html("document.html", title=title, state=state, documents=shown, pair=pair)
 
     def failed(self, status: int, sentence: str) -> bytes:
@@ -189,13 +192,17 @@ class Pages:
         title, text = title_and_text(source, self._searcher.text)
         others = {name: safe(str(value)[:300]) for name, value in source.items() if not isinstance(value, dict | list)}
         links = [value for value in others.values() if _is_web_address(value)]
+        id, date = safe(str(document.hit["_id"])[:300]), _shown(source, chosen(DATES, source))
+        told = (title, text, id, date)
         return {
+            "id": id,
+            "date": date,
             "title": title,
             "text": text,
             "pieces": [Piece(text)],
             "most": MOST_SHOWN if len(text) >= MOST_SHOWN else 0,
             "link": links[0] if links else "",
-            "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in (title, text)},
+            "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in told},
         }
 
     def _results(self, hits: Sequence[Hit], state: State, found: Found) -> list[Result]:
@@ -278,12 +285,24 @@ def _total(found: Found) -> str:
     return f"{'more than ' if total['relation'] == 'gte' else ''}{total['value']:,}"
 
 
-def _problems(ndd: Mapping[str, Any] | None) -> list[str]:
+def _problems(found: Found) -> list[str]:
     """Return sentences about what the page does not do as it should."""
-    if ndd is None:
-        return ["This page is as the engine gave it: its hits were not compared."]
-    degraded = [f"Near-duplicates may be shown: {ndd['degraded']}"] if ndd.get("degraded") else []
-    return [safe(str(one)) for one in (*degraded, *ndd.get("notes", ()), *ndd.get("warnings", ()))]
+    told = info(found.response)
+    if not told.collapsed and not told.block:
+        return ["This page is as the engine gave it: its hits were not compared.", *found.notes]
+    reason = [f"Near-duplicates may be shown: {told.reason}"] if told.reason else []
+    return [safe(str(one)) for one in (*reason, *told.warnings, *found.notes)]
+
+
+def _attempts(state: State, found: Found) -> list[tuple[str, str]]:
+    """Return what to try when nothing was found, with its URL."""
+    attempts = []
+    if state.source or state.period:
+        attempts.append(("search without the filter", state.url(source="", period="")))
+    words = " ".join(re.findall(r"[^\W_]+", re.sub(r"\b(?:AND|OR|NOT|TO)\b|[\w.@]+:", " ", state.q)))
+    if words and words != state.q:
+        attempts.append((f"search for any of the words: {words}", state.url(q=words)))
+    return attempts
 
 
 def _choices(parameter: str, counts: Sequence[tuple[str, int]], state: State) -> list[Choice]:

@@ -46,12 +46,14 @@ class Found:
     sources:  values of the field of sources with their numbers of documents, the most frequent first.
     months:   numbers of documents by month, "2024-03".
     fields:   names of the fields of source and date, "" if there is none.
+    notes:    sentences about how the query was read.
     """
 
     response: Mapping[str, Any]
     sources: Sequence[tuple[str, int]] = ()
     months: Mapping[str, int] = field(default_factory=dict)
     fields: tuple[str, str] = ("", "")
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)

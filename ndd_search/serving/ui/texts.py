@@ -1,4 +1,4 @@
-"""The texts of documents as the page shows them: title, passage with the words of the search, shared wording.
+"""The texts of documents as the page shows them: title, passage with the words of the search, differences.
 
 Control characters and characters that change the direction of text are left out.
 """
@@ -25,20 +25,29 @@ RUN = 3  # words: the default recipe compares runs of three words
 _OPERATORS = re.compile(r"\b(?:AND|OR|NOT|TO)\b|[\w.@]+:")
 _SHORT, _ENDING = 4, 3  # letters of a word that is compared whole, and at the end in which longer ones may differ
 
+# Words that tell nothing about a text, in English, French, German, Spanish and Italian.
+_STOP_TEXT = """
+a an and are as at be but by for from has have he in into is it its no not of on or she so than that the their they this
+to was we were what when which who will with you au aux ce dans de des du elle en est et il la le les ne on ou par pas
+pour que qui sur un une am auf aus bei das dem den der die ein eine es für im ist mit nicht oder sie sind und von vor
+wie zu zum zur al como con del el las lo los más mi para por se sin su sus y che da di gli i nel non per più sono
+"""
+_STOP_WORDS = frozenset(_STOP_TEXT.split())
+
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text. marked: a word of the search, or wording that another text shares."""
+    """A part of a text. marked: a word of the search, or wording that another text has not."""
 
     text: str
     marked: bool = False
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Two texts with their shared wording marked.
+class Compared:
+    """Two texts, with the wording marked that the other one has not.
 
     left, right: the texts. of_left, of_right: shares of their words that are in shared runs, 0..1.
     """
@@ -79,7 +88,8 @@ def shortened(text: str, length: int) -> str:
 def passage(text: str, q: str) -> list[Piece]:
     """Return the part of a text with the most different words of a search, these marked."""
     asked = _OPERATORS.sub(" ", q)
-    stems = {_stem(asked[start:end]) for start, end in words_at(asked).tolist()}
+    typed = {fold(asked[start:end]) for start, end in words_at(asked).tolist()}
+    stems = {_stem(word) for word in typed - _STOP_WORDS or typed}
     line = safe(text[:MOST_SHOWN])
     words = [(start, end, _stem(line[start:end])) for start, end in words_at(line).tolist()]
     places = [(start, stem) for start, _, stem in words if stem in stems][:_MOST_PLACES]
@@ -118,10 +128,11 @@ class Wording:
         found = set(others)
         return sorted({place for i, run in enumerate(own) if run in found for place in range(i, i + size)})
 
-    def marked(self, places: Sequence[int]) -> list[Piece]:
-        """Return the text with the words at some places marked, neighbours together."""
-        groups = groupby(enumerate(places), lambda numbered: numbered[1] - numbered[0])
-        stretches = [[place for _, place in group] for _, group in groups]
+    def without(self, places: Sequence[int]) -> list[Piece]:
+        """Return the text with all words marked but those at some places, neighbours together."""
+        kept = set(places)
+        own = (place for place in range(len(self.words)) if place not in kept)
+        stretches = [[place for _, place in group] for _, group in groupby(enumerate(own), lambda one: one[1] - one[0])]
         return _pieces(self.text, [(self.words[run[0]][0], self.words[run[-1]][1]) for run in stretches])
 
     def share(self, places: Sequence[int]) -> float:
@@ -129,10 +140,10 @@ class Wording:
         return len(places) / len(self.words) if self.words else 0.0
 
 
-def shared_wording(left: Wording, right: Wording) -> Shared:
-    """Mark in each of two texts the wording that the other one has, too."""
+def compared(left: Wording, right: Wording) -> Compared:
+    """Mark in each of two texts the wording that the other one has not."""
     of_left, of_right = left.in_common(right), right.in_common(left)
-    return Shared(left.marked(of_left), right.marked(of_right), left.share(of_left), right.share(of_right))
+    return Compared(left.without(of_left), right.without(of_right), left.share(of_left), right.share(of_right))
 
 
 def reason(leader: Wording, copy: Wording) -> str:

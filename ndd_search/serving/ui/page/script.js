@@ -5,7 +5,10 @@ if (trial) {
   const slider = trial.querySelector("input[type=range]");
   const value = trial.querySelector("output");
   const remembered = "ndd-trial";
-  slider.addEventListener("input", () => { value.textContent = Number(slider.value).toFixed(2); });
+  slider.addEventListener("input", () => {
+    value.textContent = Number(slider.value).toFixed(2);
+    slider.removeAttribute("aria-valuetext");
+  });
   slider.addEventListener("change", () => {
     sessionStorage.setItem(remembered, "yes");
     trial.requestSubmit();
