@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import ndd_search as ndd
 from tests.conftest import missing
 from tests.engines.find import Engine as RealEngine
 from tests.engines.jars import Unavailable, find_java
+from tests.examples import ROOT
 from tests.proxy.serving import serving
 
 HERE = Path(__file__).parent
@@ -38,6 +40,23 @@ def cached(name: str, made_from: bytes) -> Iterator[Path]:
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
+
+
+def of_docs(language: str) -> str:
+    """Return the program in a language that the page about the proxy shows."""
+    (found,) = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / "proxy.md").read_text(), re.DOTALL)
+    return str(found)
+
+
+def check_told(done: subprocess.CompletedProcess[str], ids: list[str]) -> None:
+    """Compare what a program of the documentation prints with the documents of these tests, the ids in their order."""
+    assert done.returncode == 0, done.stderr
+    *hits, hidden = done.stdout.splitlines()
+    (copies,) = [line for line in hits if "itself" not in line]
+    alone = f"{ids[2]} stands for itself"
+    assert (hidden, alone in hits, len(hits)) == ("1", True, 2)
+    leader, id, similarity = re.fullmatch(r"(\S+) stands for (\S+) \((0\.\d+)\)", copies).groups()  # type: ignore[union-attr]
+    assert ({leader, id}, float(similarity) > 0.5) == ({ids[0], ids[1]}, True)
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +83,10 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done = run(["node", "search.mjs", engine.family, served.url, index], javascript)
+        if engine.family == "elasticsearch":
+            in_docs = of_docs("javascript").replace("http://localhost:9201", served.url)
+            (javascript / "copies.mjs").write_text(in_docs.replace('"articles"', json.dumps(index)))
+            check_told(run(["node", "copies.mjs"], javascript), ["0", "1", "2"])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         **{"errors": False, "shown": 2, "copies": 1, "hidden": 1, "sketches": 0, "off": 3, "several": [2, 1]},
@@ -73,15 +96,15 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
 
 def java_client(family: str) -> tuple[Path, str]:
     """Return a folder with the compiled program and the jars of a pinned client, and the Java that runs it."""
-    pom, source = HERE / "java" / "pom.xml", HERE / "java" / "Search.java"
+    pom, source = HERE / "java" / "pom.xml", (HERE / "java" / "Search.java").read_text() + of_docs("java")
     try:
         java = find_java(17).command
     except Unavailable as reason:
         missing("java", reason)
-    with cached(f"java-{family}", pom.read_bytes() + source.read_bytes()) as folder:
-        if not (folder / "Search.class").exists():
+    with cached(f"java-{family}", pom.read_bytes() + source.encode()) as folder:
+        if not (folder / "Copies.class").exists():
             fetch_client(family, pom, folder)
-            compile_search(family, source.read_text(), folder, java)
+            compile_java(family, folder, java)
     return folder, java
 
 
@@ -95,16 +118,19 @@ def fetch_client(family: str, pom: Path, folder: Path) -> None:
         missing("java", f"client cannot be fetched by Maven: {done.stdout.strip()[-300:]}")
 
 
-def compile_search(family: str, source: str, folder: Path, java: str) -> None:
-    if family == "opensearch":
-        source = source.replace("org.elasticsearch.client", "org.opensearch.client")
-        source = source.replace("org.apache.http.HttpHost", "org.apache.hc.core5.http.HttpHost")
-        source = source.replace("org.apache.http.util.", "org.apache.hc.core5.http.io.entity.")
-    (folder / "Search.java").write_text(source)
+def compile_java(family: str, folder: Path, java: str) -> None:
+    """Compile Search.java, and the program of the documentation for any address and index."""
+    in_docs = of_docs("java").replace('"http://localhost:9201"', "arguments[0]")
+    in_docs = in_docs.replace('"/articles/_search"', '"/" + arguments[1] + "/_search"')
     jars = os.pathsep.join(map(str, (folder / "lib").glob("*.jar")))
     (compiler,) = (folder / "compiler").glob("*.jar")
-    done = run([java, "-jar", str(compiler), "-17", "-nowarn", "-cp", jars, "-d", ".", "Search.java"], folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for name, source in {"Search": (HERE / "java" / "Search.java").read_text(), "Copies": in_docs}.items():
+        renamed = source.replace("org.elasticsearch.client", "org.opensearch.client")
+        renamed = renamed.replace("org.apache.http.HttpHost", "org.apache.hc.core5.http.HttpHost")
+        renamed = renamed.replace("org.apache.http.util.", "org.apache.hc.core5.http.io.entity.")
+        (folder / f"{name}.java").write_text(renamed if family == "opensearch" else source)
+        done = run([java, "-jar", str(compiler), "-17", "-nowarn", "-cp", jars, "-d", ".", f"{name}.java"], folder)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_low_level_java_client(engine: RealEngine, index: str) -> None:
@@ -114,9 +140,12 @@ def test_the_low_level_java_client(engine: RealEngine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
-        done = run([java, "-cp", f"lib/*{os.pathsep}.", "Search", served.url, index], folder)
+        done, in_docs = [
+            run([java, "-cp", f"lib/*{os.pathsep}.", name, served.url, index], folder) for name in ("Search", "Copies")
+        ]
     assert done.returncode == 0, done.stderr
     bulk, page, off, several, status = map(json.loads, done.stdout.splitlines())
+    check_told(in_docs, [item["index"]["_id"] for item in bulk["items"]])
     assert (bulk["errors"], status) == (False, 404)
     assert (len(page["hits"]["hits"]), page["ndd"]["hidden"], len(off["hits"]["hits"])) == (2, 1, 3)
     assert [len(one["hits"]["hits"]) for one in several["responses"]] == [2, 1]
