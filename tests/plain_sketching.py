@@ -76,15 +76,23 @@ def tokens(text: str, apart: bool = True) -> list[str]:
     return found
 
 
+def joined(units: list[list[str]], size: int) -> list[list[str]]:
+    """Every `size` consecutive lines or sentences as one shingle, all of them if they are fewer."""
+    return [
+        [token for unit in units[i : i + size] for token in unit]
+        for i in range(max(len(units) - size + 1, min(len(units), 1)))
+    ]
+
+
 def shingles(text: str, recipe: Recipe) -> list[list[str]]:
     """Each shingle as its tokens; one of characters is one token."""
     text = prepare(text, recipe)
     if recipe.kind == "lines":
-        return [words for line in text.splitlines() if (words := tokens(line))]
+        return joined([words for line in text.splitlines() if (words := tokens(line))], recipe.size)
     if recipe.kind == "sentences":
         stem = Stemmer.Stemmer(recipe.language).stemWords if recipe.language else list
         sentences = ([word for word in tokens(one, apart=False) if len(word) > 3] for one in SENTENCE_END.split(text))
-        return [stem(words) for words in sentences if words]
+        return joined([stem(words) for words in sentences if words], recipe.size)
     if recipe.kind == "words":
         words = tokens(text)
         return [words[i : i + recipe.size] for i in range(max(len(words) - recipe.size + 1, min(len(words), 1)))]

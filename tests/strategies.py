@@ -29,6 +29,8 @@ RECIPES = [
     Recipe.characters(size=1, k=4096, seed=9, urls="drop"),
     Recipe.characters(size=64, k=2),
     Recipe.lines(k=3),
+    Recipe.lines(size=3, k=8),
+    Recipe.sentences(size=2, k=8),
     Recipe.lines(k=64, hash="crc32"),
     Recipe.sentences(k=4),
     Recipe.sentences(None, hash="crc32", urls="drop"),

@@ -33,9 +33,9 @@ _FIXED_K: dict[Method, int] = {"simhash": 4, "profile": 2}
 class Recipe:
     """All settings that a sketch depends on. Only sketches of one recipe are compared; `id` identifies it.
 
-    kind:     what a shingle is: `size` consecutive words, `size` consecutive characters, a line, or a sentence
-              as defined by Smith (2008): the stems of its words of four letters and more.
-    size:     tokens in a shingle, 1..64; 1 for lines and sentences.
+    kind:     what a shingle is: `size` consecutive words, characters, lines or sentences; a sentence is as defined by
+              Smith (2008) the stems of its words of four letters and more.
+    size:     of a shingle, 1..64.
     k:        maximum number of values in a sketch, 1..4096, each 4 bytes in the index. The standard error of a
               resemblance near 0.85 is 0.044 at 64 and 0.029 at 128.
     seed:     0..2**64-1; another seed gives unrelated sketches.
@@ -81,10 +81,7 @@ class Recipe:
         check_whole("size", self.size, 1, 64)
         check_whole("k", self.k, 1, 4096)
         check_whole("seed", self.seed, 0, 2**64 - 1)
-        if self.kind in ("lines", "sentences"):
-            if self.size != 1:
-                raise ValueError(f"size must be 1 for {self.kind}, got {self.size}: each of them is one shingle")
-        elif self.hash != "mix64":
+        if self.kind not in ("lines", "sentences") and self.hash != "mix64":
             raise ValueError(f'hash must be "mix64" for {self.kind}, got "{self.hash}"')
         if self.hash == "crc32" and self.seed:
             raise ValueError(f"seed must be 0 with crc32, got {self.seed}: CRC-32 has no seed")
@@ -148,14 +145,14 @@ class Recipe:
         return cls(kind="characters", size=size, k=k, **others)
 
     @classmethod
-    def lines(cls, k: int = 64, **others: Any) -> Self:
-        """Return a recipe in which each line is a shingle: for logs, code and lists."""
-        return cls(kind="lines", size=1, k=k, **others)
+    def lines(cls, size: int = 1, k: int = 64, **others: Any) -> Self:
+        """Return a recipe with shingles of `size` consecutive lines: for logs, code and lists."""
+        return cls(kind="lines", size=size, k=k, **others)
 
     @classmethod
-    def sentences(cls, language: str | None = "english", k: int = 64, **others: Any) -> Self:
-        """Return a recipe in which each sentence is a shingle (Smith 2008). Needs the extra "stem" if it stems."""
-        return cls(kind="sentences", size=1, k=k, language=language, **others)
+    def sentences(cls, language: str | None = "english", size: int = 1, k: int = 64, **others: Any) -> Self:
+        """Return a recipe with shingles of `size` sentences (Smith 2008: 1). Needs the extra "stem" if it stems."""
+        return cls(kind="sentences", size=size, k=k, language=language, **others)
 
     @classmethod
     def min_hash(cls, size: int = 3, k: int = 64, **others: Any) -> Self:

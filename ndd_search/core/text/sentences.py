@@ -8,10 +8,11 @@ space, in order. In scripts without spaces a word is the run of characters betwe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain, islice
 
-from ndd_search.core.text.tokens import clean, split
+from ndd_search.core.text.tokens import split_each
 from ndd_search.errors import importing
 
 # After a full stop and closing quotes or brackets, if white space follows; after an ideographic one; at an empty line.
@@ -23,16 +24,15 @@ _END = re.compile(
 _SHORT_WORD = 3  # letters
 
 
-def sentences(text: str, language: str | None) -> Iterator[list[str]]:
-    """Yield the stems of each sentence that has any, in order.
+def sentences(texts: Sequence[str], language: str | None) -> list[list[list[str]]]:
+    """Return the stems of each sentence of each text, in order, but for sentences without any.
 
-    text: from `tokens.prepare`. language: of the Snowball stemmer; None does not stem.
+    texts: from `tokens.prepare`. language: of the Snowball stemmer; None does not stem.
     """
     stem = _stemmer(language)
-    for sentence in _END.split(text):
-        words = [word for word in split(clean([sentence], apart=False).points) if len(word) > _SHORT_WORD]
-        if words:
-            yield stem(words)
+    parts = [_END.split(text) for text in texts]
+    words = iter(split_each(list(chain.from_iterable(parts)), apart=False, longest_dropped=_SHORT_WORD))
+    return [[stem(one) for one in islice(words, len(part)) if one] for part in parts]
 
 
 @cache

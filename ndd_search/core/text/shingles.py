@@ -1,7 +1,7 @@
 """Shingles and their hashes, for many texts at a time.
 
 A shingle is a list of tokens: `size` consecutive words; one "word" of `size` consecutive characters (of the text with
-one space between tokens); the words of a line; the stems of a sentence.
+one space between tokens); the words of `size` consecutive lines; the stems of `size` consecutive sentences.
 
 The hash "mix64" of a shingle, in arithmetic modulo 2**64, where c is a code point and "seed" the recipe's:
 
@@ -33,9 +33,9 @@ The hash "crc32" of a line or sentence is zlib.crc32 of its words joined by spac
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +44,18 @@ import numpy.typing as npt
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.secret import HashNumbers
 from ndd_search.core.text.sentences import sentences
-from ndd_search.core.text.tokens import Clean, Points, clean, find_tokens, join_short, prepare, read_short, split
-from ndd_search.core.text.unicode_tables import POINT, Places
+from ndd_search.core.text.tokens import (
+    Clean,
+    Points,
+    clean,
+    find_tokens,
+    join_short,
+    prepare,
+    read_short,
+    split,
+    split_each,
+)
+from ndd_search.core.text.unicode_tables import POINT, Places, code_points
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -87,10 +97,8 @@ def shingle_hashes(texts: Sequence[str], recipe: Recipe) -> tuple[Hashes, Places
 def shingle_texts(text: str, recipe: Recipe) -> list[str]:
     """Return the shingles of a text in readable form, in order and with repeats: tokens joined by spaces."""
     text = prepare(text, recipe)
-    if recipe.kind == "lines":
-        return [" ".join(line) for line in _lines(text)]
-    if recipe.kind == "sentences":
-        return [" ".join(stems) for stems in sentences(text, recipe.language)]
+    if recipe.kind in ("lines", "sentences"):
+        return [" ".join(tokens) for tokens in _units([text], recipe)[0]]
     words = split(clean([text], apart=recipe.kind == "words").points)
     if recipe.kind == "words":
         return [" ".join(words[i : i + recipe.size]) for i in _windows(len(words), recipe.size)]
@@ -115,8 +123,7 @@ def hash_shingles(texts: Sequence[str], recipe: Recipe, *, prepared: bool = Fals
         return _hash_words(clean(texts, apart=True), recipe)
     if recipe.kind == "characters":
         return _hash_characters(clean(texts, apart=False), recipe)
-    groups = [list(_lines(text) if recipe.kind == "lines" else sentences(text, recipe.language)) for text in texts]
-    return _hash_in_groups(groups, recipe)
+    return _hash_in_groups(_units(texts, recipe), recipe)
 
 
 def _runs(text: str, recipe: Recipe) -> list[Sequence[str]]:
@@ -287,10 +294,15 @@ def _hash_groups(groups: Sequence[Sequence[str]], recipe: Recipe) -> Hashes:
         return np.array(numbers, np.uint64) << np.uint64(32)
     if secret := recipe.numbers:
         return np.array(_keyed(groups, secret), np.uint64)
-    states = [
-        _polynomial([_polynomial(list(map(ord, token)), P) for token in group], Q) * A & _MASK for group in groups
-    ]
-    return mix(np.array(states, np.uint64), recipe.seed)
+    if not groups:
+        return np.empty(0, np.uint64)
+    tokens = list(chain.from_iterable(groups))
+    edges = np.cumsum([0, *(length for token in tokens for length in (len(token), 1))])[:-1]
+    hashed = token_hashes(code_points("\0".join(["", *tokens])), edges)
+    counts = np.fromiter(map(len, groups), np.int64, len(groups))
+    starts = np.cumsum(counts) - counts
+    hashed *= _weights(int(counts.max())).take(np.arange(len(hashed)) - np.repeat(starts, counts))
+    return mix(np.add.reduceat(hashed, starts), recipe.seed)
 
 
 def _keyed(groups: Sequence[Sequence[str]], secret: HashNumbers) -> list[int]:
@@ -307,7 +319,14 @@ def _keyed(groups: Sequence[Sequence[str]], secret: HashNumbers) -> list[int]:
     return hashes
 
 
-def _lines(text: str) -> Iterator[list[str]]:
-    for line in text.splitlines():
-        if words := split(clean([line], apart=True).points):
-            yield words
+def _units(texts: Sequence[str], recipe: Recipe) -> list[list[list[str]]]:
+    """Return the tokens of every `size` consecutive lines or sentences of each prepared text."""
+    if recipe.kind == "sentences":
+        found = sentences(texts, recipe.language)
+    else:
+        parts = [text.splitlines() for text in texts]
+        lines = iter(split_each(list(chain.from_iterable(parts)), apart=True))
+        found = [[line for line in islice(lines, len(part)) if line] for part in parts]
+    if recipe.size == 1:
+        return found
+    return [[list(chain(*one[i : i + recipe.size])) for i in _windows(len(one), recipe.size)] for one in found]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -113,6 +114,17 @@ def split(points: Points) -> list[str]:
     edges = (find_tokens(points, int(np.bitwise_or.reduce(points))) + 1).tolist()
     text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
     return [text[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def split_each(texts: Sequence[str], apart: bool, longest_dropped: int = 0) -> list[list[str]]:
+    """Return the tokens of each prepared text, but for those of `longest_dropped` letters or fewer; see `clean`."""
+    points, offsets, flags = clean(texts, apart)
+    edges = find_tokens(points, flags).reshape(-1, 2)
+    edges = edges[edges[:, 1] - edges[:, 0] > longest_dropped]
+    bounds = np.searchsorted(edges[:, 0], offsets - 1).tolist()
+    whole = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+    words = [whole[start:end] for start, end in (edges + 1).tolist()]
+    return [words[first:last] for first, last in pairwise(bounds)]
 
 
 def find_tokens(points: Points, flags: int) -> Places:
