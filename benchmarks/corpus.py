@@ -27,6 +27,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -79,9 +80,9 @@ class Texts:
 Find = Callable[[Any, Any], int]  # from texts and a bar to the number of groups
 
 
-def ours(texts: Texts, bar: float | str) -> int:
+def ours(texts: Texts, bar: float | str, recipe: str | None = None) -> int:
     """How many groups there are."""
-    return len(Corpus.read(({"text": text} for text in texts), text="text").groups(bar))
+    return len(Corpus.read(({"text": text} for text in texts), text="text", recipe=recipe).groups(bar))
 
 
 def shingles(text: str) -> set[str]:
@@ -232,11 +233,11 @@ def timed(find: Find, texts: Texts, bar: float | str, keeps: bool = False) -> Fi
 
 
 def _timed(find: Find, texts: Texts, bar: float | str) -> Figures:
-    given = texts if find is ours else list(texts)
+    given = list(texts) if find in PEERS.values() else texts
     start, worked = time.perf_counter(), time.process_time()
     groups = find(given, bar)
     return {
-        "library": find.__name__,
+        "library": find.keywords["recipe"] if isinstance(find, partial) else find.__name__,
         "documents": texts.count,
         "bar": bar,
         "groups": groups,
@@ -300,6 +301,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
+    parser.add_argument("--recipes", nargs="*", default=[], help="ids of other recipes than the default")
     parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--recall", type=int)
     parser.add_argument("--extremes", nargs="*", choices=[make.__name__ for make in EXTREMES])
@@ -309,6 +311,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw processor seconds; needs matplotlib")
     arguments = parser.parse_args()
     rows: list[Figures] = []
+    by: list[Find] = [partial(ours, recipe=recipe) for recipe in arguments.recipes] or [ours]
     with TemporaryDirectory() as temporary:
         for bar in arguments.min_similarity:
             if arguments.recall:
@@ -320,7 +323,7 @@ def main() -> None:
             peers = _installed(arguments.peers or list(PEERS)) if arguments.peers is not None and bar != "auto" else []
             for size in arguments.sizes:
                 texts = Texts.of(arguments.texts or Path(temporary), size)
-                rows += show(timed(find, texts, bar, arguments.keep_freed) for find in [ours, *peers])
+                rows += show(timed(find, texts, bar, arguments.keep_freed) for find in [*by, *peers])
     if arguments.record:
         rows = record(rows, arguments.record)
     if arguments.plot:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Overlaps
+from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache_entries import sealed, stream_of, stream_parts, unsealed
@@ -95,7 +95,7 @@ def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions)
         or any(hit[name] != other[name] for name in options.must_match)
     ):
         return False
-    if min(len(a), len(b)) < min(MIN_SHINGLES, RECIPE.k) and alike < 1:
+    if min(len(a), len(b)) < min(RECIPE.min_shingles, RECIPE.k) and alike < 1:
         return False
     return min(sizes) / max(sizes) >= options.min_length_ratio
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.study.collection import Places
-from ndd_search.core.matching.decision import MIN_SHINGLES, PLAIN, Constants, Decision
+from ndd_search.core.matching.decision import PLAIN, Constants, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, Shares
 from ndd_search.core.matching.guards import long_enough
@@ -148,7 +148,7 @@ def by_presets() -> list[Method]:
 def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str]], Prepared]:
     def prepare(texts: Sequence[str]) -> Prepared:
         numbers = [number_signature(text, recipe) for text in texts] if options.numbers_must_match else None
-        return Guarded(automatic(recipe)(texts), MIN_SHINGLES, None if numbers is None else np.array(numbers))
+        return Guarded(automatic(recipe)(texts), recipe.min_shingles, None if numbers is None else np.array(numbers))
 
     return prepare
 

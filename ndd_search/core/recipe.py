@@ -202,6 +202,11 @@ class Recipe:
             return self.estimator
         return {"simhash": "cosine", "n-grams": "shorter"}.get(self.method, "overlap")  # type: ignore[return-value]
 
+    @property
+    def min_shingles(self) -> int:
+        """Return the shingles below which a text is a near-duplicate only of one with an equal sketch."""
+        return 2 if self.kind == "sentences" else 4
+
     @cached_property
     def plan(self) -> native.Plan | None:
         """Return the arguments of the native core (see `native.Plan`); None if it cannot make these sketches."""

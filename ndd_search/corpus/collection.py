@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 import numpy as np
 
 from ndd_search.core.documents import value_of
-from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
+from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, Keep
@@ -217,7 +217,7 @@ def search_of(
     search = Search(
         recipe=recipe,
         decision=Decision.of(min_similarity, recipe, table() if weighs else None),
-        min_shingles=MIN_SHINGLES,
+        min_shingles=recipe.min_shingles,
         guards=Guards(apart=sum(options.seconds_apart.values())),
         budget=settings.get("budget", BUDGET),
         progress=settings.get("progress"),

@@ -32,7 +32,7 @@ from ndd_search.search.flow.block_options import options
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 
 _RECIPES = 20  # recipes of one index that are named
-_MIN_SHINGLES = 8  # of fewer, only an identical sketch counts; more than on a page, where a hidden hit is still listed
+_FACTOR = 2  # of the least shingles of a page: what is hidden there is still listed
 NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
     "resemble it; a higher min_similarity asks for more shared keys"
@@ -103,7 +103,7 @@ class CandidateSearch:
         """The resemblance to each other sketch, 0.0 below min_similarity; float64, shape (len(others),)."""
         rows = rows_of([wanted, *others], self.recipe.k)
         pairs = similar_pairs(rows, self.decision)
-        pairs = pairs.where((pairs.first == 0) & long_enough(pairs, rows, _MIN_SHINGLES))
+        pairs = pairs.where((pairs.first == 0) & long_enough(pairs, rows, _FACTOR * self.recipe.min_shingles))
         similarities = np.zeros(len(others))
         similarities[pairs.second - 1] = pairs.similarity
         return similarities

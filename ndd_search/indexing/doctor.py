@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.core.documents import text_of, value_of
-from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
+from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import long_enough
@@ -219,7 +219,7 @@ class Doctor:
             recipes=recipes,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=float((lengths < MIN_SHINGLES).mean()),
+            short=float((lengths < self.recipe.min_shingles).mean()),
             wrong=self._wrong(texts, sketches) if texts else None,
             wrong_keys=self._wrong_keys(sample, sketches),
             wrong_marks=self._wrong_marks(sample),
@@ -305,7 +305,7 @@ class Doctor:
         many of those that the first bar hides differ from their leader in a slot of a template.
         """
         hidden, hits, templated = dict.fromkeys(map(str, BARS), 0), 0, 0
-        least = MIN_SHINGLES
+        least = self.recipe.min_shingles
         for words in queries:
             query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
             body = {

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.decision import MIN_SHINGLES, Constants, Decision
+from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
@@ -121,13 +121,14 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     counts = table is True and chosen.min_similarity == "auto"
     found = None
     if plain and counts:
-        found = leaders_of_list(given.sketches, given.recipe, MIN_SHINGLES)
+        found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
     if found is None and count <= _FEW and not reads_keys(chosen) and not _some_resemble(given, chosen, table):
         return {rank: {rank: 1.0} for rank in range(count)}
     if found is None and plain and native.core and given.recipe.measure == "kmv":
         if counts:
             table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
-        found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, MIN_SHINGLES)
+        recipe, decision = given.recipe, _decision(given, chosen, table)
+        found = leaders_of(given.sketches, recipe.k, decision, 0, recipe.min_shingles)
     return _collapsed(given, options) if found is None else _led(*found)
 
 

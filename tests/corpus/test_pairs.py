@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.core.matching.decision import MIN_SHINGLES, Decision, Setting
+from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
@@ -214,12 +214,12 @@ def test_a_published_method_finds_by_tables_what_comparing_all_pairs_finds(
     texts = [text if at % 9 else text[: at % 30] for at, text in enumerate(made.texts(300, frames=2))]
     bar = 0.9 if bar == 0.3 and recipe.measure == "cosine" else bar
     sketches = sketch_many(texts, recipe)
-    search = replace(search_for(bar, sketches, recipe), min_shingles=MIN_SHINGLES)
+    search = replace(search_for(bar, sketches, recipe), min_shingles=recipe.min_shingles)
     found = search.pairs(sketches)
     rows = rows_of(sketches, recipe.k)
     first, second = np.triu_indices(len(texts), 1)
     alike = similarities(rows, first, second, recipe.measure)
-    long = np.minimum(rows.lengths[first], rows.lengths[second]) >= min(MIN_SHINGLES, recipe.k)
+    long = np.minimum(rows.lengths[first], rows.lengths[second]) >= min(recipe.min_shingles, recipe.k)
     known = (found.same == np.arange(len(texts))) & (rows.lengths > 0)
     counts = (alike >= (search.decision.bar or 0) - 1e-9) & long & known[first] & known[second]
     expected = zip(first[counts].tolist(), second[counts].tolist(), strict=True)

@@ -163,7 +163,7 @@ def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: Col
     sketches = [_NO_VALUES if isinstance(hit.sketch, str) else hit.sketch for hit in page.hits]
     rows = rows_of(sketches, recipe.k)
     pairs, similarity, bars = judged_pairs(rows, decision, LEAST)
-    guards = allowed(pairs, rows, page.hits, _Reader(), options)
+    guards = allowed(pairs, rows, page.hits, _Reader(), options, recipe.min_shingles)
     permitted = np.logical_and.reduce(list(guards.values()))
     return pairs.where(permitted), (similarity >= bars - ROUNDING)[permitted]
 

@@ -50,7 +50,6 @@ from ndd_search.native import Rule
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on resemblance
 PAGE: dict[Kind, float] = {"words": 300, "characters": 1800, "lines": 40, "sentences": 15}  # shingles of a printed page
-MIN_SHINGLES = 4  # of fewer, only an identical sketch is a near-duplicate
 ALIKE = 0.7  # resemblance: two short texts above it are copies or fillings of one form
 ENOUGH = 80  # shingles: of shorter texts, less than a tenth may differ, as one changed word may be another thing
 ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a similarity that equals the bar

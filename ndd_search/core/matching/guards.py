@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.documents import is_missing
-from ndd_search.core.matching.decision import MIN_SHINGLES
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Rows
 from ndd_search.core.options import CollapseOptions
@@ -36,11 +35,14 @@ def reads_hits(options: CollapseOptions) -> bool:
 
 
 def allowed(
-    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions
+    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions, least: int
 ) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return for each active guard, by name, which pairs it accepts; bool, shape (len(pairs),)."""
+    """Return for each active guard, by name, which pairs it accepts; bool, shape (len(pairs),).
+
+    least: Recipe.min_shingles.
+    """
     first, second = pairs.first, pairs.second
-    verdicts = {f"fewer than {MIN_SHINGLES} shingles": long_enough(pairs, rows, MIN_SHINGLES)}
+    verdicts = {f"fewer than {least} shingles": long_enough(pairs, rows, least)}
     if options.min_length_ratio:
         sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
         ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])

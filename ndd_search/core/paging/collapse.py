@@ -30,7 +30,7 @@ from ndd_search.errors import InvalidDocument, InvalidSketch
 Text = str | Sequence[str] | Callable[[Any], str | None]
 
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
-_GLANCE, _TELLING = 100, 6  # characters whose words are looked for at first, and letters of the words worth it
+_GLANCE = 100  # characters whose words are looked for at first
 _FORGED = (
     "hits with a sketch like that of a text with which they share no word: {}, the first is hit {}; they are shown, as "
     "such texts are written to hide others: give the recipe a key"
@@ -207,14 +207,15 @@ class _ListReader:
     def share_a_word(self, one: Any, other: Any) -> bool:
         """Return whether two hits have a word in common, as the recipe sees words; True if a text is missing or long.
 
-        The first words of one text, looked for in the other one, nearly always tell that they have.
+        Words from the middle of one text, looked for between spaces of the other, nearly always tell that they have.
         """
         text, of_other = self._text(one), self._text(other)
         if text is None or of_other is None or max(len(text), len(of_other)) > _LOOKED_AT:
             return True
         if text not in self.words or of_other not in self.words:
-            for word in text[:_GLANCE].split():
-                if len(word) >= _TELLING and word.isalnum() and word in of_other:
+            middle = len(text) // 2  # the beginning may be a frame
+            for word in text[middle : middle + _GLANCE].split()[1:-1]:
+                if word.isalnum() and f" {word} " in of_other:
                     return True
         return not self._words(text).isdisjoint(self._words(of_other))
 

@@ -171,7 +171,7 @@ def _verdict(
     if not len(pairs):
         return 0.0, decision.floor, ()
     hits = stream.hits[first], stream.hits[second]
-    verdicts = allowed(pairs, rows, hits, reader, options)
+    verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
     refusing = tuple(name for name, verdict in verdicts.items() if not verdict.all())
     if stream.may_join is not None and not stream.may_join(*hits):
         refusing = (*refusing, "no word in common")

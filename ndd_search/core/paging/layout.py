@@ -194,7 +194,7 @@ class Layout:
         if not len(led):
             return 0
         pairs, hits = Pairs(leader[led], led, similarity[led]), [self.stream.hits[index] for index in short]
-        verdicts = allowed(pairs, rows_of(page, k), hits, reader, self.options)
+        verdicts = allowed(pairs, rows_of(page, k), hits, reader, self.options, reader.recipe.min_shingles)
         pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
         return len(np.union1d(pairs.first, pairs.second))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.matching.decision import MIN_SHINGLES, Decision
+from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
@@ -192,7 +192,7 @@ class Stream:
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         by_core = native.core is not None and not reads_hits(options) and self.may_join is None
         if by_core and not self.hits and not self.shown:
-            if (assigned := leaders_of(sketches, k, decision, 0, MIN_SHINGLES)) is not None:
+            if (assigned := leaders_of(sketches, k, decision, 0, reader.recipe.min_shingles)) is not None:
                 return _Leaders(*assigned)
             by_core = False
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
@@ -217,7 +217,7 @@ class Stream:
                 )
                 found.shares.update((members[place - len(self.shown)], name) for place, name in shares.items())
                 size = 2 * size if pairs < _FEW_PAIRS else size
-            elif (assigned := leaders_of(page, k, decision, leading, MIN_SHINGLES)) is not None:
+            elif (assigned := leaders_of(page, k, decision, leading, reader.recipe.min_shingles)) is not None:
                 leader, similarity = assigned
             else:
                 by_core = False
@@ -333,5 +333,5 @@ def _allowed_pairs(
     rows = rows_of(sketches, reader.recipe.k)
     pairs = similar_pairs(rows, decision)
     pairs = pairs.where(pairs.second >= leading)
-    verdicts = allowed(pairs, rows, hits, reader, options)
+    verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
     return pairs.where(np.logical_and.reduce(list(verdicts.values())))
