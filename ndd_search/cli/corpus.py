@@ -100,6 +100,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        if name == "groups":
+            action.add_argument(
+                "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each has"
+            )
         action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
         action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
         if name == "hosts":
@@ -174,6 +178,7 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
     """The fields of documents whose values a command keeps."""
     keep = getattr(arguments, "keep", ("score",))
     fields = [*CollapseOptions(keep=keep).document_fields, *getattr(arguments, "fields", []), *arguments.must_match]
+    fields += getattr(arguments, "origins", [])
     fields += [arguments.url] if arguments.action == "hosts" else []
     fields += arguments.max_apart
     return list(dict.fromkeys(fields))
@@ -211,7 +216,10 @@ def _mark(arguments: argparse.Namespace) -> int:
 
 def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with _moving("groups", len(corpus), arguments.json) as moved:
-        groups = corpus.groups(**settings, method=arguments.method, keep=arguments.keep, progress=moved)
+        origins = getattr(arguments, "origins", ())
+        groups = corpus.groups(
+            **settings, method=arguments.method, keep=arguments.keep, origins=origins, progress=moved
+        )
     tell_cut(groups.effort)
     facts = {"documents": len(corpus), "groups": len(groups), "near_duplicates": len(corpus) - len(groups)}
     if arguments.action == "unique":

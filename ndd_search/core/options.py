@@ -140,6 +140,9 @@ class CollapseOptions:
                       equals only another missing value.
     group_by:         a field, or several: hits with an equal value in one of them are one group, whatever the guards
                       say. A missing value and an empty text equal none. Near-duplicates are one group as well.
+    origins:          the field that says where a hit is from (of a URL its host counts), and perhaps the field with its
+                      time, ("source", "published"). Each group then tells how many different origins its hits have,
+                      which was first, and how many copies are reprints of one text or edited (see `Origins`).
     max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
                       hits with that value are listed under the first of these groups. Not together with `keep` or
                       max_per_group.
@@ -176,6 +179,7 @@ class CollapseOptions:
     min_length_ratio: float = setting(Share(), 0.0)
     must_match: tuple[str, ...] = setting(Several(Field()), ())
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
+    origins: tuple[str, ...] = setting(Several(Field(), one=True), ())
     max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
     numbers_must_match: bool = setting(YesNo(), False)
     max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
@@ -192,6 +196,8 @@ class CollapseOptions:
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):
             modes = ", ".join(LISTING)
             raise ValueError(f'members="all" lists the copies of a hit under it: set mode to {modes}, max_per_group=1')
+        if len(self.origins) > 2:
+            raise ValueError(f"origins names a field, and at most one with the time, got {len(self.origins)}")
         if self.max_per and (self.max_per_group > 1 or self.keep != ("score",)):
             raise ValueError("max_per counts the best hit of each group: leave out keep and max_per_group")
 
@@ -218,7 +224,9 @@ class CollapseOptions:
     @cached_property
     def of_stream(self) -> CollapseOptions:
         """The options without those that only decide what a page shows of a stream."""
-        return replace(self, keep=("score",), members="window", mode="group" if self.mode in LISTING else self.mode)
+        return replace(
+            self, keep=("score",), members="window", origins=(), mode="group" if self.mode in LISTING else self.mode
+        )
 
     @cached_property
     def seconds_apart(self) -> dict[str, float]:
@@ -227,9 +235,9 @@ class CollapseOptions:
 
     @cached_property
     def document_fields(self) -> tuple[str, ...]:
-        """The fields of documents that `keep`, the guards, group_by and max_per read."""
+        """The fields of documents that `keep`, the guards, group_by, origins and max_per read."""
         kept = [one.field for one in self.preferences if isinstance(one, ByField | Longest | Preferred)]
-        compared = (*self.must_match, *self.group_by, *self.max_per)
+        compared = (*self.must_match, *self.group_by, *self.origins, *self.max_per)
         return tuple(filter(None, dict.fromkeys((*compared, *kept, *self.max_apart))))
 
 

@@ -68,6 +68,7 @@ class CollapseChanges(TypedDict, total=False):
     min_length_ratio: float
     must_match: Sequence[str]
     group_by: Sequence[str]
+    origins: Sequence[str]
     max_per: Mapping[str, int]
     numbers_must_match: bool
     max_apart: Mapping[str, str]

@@ -105,6 +105,7 @@ class Corpus(Documents):
         method: Method = "leaders",
         *,
         keep: Sequence[Keep] = ("score",),
+        origins: str | Sequence[str] = (),
         **settings: Unpack[Settings],
     ) -> Groups:
         """The groups of near-duplicates.
@@ -115,9 +116,12 @@ class Corpus(Documents):
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
+        origins: as in a search; each row of the groups then tells the origins of its group. Kept fields, too.
         settings: see Settings.
         """
         check_method(method)
+        told = CollapseOptions(origins=origins)  # type: ignore[arg-type]  # one name is made a tuple
+        check_kept(told, self.columns)
         search = self._search(min_similarity, settings)
         order = self._order(keep)
         sketches = self.sketches
@@ -134,7 +138,7 @@ class Corpus(Documents):
             back = np.empty(len(self), np.int64)
             back[order] = np.arange(len(self))
             leader, similarity = order[leader[back]], None if similarity is None else similarity[back]
-        return Groups(self, leader, similarity, effort, search.decision, method)
+        return Groups(self, leader, similarity, effort, search.decision, method, told.origins)
 
     def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Found:
         """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them."""

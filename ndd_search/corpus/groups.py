@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.sketch_rows import Ranks
+from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.sketching.fingerprint import fingerprint
 from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.outputs import check_kind, write
@@ -38,6 +39,7 @@ class Groups:
     effort:     what the search cost, and what it left out.
     decision:   which pairs counted.
     method:     how groups were made of them: see Corpus.groups.
+    origin_fields: of the documents; then `table` and `rows` tell the origins of each group (see Corpus.groups).
     """
 
     corpus: Documents
@@ -46,6 +48,7 @@ class Groups:
     effort: Effort
     decision: Decision
     method: str
+    origin_fields: Sequence[str] = ()
 
     def __len__(self) -> int:
         """How many groups there are, those of one document included."""
@@ -73,12 +76,31 @@ class Groups:
             return [None] * len(corpus)
         return [fingerprint(sketch, corpus.recipe, corpus.text) for sketch in corpus.sketches]
 
+    @cached_property
+    def origins(self) -> list[Origins]:
+        """The origins of the group of each document. Raises ValueError if no fields were named."""
+        if not self.origin_fields:
+            raise ValueError('groups(origins="source") makes groups that know their origins')
+        columns, found = self.corpus.columns, dict[int, Origins]()
+        order = np.lexsort((~self.is_leader, self.leader))  # the leader of each group first
+        for members in np.split(order, np.flatnonzero(np.diff(self.leader[order])) + 1):
+            places = members.tolist()
+            found[int(self.leader[places[0]])] = origins_of(
+                places,
+                [self.corpus.sketches[place] for place in places],
+                self.origin_fields,
+                lambda place, name: columns[name][place],
+                self.corpus.recipe,
+            )
+        return [found[leader] for leader in self.leader.tolist()]
+
     @property
     def table(self) -> pa.Table:
         """document, group (the id of its leader), size (documents in the group), similarity to the leader, or null.
 
-        The last column, fingerprint, tells whether a document still has the text that was grouped; null in a loaded
-        collection, whose fields are not known.
+        With `origin_fields` also origins (how many), first, reprints and edited (see Origins), equal in all rows of a
+        group. The last column, fingerprint, tells whether a document still has the text that was grouped; null in a
+        loaded collection, whose fields are not known.
         Raises MissingExtra without pyarrow.
         """
         with importing("pyarrow", "making a table", "pyarrow", "corpus"):
@@ -87,6 +109,9 @@ class Groups:
         similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)
         group = ids.take(pa.array(self.leader))
         columns = {"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity}
+        if self.origin_fields:
+            told = pa.Table.from_pylist([_told(one) for one in self.origins])
+            columns |= dict(zip(told.column_names, told.columns, strict=True))
         return pa.table({**columns, "fingerprint": pa.array(self.fingerprints, pa.string())})
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -99,6 +124,7 @@ class Groups:
                 "group": ids[leader],
                 "size": sizes[place],
                 "similarity": alike[place],
+                **(_told(self.origins[place]) if self.origin_fields else {}),
                 "fingerprint": self.fingerprints[place],
             }
 
@@ -133,3 +159,8 @@ class Groups:
         from ndd_search.corpus.marks import mark
 
         return mark(client, index, self.rows(), field=field, rate=rate)
+
+
+def _told(origins: Origins) -> dict[str, Any]:
+    first = None if origins.first is None else str(origins.first)
+    return {"origins": origins.number, "first": first, "reprints": origins.reprints, "edited": origins.edited}

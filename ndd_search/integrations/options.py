@@ -159,6 +159,7 @@ def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
         keep=keep,
         must_match=tuple(f"{path}.{name}" for name in chosen.must_match),
         group_by=tuple(f"{path}.{name}" for name in chosen.group_by),
+        origins=tuple(f"{path}.{name}" for name in chosen.origins),
         max_per={f"{path}.{name}": most for name, most in chosen.max_per.items()},
         max_apart={f"{path}.{name}": apart for name, apart in chosen.max_apart.items()},
     )

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
 from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
@@ -229,6 +230,11 @@ class _Selection:
             for one in sorted(slot.copies)
         ]
         tokens = None if self.options.max_tokens is None else slot.tokens
+        origins, fields = None, self.options.collapse.origins
+        if fields:
+            ranks = sorted((rank, *slot.copies))
+            hits, sketches = ([values[one] for one in ranks] for values in (given.hits, given.sketches))
+            origins = origins_of(hits, sketches, fields, given.value, given.recipe)
         return Passage(
             given.hits[rank],
             rank,
@@ -241,4 +247,5 @@ class _Selection:
             span.start,
             span.end,
             tokens,
+            origins,
         )

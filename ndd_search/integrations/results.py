@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
+from ndd_search.core.paging.origins import Origins, independent
+
 Relation = Literal["similar", "contained", "merged"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
@@ -43,6 +45,7 @@ class Passage(NamedTuple):
     copies:    what it stands for, by rank.
     start, end: the first character of the text in its document and the one behind its last, where that is known.
     tokens:    of its text, None where no max_tokens asked for them.
+    origins:   where it and its copies are from, None unless the option `origins` asks for it.
     """
 
     hit: Any
@@ -56,6 +59,7 @@ class Passage(NamedTuple):
     start: int | None
     end: int | None
     tokens: int | None
+    origins: Origins | None = None
 
     def __repr__(self) -> str:
         return _shown(self)
@@ -107,6 +111,12 @@ class Passages(Sequence[Passage]):
     def hits(self) -> list[Any]:
         """The shown passages as they were given."""
         return [passage.hit for passage in self.shown]
+
+    @property
+    def origins(self) -> str:
+        """For the prompt, as "3 independent sources, 41 reprints"; "" unless the option `origins` asks for it."""
+        found = [passage.origins for passage in self.shown if passage.origins is not None]
+        return independent(found) if found else ""
 
     @property
     def tokens(self) -> int | None:

@@ -17,6 +17,7 @@ from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
 from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.keep import order_of_preference
+from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.estimates import estimated_shingles
 
@@ -48,6 +49,7 @@ class Group(NamedTuple):
     similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
     whole:        whether all members of the group are known, as far as members="all" looks for them.
     seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
+    origins:      where its hits are from, if the option `origins` asks for it.
     """
 
     hit: Any
@@ -58,6 +60,7 @@ class Group(NamedTuple):
     shares: str = ""
     seen: int | None = None
     whole: bool = True
+    origins: Origins | None = None
 
 
 def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
@@ -112,7 +115,8 @@ class Layout:
             return self._single(place)
         item, similarity = self.seen.get(leader, (None, 1.0))
         if leader not in self._duplicates:
-            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
+            origins = self._origins([place], reader)
+            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item, origins=origins)
         members = self._members(leader)
         chosen = self._chosen(members, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
@@ -121,7 +125,14 @@ class Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
-        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
+        origins = self._origins(members, reader)
+        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item, origins=origins)
+
+    def _origins(self, members: Sequence[int], reader: Reader) -> Origins | None:
+        if not self.options.origins:
+            return None
+        hits, sketches = ([values[index] for index in members] for values in (self.stream.hits, self.stream.sketches))
+        return origins_of(hits, sketches, self.options.origins, reader.value, reader.recipe)
 
     def _members(self, leader: int) -> list[int]:
         """Return the indexes of a group's hits, ascending."""

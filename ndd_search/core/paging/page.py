@@ -175,6 +175,7 @@ class Page:
                 group.shares,
                 group.seen,
                 group.whole,
+                group.origins,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )

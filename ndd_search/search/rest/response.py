@@ -4,7 +4,8 @@ The duplicates of a hit are in `inner_hits.near_duplicates`, where code written 
 similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
 names its leader in `fields["ndd.duplicate_of"]` and `fields["ndd.duplicate_of_index"]`. `fields["ndd.shares"]` names
 the field that put a hit under its leader (group_by, max_per), `fields["ndd.seen"]` the item of `seen` that a shown hit
-resembles. The block `ndd` beside `hits` describes how the page was made.
+resembles, `fields["ndd.origins"]` where the hits of its group are from. The block `ndd` beside `hits` describes how the
+page was made.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ SIMILARITY = "ndd.similarity"
 DUPLICATE_OF, OF_INDEX = "ndd.duplicate_of", "ndd.duplicate_of_index"
 SHARES = "ndd.shares"
 SEEN = "ndd.seen"
+ORIGINS = "ndd.origins"
 
 _OF_IDS = {"_index", "_id", "_routing", "_score", "sort"}  # what mode "ids" tells
 
@@ -94,6 +96,8 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
         )
     elif group.seen is not None:
         hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
+    if group.origins is not None:
+        hit = _with_fields(hit, {ORIGINS: [group.origins._asdict()]})
     if not group.duplicates:
         return hit
     copies = [] if page.mode == "count" else [_listed(copy, page.mode, plain) for copy in group.duplicates]
