@@ -147,7 +147,7 @@ $(THIRD)/spark-installed: pyproject.toml | $(THIRD)/bin/python  # apart from the
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed
-	$(INSTALL) $(COPY) --editable ".[test,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
+	$(INSTALL) $(COPY) --editable ".[test,agents,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars
 	@touch $@

@@ -12,7 +12,7 @@ from tests.collections import read
 
 STEEL = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 FINAL = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
-NEWS = [
+NEWS: list[dict[str, Any]] = [
     {
         "id": "1",
         "text": "PARIS, May 3 (AFP) - " + STEEL,

@@ -38,6 +38,7 @@ COMMANDS = {
     "corpus": "find every near-duplicate group of a collection",
     "serve": "serve a proxy in front of an engine, for programs in any language",
     "ui": "serve a search page for the browser, of an index folder or an engine",
+    "agents": "serve searches to agents as tools (Model Context Protocol)",
     "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",

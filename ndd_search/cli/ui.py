@@ -51,12 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not loopback:
         warn(f"{arguments.listen} is served without https to everybody who can reach it")
     hosts = {*_LOOPBACK, host, f"[{host}]"} if loopback else None
-    page = SearchPage(_searcher(arguments), hosts)
+    page = SearchPage(searcher_of(arguments), hosts)
     serve_application(page, arguments.listen, lambda url: say(f"the search page is at {url}/ (Ctrl-C ends it)"))
     return DONE
 
 
-def _searcher(arguments: argparse.Namespace) -> Searcher:
+def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> Searcher:
+    """Return what searches the place of a command. kind: of the driver that collapses what an engine answers."""
     changes: dict[str, Any] = {"preset": preset_of(arguments)}
     changes |= {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
     if "://" not in arguments.place:
@@ -76,6 +77,6 @@ def _searcher(arguments: argparse.Namespace) -> Searcher:
         insecure=arguments.insecure,
     )
     settings = ProxySettings(nodes=nodes_of(address.url), ca_certs=address.ca_certs, insecure=address.insecure)
-    upstream, driver = Upstream(settings), Driver(settings_of(recipe=arguments.recipe, **changes))
+    upstream, driver = Upstream(settings), kind(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)
     return UpstreamSearcher(driver, upstream, arguments.index, address.authorization)
