@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.study.collection import Collection
 from benchmarks.study.study import Result, Study
-from benchmarks.study.tables import tables
+from benchmarks.study.tables import cells_of, tables
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import Shares
@@ -27,7 +27,10 @@ _LABELS = {1: "near-duplicates", 0: "different", -1: "not scored"}
 
 def page(study: Study) -> str:
     """Return the report as an HTML page."""
-    parts = [f"<h2>{escape(title)}</h2><div class=scroll>{html_table(table)}</div>" for title, table in tables(study)]
+    parts = [
+        f"<h2>{escape(title)}</h2><div class=scroll>{html_table(*cells_of(table))}</div>"
+        for title, table in tables(study)
+    ]
     for collection in study.collections:
         parts += _labelled([result for result in study.results if result.collection.name == collection.name])
     for collection in study.unlabelled:

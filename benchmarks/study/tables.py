@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from benchmarks.study.study import Study
-from ndd_search.reports.html import markdown
+from ndd_search.reports.html import Cells
 
 
 def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
@@ -116,3 +116,15 @@ def speed_table(study: Study) -> str:
         figures = (documents / prepare, size / prepare / 1e6, pairs / max(check, 1e-9) / 1e3)
         rows.append([method.name, f"{stored:.0f}", *(f"{figure:,.0f}" for figure in figures)])
     return markdown(heads, rows)
+
+
+def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
+    """Return a table whose first column is left-aligned and whose others, numbers, are right-aligned."""
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
+
+
+def cells_of(table: str) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the rows of a table of `markdown`."""
+    heads, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    return heads, rows

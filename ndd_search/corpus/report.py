@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,8 @@ from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.shared_passages import find_frames
 from ndd_search.corpus.sources import id_of
-from ndd_search.reports.html import document
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.side_by_side import as_html, side_by_side
 
 SHOWN = 10  # largest groups
 _LONGEST = 1_500  # characters of a text that are shown
@@ -73,7 +73,7 @@ def _summary(groups: Groups) -> str:
         rows.append(("left out", f"{effort.cut:,} meetings beyond the budget: some pairs may be missed"))
     else:
         rows.append(("left out", "nothing: every pair was found"))
-    return _table(rows)
+    return html_table((), rows)
 
 
 def _sizes(groups: Groups) -> list[tuple[str, int]]:
@@ -103,7 +103,7 @@ def _by_field(groups: Groups, name: str) -> str:
     largest = sorted(counts.items(), key=lambda item: -item[1][0])[:_MOST_VALUES]
     rows = [(value or "(nothing)", f"{all_:,}", f"{many:,}", _share(many, all_)) for value, (all_, many) in largest]
     note = f'<p class="note">{len(counts) - len(rows):,} more values.</p>' if len(counts) > len(rows) else ""
-    return _table([("value", "documents", "near-duplicates", "share"), *rows]) + note
+    return html_table(("value", "documents", "near-duplicates", "share"), rows) + note
 
 
 def _largest(groups: Groups) -> str:
@@ -124,7 +124,7 @@ def _largest(groups: Groups) -> str:
         least = "" if groups.similarity is None else f", the least alike at {groups.similarity[other]:.2f}"
         parts.append(f"<h3>{int(sizes[leader]):,} documents led by {escape(ids[leader])}{least}</h3>")
         if leader in texts and other in texts:
-            left, right = _side_by_side(texts[leader], texts[other])
+            left, right = map(as_html, side_by_side(texts[leader], texts[other]))
             names = f"<b>{escape(ids[leader])}</b>", f"<b>{escape(ids[other])}</b>"
             columns = f"<div>{names[0]}<p>{left}</p></div><div>{names[1]}<p>{right}</p></div>"
             parts.append(f'<div class="texts">{columns}</div>')
@@ -137,7 +137,7 @@ def _frames(groups: Groups) -> str:
     table = corpus.frequency_table
     found = find_frames(corpus.sketches, groups.leader, table, corpus.recipe, lambda places: _texts(groups, places))
     rows = [(f"{frame.share:.1%}", corpus.ids[frame.document], frame.text[:_LONGEST]) for frame in found]
-    return _table([("share of documents", "for example", "passages"), *rows]) if rows else ""
+    return html_table(("share of documents", "for example", "passages"), rows) if rows else ""
 
 
 def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:
@@ -157,19 +157,6 @@ def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:
     return found
 
 
-def _side_by_side(left: str, right: str) -> tuple[str, str]:
-    """Two texts as HTML, with what differs marked."""
-    words = left[:_LONGEST].split(), right[:_LONGEST].split()
-    made: tuple[list[str], list[str]] = ([], [])
-    for kind, *ends in SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
-        for side in (0, 1):
-            run = escape(" ".join(words[side][ends[2 * side] : ends[2 * side + 1]]))
-            if run:
-                made[side].append(run if kind == "equal" else f"<mark>{run}</mark>")
-    ends_with = ["…" if len(text) > _LONGEST else "" for text in (left, right)]
-    return " ".join(made[0]) + ends_with[0], " ".join(made[1]) + ends_with[1]
-
-
 def _bars(counts: Sequence[tuple[str, int]], what: str) -> str:
     most = max((count for _, count in counts), default=0) or 1
     rows = "".join(
@@ -177,11 +164,6 @@ def _bars(counts: Sequence[tuple[str, int]], what: str) -> str:
         for label, count in counts
     )
     return f"<table><tr><th><th>{what}<th>{rows}</table>"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}" for cell in row) for row in rows)
-    return f"<table>{lines}</table>"
 
 
 def _share(part: int, whole: int) -> str:

@@ -12,7 +12,7 @@ from ndd_search.items.grades import grade_count
 from ndd_search.items.groups import ItemGroups
 from ndd_search.items.model import probabilities
 from ndd_search.items.similarity import similarity_of
-from ndd_search.reports.html import document, html_table, markdown
+from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import bars, histogram
 
 _SHOWN = 10  # pairs near the bar
@@ -44,15 +44,13 @@ def report_of(groups: ItemGroups) -> str:
     nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
     pairs = [_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()]
     parts = [
-        html_table(markdown(("", "count"), facts)),
+        html_table(("", "count"), facts),
         *(f"<p>{escape(doubt)}</p>" for doubt in (schema.learnt.doubts if schema.learnt else ())),
         "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
         bars("Evidence for one thing", [(label, evidence) for label, evidence, _, _ in rows]),
         html_table(
-            markdown(
-                ("grade", "evidence", "one thing", "others"),
-                [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],
-            )
+            ("grade", "evidence", "one thing", "others"),
+            [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],
         ),
         "<h2>Probabilities</h2>",
         histogram("Candidate pairs", "probability", {"all": probability}, schema.min_probability),

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages, and tables as Markdown and as HTML."""
+"""Self-contained HTML pages, and their tables."""
 
 from __future__ import annotations
 
@@ -26,16 +26,8 @@ def document(title: str, body: str, style: str = _STYLE) -> str:
     return f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
 
 
-def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
-    """Return a table whose first column is left-aligned and whose others, numbers, are right-aligned."""
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
-
-
-def html_table(table: str) -> str:
-    """Convert a table of `markdown` to HTML."""
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
-    head, *body = [rows[0], *rows[2:]]
-    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<table><tr>{cells}</tr>{lines}</table>"
+def html_table(heads: Cells, rows: Sequence[Cells]) -> str:
+    """Return a table. heads: () for none."""
+    head = "<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in heads) + "</tr>" if heads else ""
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>{head}{lines}</table>"

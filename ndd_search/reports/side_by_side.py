@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from html import escape
 from itertools import pairwise
 
 from ndd_search.core.text.printable import safe
@@ -37,6 +38,11 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
             if words:
                 side += [Piece(text, kind != "equal") for text in _stretch(words, whole=kind != "equal")]
     return _cut(sides[0]), _cut(sides[1])
+
+
+def as_html(pieces: list[Piece]) -> str:
+    """Return a side as HTML, what the other text does not have marked."""
+    return "".join(f"<mark>{escape(one.text)}</mark>" if one.own else escape(one.text) for one in pieces)
 
 
 def _words(text: str) -> list[tuple[str, str]]:

@@ -10,9 +10,9 @@ from ndd_search.cli.tuning.belief import Tuning
 from ndd_search.cli.tuning.pages import BARS, Pair, samples
 from ndd_search.cli.tuning.summary import effects, overview, verdict
 from ndd_search.core.text.printable import safe
-from ndd_search.reports.html import document, html_table, markdown
+from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import COLOURS
-from ndd_search.reports.side_by_side import Piece, side_by_side
+from ndd_search.reports.side_by_side import as_html, side_by_side
 
 _SAMPLES = 16
 _WIDEST = 500  # pixels of a bar of the histogram
@@ -46,7 +46,7 @@ def _parts(tuning: Tuning) -> Iterator[str]:
     yield "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict(tuning))
     columns = len(HEADS) if answered else len(HEADS) - 1
     yield "<h2>What each setting would do</h2>"
-    yield html_table(markdown(HEADS[:columns], [cells(line)[:columns] for line in effects(tuning)]))
+    yield html_table(HEADS[:columns], [cells(line)[:columns] for line in effects(tuning)])
     if not pages.pairs:
         return
     yield "<h2>Similarity of hits to the most similar hit above</h2>"
@@ -88,9 +88,5 @@ def _pair(pair: Pair, tuning: Tuning) -> str:
         caption.append(f"answer: {WORDS[tuning.answers[pair.key]]}")
     caption += [f"{safe(pair.first.id)} and {safe(pair.second.id)}", f"query: {safe(pair.query)[:200]}"]
     sides = side_by_side(pair.first.text, pair.second.text)
-    texts = "".join(f"<p dir=auto>{''.join(map(_piece, side))}</p>" for side in sides)
+    texts = "".join(f"<p dir=auto>{as_html(side)}</p>" for side in sides)
     return f"<div class=pair><b>{escape('; '.join(caption))}</b>{texts}</div>"
-
-
-def _piece(piece: Piece) -> str:
-    return f"<mark>{escape(piece.text)}</mark>" if piece.own else escape(piece.text)
