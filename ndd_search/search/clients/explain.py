@@ -9,6 +9,7 @@ from typing import Any
 from ndd_search.errors import IndexUnusable
 from ndd_search.search.clients.wrap import settings_in
 from ndd_search.search.flow.explain import explained_ids
+from ndd_search.search.rest.reading import info
 from ndd_search.search.rest.request import options_in
 
 
@@ -30,7 +31,7 @@ def explain(
     settings_in(client)
     given = body or {}
     if given.get("ndd") is False:
-        raise _left_alone(index)
+        raise _left_alone(index, 'the "ndd" of the search is false')
     asked = {**given, "ndd": {**options_in(given), "explain": list(explained_ids(ids))}}
     answer = client.search(**params, index=index, body=asked)
     return _awaited(answer, index) if isawaitable(answer) else _entries(answer, index)
@@ -41,13 +42,11 @@ async def _awaited(answer: Awaitable[Any], index: Any) -> list[dict[str, Any]]:
 
 
 def _entries(answer: Any, index: Any) -> list[dict[str, Any]]:
-    try:
-        entries: list[dict[str, Any]] = answer["ndd"]["explain"]
-    except KeyError:
-        raise _left_alone(index) from None
-    return entries
+    told = info(answer)
+    if "explain" not in told.block:
+        raise _left_alone(index, told.reason)
+    return told.block["explain"]
 
 
-def _left_alone(index: Any) -> IndexUnusable:
-    remedy = "check with ndd-search doctor that it holds sketches, and see docs/wrapping.md for what is left alone"
-    return IndexUnusable(index or "_all", "the search is left alone, so no page is made of it", remedy)
+def _left_alone(index: Any, reason: str) -> IndexUnusable:
+    return IndexUnusable(index or "_all", f"no page is made: {reason}", "see docs/wrapping.md, what is left alone")
