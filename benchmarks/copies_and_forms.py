@@ -6,6 +6,7 @@ Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has a
          mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
          Spanish and French; and in Russian, Arabic and Chinese with a site or a link.
 Forms:   20 to 60 fillings of one sentence, by where its slots lie: S at the start, I inside, E at the end.
+Entries: 3 sentences of one form that differ in one number alone, as notes, orders and reports of an agent do.
 Manuals: sections in sentences of one form, cut into chunks, in two versions that differ in one word or two.
 
 A list has 100 texts and counts its own frequency table; an index has 300 or 3,000, and its table is counted in all of
@@ -21,7 +22,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -29,14 +30,15 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
+from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 
 RECIPE = Recipe()
 COPIES = (2, 4, 6, 8, 12, 20, 30)
@@ -204,15 +206,24 @@ def _sentences(data: Path, part: str) -> dict[str, list[str]]:
 class Rule:
     """A way to decide which hits of a page have one leader."""
 
-    def __init__(self, name: str, setting: str | float, joins_from: float = 2.0) -> None:
-        self.name, self.setting, self.joins_from = name, setting, joins_from
+    def __init__(
+        self,
+        name: str,
+        setting: str | float,
+        joins_from: float = 2.0,
+        apart: Callable[[str, str, Recipe], bool] | None = differ_in_numbers_alone,
+    ) -> None:
+        self.name, self.setting, self.joins_from, self.apart = name, setting, joins_from, apart
 
-    def leaders(self, sketches: Sketches, table: FrequencyTable) -> np.ndarray:
+    def leaders(self, texts: Sequence[str], sketches: Sketches, table: FrequencyTable) -> np.ndarray:
         decision, rows = Decision.of(self.setting, RECIPE, table), rows_of(sketches, RECIPE.k)
         pairs = resembling_pairs(rows, decision)
         if self.joins_from <= 1:
             alike, overlaps = overlapping_pairs(rows, Decision.of(self.joins_from, RECIPE))
             pairs = _union(pairs, alike.where(overlaps.resemblance >= self.joins_from), len(sketches))
+        if self.apart is not None:
+            ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+            pairs = pairs.where(np.array([not self.apart(texts[a], texts[b], RECIPE) for a, b in ends], np.bool_))
         return choose_leaders(len(sketches), pairs)[0]
 
 
@@ -221,8 +232,14 @@ def _union(one: Pairs, other: Pairs, count: int) -> Pairs:
     return Pairs(codes // count, codes % count, np.ones(len(codes)))
 
 
+def _other_numbers(one: str, other: str, recipe: Recipe) -> bool:
+    return number_signature(one, recipe) != number_signature(other, recipe)
+
+
 RULES = [
     Rule("default", "auto"),
+    Rule("default, numbers are words like others", "auto", apart=None),
+    Rule("default, other numbers apart", "auto", apart=_other_numbers),
     Rule("default, all from .9", "auto", 0.9),
     Rule("a bar of .5", 0.5),
     Rule("a bar of .3", 0.3),
@@ -244,7 +261,7 @@ def measure_page(
     sketches = sketch_many(texts, RECIPE)
     counted = count_in_list(sketches, RECIPE) if table is None else table
     for rule in RULES:
-        score.setdefault((rule.name, row, column), []).append(joined(members, rule.leaders(sketches, counted)))
+        score.setdefault((rule.name, row, column), []).append(joined(members, rule.leaders(texts, sketches, counted)))
 
 
 def stories(world: World, counts: Iterable[int]) -> Iterator[tuple[str, str, list[str]]]:
@@ -275,6 +292,9 @@ def measure_lists(score: Score, world: World) -> None:
             measure_page(
                 score, f"forms, {place}", "list", fillings + world.rng.sample(world.others, HITS - count), range(count)
             )
+    for form in world.made["entries"]:
+        entries = [form.format(n=number) for number in world.rng.sample(range(2, 2000), 3)]
+        measure_page(score, "entries, another number", "list", entries + world.rng.sample(world.others, 97), range(3))
     pairs = world.manual()
     texts = [old for old, _ in pairs] + [new for _, new in pairs]
     measure_page_of_versions(score, "list", texts, None)
@@ -284,7 +304,7 @@ def measure_page_of_versions(score: Score, column: str, texts: list[str], table:
     half, sketches = len(texts) // 2, sketch_many(texts, RECIPE)
     counted = count_in_list(sketches, RECIPE) if table is None else table
     for rule in RULES:
-        leaders = rule.leaders(sketches, counted)
+        leaders = rule.leaders(texts, sketches, counted)
         same = sum(leaders[i] == leaders[half + i] for i in range(half))
         score.setdefault((rule.name, "manual, versions of a chunk", column), []).append((int(same), half))
         score.setdefault((rule.name, "manual, different chunks", column), []).append(joined(range(half), leaders))

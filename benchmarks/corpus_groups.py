@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from benchmarks.corpus import recall_of
 from benchmarks.study.collection import read_collection
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision, Setting
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.corpus.collection import Corpus, Method

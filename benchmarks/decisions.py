@@ -18,10 +18,10 @@ import numpy as np  # isort: skip  # after measure, which sets the number of its
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.sketching.sketches import VALUES
 
 HITS, K = 100, 64

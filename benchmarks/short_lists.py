@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.kinds_of_text import _reposted
 from benchmarks.study.collection import Collection, LabelledPairs, read_collection
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_in_list
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ndd_search import items as items
     from ndd_search import plugins as plugins
     from ndd_search.core.paging.collapse import collapse
+    from ndd_search.core.paging.source import stream
     from ndd_search.core.sketching.sketches import sketch
     from ndd_search.corpus.collection import Corpus
-    from ndd_search.corpus.data_frames import mark_duplicates
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.candidates import find_duplicates
     from ndd_search.indexing.mapping import mapping_properties
@@ -39,7 +39,6 @@ _LATER = {
     "info": "search.rest.reading",
     "items": "items",
     "mapping_properties": "indexing.mapping",
-    "mark_duplicates": "corpus.data_frames",
     "merge": "search.rest.merge",
     "options": "search.flow.block_options",
     "pages": "search.clients.pages",
@@ -47,6 +46,7 @@ _LATER = {
     "plugins": "plugins",
     "preset": "search.settings_file",
     "sketch": "core.sketching.sketches",
+    "stream": "core.paging.source",
     "with_sketches": "indexing.with_sketches",
     "wrap": "search.clients.wrap",
 }
@@ -63,13 +63,13 @@ __all__ = [
     "find_duplicates",
     "info",
     "mapping_properties",
-    "mark_duplicates",
     "merge",
     "options",
     "pages",
     "passages",
     "preset",
     "sketch",
+    "stream",
     "with_sketches",
     "wrap",
 ]

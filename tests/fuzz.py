@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Constants, Decision
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, pack

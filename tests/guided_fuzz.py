@@ -18,9 +18,9 @@ from zlib import crc32
 import numpy as np
 
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, loaded

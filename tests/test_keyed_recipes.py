@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.core.paging.collapse import _ListReader
+from ndd_search.core.paging.hit_reader import HitReader
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.shingles import P
@@ -81,6 +81,10 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
     told = [sentence for sentence in page.info.warnings if "share no word" in sentence]
     assert len(told) == 1
     assert "word: 2, the first is hit 1;" in told[0]
+    fetched = ndd.stream(lambda start, count: hits[start : start + count], text="body", recipe=Recipe(), **options)
+    pages = [fetched.page(1, start) for start in range(3)]
+    assert [group.rank for page in pages for group in page.groups] == [0, 1, 4]
+    assert all("word: " in page.info.warnings[-1] for page in pages[1:])
 
 
 def test_a_forged_text_that_was_seen_hides_no_other() -> None:
@@ -98,14 +102,14 @@ TEXTS = st.text(st.sampled_from("ab <p>.&;\n\u0301\u0600éßｱ漢\U00020000") |
 @given(st.lists(TEXTS, max_size=9), st.sampled_from(["keep", "html"]))
 def test_texts_with_a_common_shingle_are_never_taken_for_forged(texts: list[str], markup: Any) -> None:
     recipe = Recipe.words(1, markup=markup)
-    reader = _ListReader(recipe, None, None, None)
+    reader = HitReader(recipe)
     for one, other in combinations(texts, 2):
         if np.intersect1d(ndd.sketch(one, recipe), ndd.sketch(other, recipe)).size:
             assert reader.share_a_word(one, other)
 
 
 def test_long_texts_and_shingles_that_are_no_words_are_trusted() -> None:
-    reader = _ListReader(Recipe(), None, None, None)
+    reader = HitReader(Recipe())
     assert not reader.share_a_word("one " * 2_500, "other " * 1_600)
     assert reader.share_a_word("one " * 2_500 + "more", "other " * 1_600)
     shops = ["an unbelievable notebook", "unbelievables notebooks"]

@@ -287,7 +287,7 @@ def test_bad_input_is_said() -> None:
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
         ndd.merge([{"error": "gone", "status": 404}])
     with pytest.raises(TypeError, match=r"with hits\.hits; one is gone"):
-        ndd.merge({"error": "gone"})  # type: ignore[dict-item]
+        ndd.merge({"error": "gone"})
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'hits': None}"):
         ndd.merge([{"hits": None}])
     with pytest.raises(ValueError, match='by="reciprocal_rank"'):
@@ -296,3 +296,43 @@ def test_bad_input_is_said() -> None:
         ndd.merge([FIRST], size=-1)
     with pytest.raises(TypeError, match="unknown option"):
         ndd.merge([FIRST], min_similarty=1)  # type: ignore[call-arg]
+
+
+def shown(merged: dict[str, Any]) -> list[Any]:
+    return [one["_source"].get("text", one["_source"].get("body")) for one in merged["hits"]["hits"]]
+
+
+def test_lists_of_two_retrievers_are_fused_and_a_text_that_both_found_counts_once() -> None:
+    """Third in both lists is better than first in one: 2 / 63 > 1 / 61."""
+    words, vectors = [TEXTS[name] for name in ("river", "stone", "harbour")], [TEXTS["winter"], TEXTS["letter"]]
+    merged = ndd.merge([words, [*vectors, "UPDATE " + TEXTS["harbour"]]], by="reciprocal_rank")
+    assert shown(merged) == [TEXTS[name] for name in ("harbour", "river", "winter", "stone", "letter")]
+    (copy_of,) = merged["hits"]["hits"][0]["inner_hits"]["near_duplicates"]["hits"]["hits"]
+    assert (copy_of["_source"], copy_of["fields"]["ndd.origin"]) == ({"text": "UPDATE " + TEXTS["harbour"]}, [1])
+    assert set(merged["hits"]["hits"][1]) == {"_score", "_source", "fields"}
+    assert (merged["ndd"]["kept"], merged["ndd"]["hidden"], merged["ndd"]["degraded"]) == (5, 1, None)
+
+
+def test_pairs_with_scores_mappings_and_responses_are_merged_together() -> None:
+    scored = [(TEXTS["river"], 9.0), ({"body": TEXTS["stone"], "day": 3}, 7)]
+    given: dict[str, Any] = {
+        "engine": response(hit("1", TEXTS["stone"], 8.0)),
+        "list": scored,
+        "hits": [hit("2", TEXTS["winter"], 1.0)],
+    }
+    kept = copy.deepcopy(given)
+    merged = ndd.merge(given, text="body")
+    assert given == kept
+    assert shown(merged) == [TEXTS["river"], TEXTS["stone"], TEXTS["winter"]]
+    assert [one["fields"]["ndd.origin"] for one in merged["hits"]["hits"]] == [["list"], ["engine"], ["hits"]]
+    newest = ndd.merge(given, text="body", keep=["highest:day"])
+    assert newest["hits"]["hits"][1]["_source"]["day"] == 3
+    assert ndd.merge([[], []], by="round_robin")["hits"]["hits"] == []
+
+
+def test_lists_without_scores_are_not_sorted_by_score_and_other_things_are_no_hits() -> None:
+    with pytest.raises(ValueError, match="reciprocal_rank"):
+        ndd.merge([[TEXTS["river"]], [TEXTS["stone"]]])
+    for wrong in ([[7]], [[(TEXTS["river"], "much")]], {"name": [None]}, [7]):
+        with pytest.raises(TypeError, match=r"holds texts|with hits\.hits"):
+            ndd.merge(wrong, by="round_robin")  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ from tests.prove.cases import Failure, Program, Progress, prove, smallest
 
 LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
 PARTS = 4  # parts of a sample, which run in any process
-SAMPLE = {"lists": 1_900, "pages": 250, "answers": 250, "ingest": 100}  # 10,000 cases in all
+SAMPLE = {"lists": 1_600, "sources": 300, "pages": 250, "answers": 250, "ingest": 100}  # 10,000 cases in all
 if not LARGE:
-    SAMPLE = {"lists": 250, "pages": 40, "answers": 100, "ingest": 30}
+    SAMPLE = {"lists": 250, "sources": 60, "pages": 40, "answers": 100, "ingest": 30}
 
 
 @pytest.mark.parametrize("part", range(PARTS))

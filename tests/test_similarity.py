@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.core.matching.leaders import leaders
+from ndd_search.core.matching.choose_leaders import leaders
 from ndd_search.core.sketching.estimates import (
     broder_resemblance,
     containment,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.study.collection import Collection, Places
-from ndd_search.core.matching.leaders import choose_leaders
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs
 
 DEPTH, SHOWN = 20, 10

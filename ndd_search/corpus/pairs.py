@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import least_resemblance, near_prints, similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.matching.leaders import choose_leaders
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions

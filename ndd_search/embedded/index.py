@@ -21,6 +21,7 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
+from ndd_search.core.paging.cached_streams import CachedStreams
 from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
 from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.core.paging.keep import adapt_callables
@@ -43,6 +44,8 @@ from ndd_search.embedded.folder import (
 from ndd_search.embedded.stored import (
     StoredHit,
     check_id,
+    columns_of,
+    hits_of_columns,
     id_of,
     possible_id,
     searchable,
@@ -58,7 +61,6 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
 from ndd_search.embedded.query_parser import QueryReader, filterable, with_dates
 from ndd_search.embedded.ranked_hits import View, sketch_of
 from ndd_search.embedded.sorting import Sort
-from ndd_search.embedded.streams import CachedStreams
 
 COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call
@@ -78,7 +80,7 @@ class Index:
         self.path, self.meta, self.recipe = path.absolute(), meta, recipe or Recipe.parse(meta.recipe)
         self.options = options or CollapseOptions()
         self._engine = Engine(self.path, meta)
-        self._cache, self._streams = cache, CachedStreams(cache)
+        self._cache, self._streams = cache, CachedStreams(cache, columns_of, hits_of_columns)
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from ndd_search.core.documents import text_of
@@ -29,6 +30,16 @@ class StoredHit(NamedTuple):
     segment: int
     number: int
     sketch: bytes = b""
+
+
+def columns_of(hits: Sequence[StoredHit]) -> list[list[Any]]:
+    """Return hits as columns for a cache, without their sketches."""
+    return [list(column) for column in zip(*(hit[:-1] for hit in hits), strict=True)]
+
+
+def hits_of_columns(columns: Sequence[Sequence[Any]]) -> Iterator[StoredHit]:
+    """Return the hits of `columns_of`."""
+    return starmap(StoredHit, zip(*columns, strict=True))
 
 
 def id_of(document: Any, which: str) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import long_enough
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions

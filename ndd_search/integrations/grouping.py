@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import reads_keys
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.pairs import Pairs, leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.paging.hit_reader import stored_sketches
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
-from ndd_search.core.text.numbers import number_signature
+from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 from ndd_search.integrations.verbatim import (
     Extract,
@@ -36,7 +36,6 @@ from ndd_search.integrations.verbatim import (
 
 _FEW = 500  # passages of which every pair is compared to find out whether any resemble at all
 _NO_SKETCH = np.empty(0, np.int32)
-_FIELD = SketchField()
 
 
 @dataclass(frozen=True)
@@ -88,18 +87,9 @@ class Given:
         return None if text is None else number_signature(text, self.recipe)
 
     def _stored(self) -> Sequence[Sketch | str]:
-        where = self.where.stored
-        values, packed, made_by = _FIELD.read
-        found = read_all(self.hits, where)
-        if not any(found):
-            return ["missing"] * len(found)
-        as_read = [
-            {values: one.get("sketch"), packed: one.get("packed"), made_by: [one.get("recipe")]}
-            if type(one) is dict or isinstance(one, Mapping)
-            else {}
-            for one in found
-        ]
-        return _FIELD.decode(as_read, self.recipe)
+        """Of those that `with_sketches` stores; anything else under that name is none."""
+        found = [one if isinstance(one, Mapping) else None for one in read_all(self.hits, self.where.stored)]
+        return stored_sketches(found, self.recipe)
 
 
 Groups = dict[int, dict[int, float]]
@@ -129,7 +119,15 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
             table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
         recipe, decision = given.recipe, _decision(given, chosen, table)
         found = leaders_of(given.sketches, recipe.k, decision, 0, recipe.min_shingles)
-    return _collapsed(given, options) if found is None else _led(*found)
+    if found is None or (chosen.min_similarity == "auto" and _numbers_differ(given, *found)):
+        return _collapsed(given, options)
+    return _led(*found)
+
+
+def _numbers_differ(given: Given, leaders: Ranks, _: npt.NDArray[np.float64]) -> bool:
+    """Return whether a passage differs from its leader in numbers alone, so that `collapse` shows both."""
+    pairs = ((given.texts[rank] or "", given.texts[of] or "") for rank, of in enumerate(leaders.tolist()) if rank != of)
+    return any(differ_in_numbers_alone(*pair, given.recipe) for pair in pairs)
 
 
 def _decision(given: Given, options: CollapseOptions, table: FrequencyTable | bool) -> Decision:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ndd_search.core.checks import check_one_of
 from ndd_search.core.documents import value_of
-from ndd_search.core.matching.leaders import choose_leaders
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.outputs import check_kind, write

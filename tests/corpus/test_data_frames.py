@@ -7,6 +7,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.sketching import resemblance
+from ndd_search.corpus.data_frames import mark_duplicates
 from ndd_search.errors import InvalidDocument
 from tests.examples import ROOT, run
 from tests.test_collapse import NEWS
@@ -31,19 +32,19 @@ def test_the_examples_of_the_page_run(library: Any, tmp_path: Path, monkeypatch:
 
 def test_each_row_gets_its_leader_and_similarity(library: Any) -> None:
     rows = library.Series(TEXTS)
-    marks = ndd.mark_duplicates(rows)
+    marks = mark_duplicates(rows)
     assert type(marks) is library.DataFrame
     assert columns_of(marks) == ([False, False, False, True], [0, 1, 2, 0])
     expected = resemblance(ndd.sketch(NEWS[0]), ndd.sketch(f"UPDATE - {NEWS[0]}"), k=64)
     assert list(marks["similarity"]) == pytest.approx([1, 1, 1, expected])
-    assert columns_of(ndd.mark_duplicates(rows, min_similarity="identical"))[0] == [False] * 4
-    assert len(ndd.mark_duplicates(rows[:0])) == 0
+    assert columns_of(mark_duplicates(rows, min_similarity="identical"))[0] == [False] * 4
+    assert len(mark_duplicates(rows[:0])) == 0
 
 
 def test_keep_chooses_the_leader_by_another_column(library: Any) -> None:
     frame = library.DataFrame({"body": TEXTS, "at": TIMES})
-    assert columns_of(ndd.mark_duplicates(frame, "body"))[1] == [0, 1, 2, 0]
-    assert columns_of(ndd.mark_duplicates(frame, ["at", "body"], keep=["newest:at"]))[1] == [3, 1, 2, 3]
+    assert columns_of(mark_duplicates(frame, "body"))[1] == [0, 1, 2, 0]
+    assert columns_of(mark_duplicates(frame, ["at", "body"], keep=["newest:at"]))[1] == [3, 1, 2, 3]
 
 
 def test_the_marks_have_the_index_of_the_rows() -> None:
@@ -54,7 +55,7 @@ def test_the_marks_have_the_index_of_the_rows() -> None:
         pandas.MultiIndex.from_product([[1, 2], ["a", "b"]]),
         pandas.Index([7, 7, 7, 7]),
     ):
-        marks = ndd.mark_duplicates(pandas.Series(TEXTS, index=index, dtype="string"))
+        marks = mark_duplicates(pandas.Series(TEXTS, index=index, dtype="string"))
         assert marks.index.equals(index)
         assert list(marks["leader"]) == [index[0], index[1], index[2], index[0]]
 
@@ -62,17 +63,17 @@ def test_the_marks_have_the_index_of_the_rows() -> None:
 def test_a_wrong_argument_is_named(library: Any) -> None:
     frame = library.DataFrame({"body": TEXTS})
     with pytest.raises(InvalidDocument, match="it has no column 'text'; its columns are body"):
-        ndd.mark_duplicates(frame, "text")
+        mark_duplicates(frame, "text")
     if library.__name__ == "pandas":
         twice = library.DataFrame([TEXTS[:2]], columns=["body", "body"])
         with pytest.raises(InvalidDocument, match="it has 2 columns 'body'"):
-            ndd.mark_duplicates(twice, "body")
+            mark_duplicates(twice, "body")
     with pytest.raises(TypeError, match="text names columns of a DataFrame"):
-        ndd.mark_duplicates(frame)
+        mark_duplicates(frame)
     with pytest.raises(TypeError, match="text names columns of a DataFrame"):
-        ndd.mark_duplicates(frame["body"], "body")
+        mark_duplicates(frame["body"], "body")
 
 
 def test_a_list_is_no_column() -> None:
     with pytest.raises(TypeError, match="a Series or DataFrame of pandas or polars, got list"):
-        ndd.mark_duplicates(TEXTS)
+        mark_duplicates(TEXTS)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import rows_of

@@ -340,3 +340,17 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
 def test_what_cannot_be_is_refused_in_a_sentence(call: Any, error: type[Exception], problem: str) -> None:
     with pytest.raises(error, match=problem):
         call()
+
+
+def test_memories_that_differ_in_a_number_alone_are_different_ones() -> None:
+    """Also among framed copies, which are joined although the dates of their frames differ."""
+    merged = [
+        f"PR {number} was merged today by the team into the main branch, after a review." for number in (260, 480)
+    ]
+    story = [f"PARIS, May {day} (AFP) - {STEEL}" for day in (3, 4)]
+    prices = [
+        f"The flat costs {price} euros a month, with heating and without the garage." for price in ("1,299", "98")
+    ]
+    texts = [*merged, *prices, story[0], f"UPDATE 2 - {story[1]}", merged[0].upper(), prices[0].replace(",", ".")]
+    assert passages(texts).texts == [*merged, *prices, story[0]]
+    assert [hit.rank for hit in passages(texts, min_similarity=0.5)] == [0, 2, 4]

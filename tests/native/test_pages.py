@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders, leaders
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.leaders import assign_leaders, leaders
 from ndd_search.core.matching.pairs import accepted, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
@@ -227,7 +227,7 @@ def test_a_frequency_table_gives_the_same_leaders_in_another_process() -> None:
     assert expected != assign_leaders(sketches, 64, Decision(None, 3, None))[0].tolist()
     code = """if True:
         import pickle, sys
-        from ndd_search.core.matching.leaders import assign_leaders
+        from ndd_search.core.matching.choose_leaders import assign_leaders
         print(assign_leaders(*pickle.load(sys.stdin.buffer))[0].tolist())"""
     given = pickle.dumps((sketches, 64, decision))
     found = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, check=True).stdout

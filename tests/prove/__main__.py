@@ -1,6 +1,7 @@
 """Prove promises on generated cases: python -m tests.prove [PROGRAM ...] [--cases N] [--seed N]
 
     lists     pages of lists in memory, against an oracle of sets
+    sources   pages of functions that fetch hits, and cursors over them, against the same oracle
     pages     searches of a changing index by from and size, in an msearch, by cursors, against the same oracle
     cursors   all pages of cursors, asked by one client or by several, while the index changes, against the same oracle
     answers   searches of which one answer is changed: no error of ours, no lost hit
@@ -21,11 +22,12 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.prove import answers, ingest, lists, pages
+from tests.prove import answers, ingest, lists, pages, sources
 from tests.prove.cases import Failure, Program, Progress, error_of, prove
 
 PROGRAMS = {
     "lists": Program(lists.draw, lists.check),
+    "sources": Program(sources.draw, sources.check),
     "pages": Program(pages.draw, pages.check),
     "cursors": Program(pages.draw_cursors, pages.check),
     "answers": Program(answers.draw, answers.check),

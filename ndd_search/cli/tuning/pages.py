@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.documents import value_of
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import ROUNDING, Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import allowed
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import judged_pairs
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of

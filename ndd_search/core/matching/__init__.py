@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ndd_search.lazy_names import later
 
 if TYPE_CHECKING:
+    from ndd_search.core.matching.choose_leaders import leaders
     from ndd_search.core.matching.document_frequency import count_document_frequency
     from ndd_search.core.matching.frequency_table import FrequencyTable
-    from ndd_search.core.matching.leaders import leaders
 
 _LATER = {
     "FrequencyTable": "frequency_table",
     "count_document_frequency": "document_frequency",
-    "leaders": "groups",
+    "leaders": "choose_leaders",
 }
 
 __all__ = ["FrequencyTable", "count_document_frequency", "leaders"]

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
 from ndd_search.core.matching.insides import inside
-from ndd_search.core.matching.leaders import assign_leaders, choose_leaders
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps, resembling_pairs
 from ndd_search.core.matching.shared_values import compare
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of

@@ -143,7 +143,9 @@ def token_of(cursor: Cursor, key: bytes | None) -> str:
     arrays = np.concatenate((np.empty(0, np.int32), *leaders.sketches)).astype("<i4", copy=False)
     entry = sealed(_KEY, {"cursor": plain, "leaders": columns}, arrays.tobytes())
     if entry is None:
-        raise CursorUnusable("a cursor", "the sort values of a hit cannot be written as JSON", "use another sort")
+        raise CursorUnusable(
+            "a cursor", "a value by which hits are sorted or compared is none of JSON", "use another field"
+        )
     return urlsafe_b64encode(_VERSION + _signature(entry, key) + entry).decode()
 
 

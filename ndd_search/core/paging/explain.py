@@ -173,6 +173,6 @@ def _verdict(
     hits = stream.hits[first], stream.hits[second]
     verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
     refusing = tuple(name for name, verdict in verdicts.items() if not verdict.all())
-    if stream.may_join is not None and not stream.may_join(*hits):
-        refusing = (*refusing, "no word in common")
+    if stream.apart is not None and (why := stream.apart(*hits)):
+        refusing = (*refusing, why)
     return float(weighted[0]), float(bars[0]), refusing

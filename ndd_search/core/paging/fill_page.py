@@ -8,16 +8,18 @@ of a longer, cached stream is the page that a first request would have returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from itertools import count
 from operator import eq
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,36 @@ def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) 
     return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
-def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
-    """Run a generator of `fetch_until_full` with a function that fetches, and return the stream."""
+def run(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Fetched]) -> Made:
+    """Run a generator with a function that fetches, whose errors the generator is told. Returns its result."""
     try:
         request = next(flow)
         while True:
-            request = flow.send(fetch(request))
+            try:
+                fetched = fetch(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(fetched)
     except StopIteration as finished:
-        stream: Stream = finished.value
-        return stream
+        made: Made = finished.value
+        return made
+
+
+async def run_async(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Awaitable[Fetched]]) -> Made:
+    """Run a generator as `run` does, with a function whose result is awaited."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                fetched = await fetch(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(fetched)
+    except StopIteration as finished:
+        made: Made = finished.value
+        return made
 
 
 def first_window(wanted: int, options: CollapseOptions) -> int:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
 from ndd_search.core.matching.guards import allowed
 from ndd_search.core.matching.insides import inside
-from ndd_search.core.matching.leaders import assign_leaders
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions

@@ -40,6 +40,11 @@ class UniqueEstimate:
     low: int
     high: int
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> UniqueEstimate:
+        """Read one that a cursor has carried."""
+        return cls(given["value"], given["relation"], given["low"], given["high"])
+
 
 @dataclass(frozen=True)
 class Info:
@@ -90,7 +95,10 @@ class Info:
 
 @dataclass(frozen=True)
 class Page:
-    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates."""
+    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates.
+
+    cursor: of the next page, if this is a page of a source with a cursor; None at the end.
+    """
 
     groups: tuple[Group, ...]
     info: Info
@@ -98,6 +106,7 @@ class Page:
     _reader: Reader = field(repr=False, compare=False)
     _options: CollapseOptions = field(repr=False, compare=False)
     _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
+    cursor: str | None = None
 
     @property
     def hits(self) -> list[Any]:
@@ -109,6 +118,11 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @property
+    def total(self) -> int | None:
+        """The number of matching documents as the source tells it, None if it does not."""
+        return self._stream.total
 
     @property
     def compares_seen(self) -> bool:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
-from ndd_search.core.matching.leaders import choose_leaders
 from ndd_search.core.matching.measures import similar_pairs
 from ndd_search.core.matching.pairs import Pairs, leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
@@ -83,7 +83,7 @@ class Stream:
     similarity: of each hit to its leader, 1.0 for leaders; float64.
     shares:     of each hit that a field put under its leader, its index and that field (group_by, max_per).
     shown:      what was shown before this search.
-    may_join:   whether two hits may be near-duplicates whatever their sketches say; None for all. It is not cached.
+    apart:      why two hits are none whatever their sketches say, "" if they may be; None for all. It is not cached.
     seen:       of each leader that resembles an item of it: its index, the item, and the similarity.
     fetched:    how many places of the engine's list were fetched.
     exhausted:  whether the engine has no further hits.
@@ -98,7 +98,7 @@ class Stream:
     similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     shares: tuple[tuple[int, str], ...] = ()
     shown: tuple[Shown, ...] = ()
-    may_join: Callable[[Any, Any], bool] | None = None
+    apart: Callable[[Any, Any], str] | None = None
     seen: tuple[tuple[int, int, float], ...] = ()
     fetched: int = 0
     exhausted: bool = False
@@ -159,7 +159,7 @@ class Stream:
             similarity=assigned.similarity,
             shares=(*self.shares, *sorted(assigned.shares.items())),
             shown=self.shown,
-            may_join=self.may_join,
+            apart=self.apart,
             seen=(*self.seen, *((index, *one) for index, one in sorted(assigned.seen.items()))),
             fetched=self.fetched + len(hits),
             exhausted=len(hits) < asked,
@@ -190,7 +190,7 @@ class Stream:
             return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
-        by_core = native.core is not None and not reads_hits(options) and self.may_join is None
+        by_core = native.core is not None and not reads_hits(options) and self.apart is None
         if by_core and not self.hits and not self.shown:
             if (assigned := leaders_of(sketches, k, decision, 0, reader.recipe.min_shingles)) is not None:
                 return _Leaders(*assigned)
@@ -241,9 +241,9 @@ class Stream:
         hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
         """
         pairs = _allowed_pairs(hits, sketches, leading, decision, reader, options)
-        if self.may_join is not None:
+        if self.apart is not None:
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-            pairs = pairs.where(np.array([self.may_join(hits[one], hits[other]) for one, other in ends], np.bool_))
+            pairs = pairs.where(np.array([not self.apart(hits[one], hits[other]) for one, other in ends], np.bool_))
         if not reads_keys(options):
             return *choose_leaders(len(hits), pairs), {}, len(pairs)
         by_keys = LeadersByKeys(hits, sketches, reader.recipe, reader.value, options)
@@ -291,7 +291,7 @@ class Stream:
         first = len(self.hits)
         new = [at for at in range(len(fresh)) if found.leader[first + at] == first + at]
         hidden = replace(options, seen_mode="hide")
-        compared = replace(Stream(), shown=self.shown, may_join=self.may_join)._assign_leaders(
+        compared = replace(Stream(), shown=self.shown, apart=self.apart)._assign_leaders(
             [fresh[at] for at in new], [sketches[at] for at in new], reader, hidden
         )
         found.seen.update((first + new[at], one) for at, one in compared.seen.items())

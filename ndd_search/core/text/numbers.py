@@ -22,8 +22,9 @@ import re
 from hashlib import blake2b
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.tokens import normalise
+from ndd_search.core.text.tokens import normalise, tokens
 
+MOST = 640  # characters: longer texts that differ in a number are one text with a counter or a date more often
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬]\d+)*")
 _GROUPED = re.compile(  # thousands, or lakhs and thousands, then decimals after a different mark
     r"([1-9]\d{0,2}(?:(?P<mark>[.,'’٬])\d{3})(?:(?P=mark)\d{3})*|[1-9]\d?(?P<lakh>,)(?:\d\d,)*\d\d,\d{3})"
@@ -41,6 +42,31 @@ def number_signature(text: str, recipe: Recipe) -> int:
     """Return a hash of the set of numbers in a text, 0..2**31-1, so that it fits a signed 32-bit field."""
     digest = blake2b(" ".join(sorted(numbers_of(text, recipe))).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def differ_in_numbers_alone(one: str, other: str, recipe: Recipe) -> bool:
+    """Return whether two short texts have the same words and other numbers, as two entries of one list have.
+
+    False if one has more than MOST characters. Of copies, which are framed or edited, hardly a pair is so
+    (docs/quality.md).
+    """
+    if one == other or max(len(one), len(other)) > MOST or not (_NUMBER.search(one) and _NUMBER.search(other)):
+        return False
+    written = [_NUMBER.findall(normalise(text, recipe)) for text in (one, other)]
+    if len(written[0]) != len(written[1]) or [*map(_unified, written[0])] == [*map(_unified, written[1])]:
+        return False
+    return bool(tokens(_NUMBER.sub("0", one), recipe) == tokens(_NUMBER.sub("0", other), recipe))
+
+
+def signature_without_numbers(text: str, recipe: Recipe) -> int | None:
+    """Return a hash of 63 bits of the words of a short text, equal for texts that differ in numbers alone.
+
+    None for a text without numbers, or of more than MOST characters.
+    """
+    if len(text) > MOST or not _NUMBER.search(text):
+        return None
+    words = "\n".join(tokens(_NUMBER.sub("0", text), recipe))
+    return int.from_bytes(blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 def _unified(written: str) -> str:

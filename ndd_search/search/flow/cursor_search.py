@@ -23,7 +23,7 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Uncached
-from ndd_search.search.flow.cursor_pages import CursorPage, begin, state_of
+from ndd_search.search.flow.cursor_pages import CursorPage, begin
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, weighs
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, has_random_scores, plan_of, replan_if_learned
@@ -144,13 +144,13 @@ class CursorSearch(Uncached):
         sketched = answer.has_sketches(plan.field)
         if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
             yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._outside)
-        state = state_of(cursor, plan, self.settings)
+        state = page.state()
         state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         for step in self.steps if not cursor.pages else ():
             state = yield from step.after_first_trip(state, plan, self._round_trips, others)
-        while not state.stopped and (size := page.missing(state)):
+        while not state.stopped and (size := page.missing(state.stream)):
             request = self._request(plan, after, size, first=False)
             (answer,) = yield from self._round_trips.later([request])
             if reason := trouble([answer], like=Answer(state.envelope)):
@@ -161,7 +161,7 @@ class CursorSearch(Uncached):
             state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
-        made = page.page(state)
+        made = page.page_of(state)
         for step in self.steps:
             state, made = yield from step.with_page(state, made, plan, self._round_trips)
         body, next_cursor = page.answer(state, made, self._pit, self._round_trips)

@@ -52,11 +52,12 @@ Response = Mapping[str, Any]
 Origin = str | int
 
 _ORIGIN = "ndd.origin"
+_TEXT = "text that was given"  # of a hit of a list, until it is shown
 _NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch, ndd.packed and ndd.recipe, or pass text="
 
 
 def merge(  # noqa: PLR0913 - all settings of a page in one call
-    responses: Sequence[Response] | Mapping[str, Response | Sequence[Response]],
+    responses: Sequence[Response | Sequence[Any]] | Mapping[str, Response | Sequence[Any]],
     *,
     by: By = "score",
     size: int = 10,
@@ -77,13 +78,15 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
                merged as if all of them had been separate hits. Duplicates listed without sketches (mode="ids")
                stay under their leader, or under the hit that is shown for it.
+               A list of hits may stand in place of a response, best first: texts, mappings, or pairs (any of these,
+               score). In the result `_source` is the mapping, or {"text": text}, which is sketched.
     by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
                "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses, where rank is the best one of a
                group: a text that two responses hold under different ids counts like one document. "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
     text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
-               numbers_must_match if they have no ndd.numbers.
+               numbers_must_match if they have no ndd.numbers. Texts of a list need none.
     recipe, field: of the sketches, and the object that holds them.
     frequency_table, items, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
@@ -143,16 +146,38 @@ def _answers(responses: Any) -> list[_Answer]:
     if isinstance(responses, str) or _is_response(responses):
         raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
     if isinstance(responses, Mapping):
-        listed = [(name, one if isinstance(one, list | tuple) else [one]) for name, one in responses.items()]
-        named = [_Answer(name, body, labelled=True) for name, several in listed for body in map(_body, several)]
+        named = [_Answer(name, body, labelled=True) for name, one in responses.items() for body in _bodies(one)]
     else:
-        bodies = [_body(one) for one in responses]
+        bodies = [_listed(one) if isinstance(one, list | tuple) else _body(one) for one in responses]
         named = [_Answer(place, body, labelled=len(bodies) > 1) for place, body in enumerate(bodies)]
     for answer in named:
         if not _is_response(answer.body):
-            what = str(answer.body)[:80]
-            raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {what}")
+            wanted = "a list of search responses, or of lists of hits"
+            raise TypeError(f"responses must be {wanted}, with hits.hits; one is {str(answer.body)[:80]}")
     return named
+
+
+def _bodies(given: Any) -> list[Any]:
+    """Return what a name stands for as responses: one, several, or a list of hits."""
+    if not isinstance(given, list | tuple):
+        return [_body(given)]
+    return [_body(one) for one in given] if any(map(_is_response, given)) else [_listed(given)]
+
+
+def _listed(hits: Sequence[Any]) -> Response:
+    """Return a list of hits as a response."""
+    made: list[Hit] = []
+    for one in hits:
+        scored = isinstance(one, list | tuple) and len(one) == 2 and not isinstance(one[1], str)
+        given, score = one if scored else (one, None)
+        if isinstance(given, Mapping) and isinstance(given.get("_source"), Mapping):  # of an engine
+            made.append({"_score": score, **given})
+        elif isinstance(given, str | Mapping) and (score is None or hasattr(score, "__float__")):
+            of_text = {"_source": {"text": given}, _TEXT: given} if isinstance(given, str) else {"_source": dict(given)}
+            made.append({"_score": None if score is None else float(score), **of_text})
+        else:
+            raise TypeError(f"a list holds texts, mappings, or pairs of these and a score, got {str(one)[:80]}")
+    return {"hits": {"hits": made}}
 
 
 def _body(response: Any) -> Any:
@@ -185,7 +210,7 @@ class _Reader:
         if self.items is not None:
             return presence(hits, self, self.items)
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
-        if self.text is None:
+        if self.text is None and not any(_TEXT in hit for hit in hits):
             return found
         missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
         texts = [self.text_of(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
@@ -196,7 +221,7 @@ class _Reader:
         """Return whether a hit has what is compared."""
         if self.items is not None:
             return any(self.value(hit, path) is not None for path in self.items.paths)
-        return self.field.has_values(hit.get("fields")) or (self.text is not None and self.text_of(hit) is not None)
+        return self.field.has_values(hit.get("fields")) or self.text_of(hit) is not None
 
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
         return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
@@ -213,10 +238,12 @@ class _Reader:
         """Return a new dict: the hit without the sketch."""
         ours = (*self.field.read, self.field.smallest, self.field.numbers, SIMILARITY, DUPLICATE_OF, OF_INDEX, SHARES)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
-        rest = {name: value for name, value in hit.items() if name != "fields"}
+        rest = {name: value for name, value in hit.items() if name not in ("fields", _TEXT)}
         return {**rest, **({"fields": fields} if fields else {})}
 
     def text_of(self, hit: Hit) -> str | None:
+        if _TEXT in hit:
+            return str(hit[_TEXT])
         if callable(self.text):
             return self.text(hit)
         paths = [self.text] if isinstance(self.text, str) else self.text or ()

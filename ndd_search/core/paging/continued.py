@@ -1,0 +1,152 @@
+"""One page of a cursor: its hits after the leaders that earlier pages have shown. Nothing here does I/O.
+
+These leaders stand before the new hits in the stream, so that the same code assigns leaders to the new ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.cursor import Cursor, Leaders
+from ndd_search.core.paging.fill_page import count_places, first_window
+from ndd_search.core.paging.layout import places_of
+from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
+from ndd_search.core.paging.stream import Reader, Stream
+
+_NONE = np.empty(0, np.int32)
+
+
+class ContinuedPage(ABC):
+    """One page of a search with a cursor. cursor: of this page. most: hits that one request may fetch.
+
+    may_repeat: whether hits may come again on later pages, so that the ids of all hits shown are kept.
+    """
+
+    may_repeat = False
+
+    def __init__(self, cursor: Cursor, size: int, options: CollapseOptions, most: int) -> None:
+        self.cursor, self.size, self.options, self.most = cursor, size, options, most
+        self.start = sum(cursor.leaders.shown)  # place of the page in the stream: earlier pages have shown so many hits
+
+    @abstractmethod
+    def named(self, hit: Any) -> tuple[str, str] | None:
+        """Return the index and id of a hit, None if it came without."""
+
+    @abstractmethod
+    def compared(self, hit: Any) -> Mapping[str, Any] | None:
+        """Return the fields of a hit that guards compare, None if it has none."""
+
+    def before(self, hit_of: Callable[[str, str, Mapping[str, Any] | None], Any]) -> Stream:
+        """Return the stream before the new hits: the leaders that earlier pages have shown.
+
+        A leader of whose group several hits were shown stands there as often, so that no more than max_per_group are
+        shown. hit_of: makes a hit of an index, an id and fields.
+        """
+        leaders = self.cursor.leaders
+        again = [place for place, shown in enumerate(leaders.shown) for _ in range(shown - 1)]
+        columns = list(zip(leaders.indexes, leaders.ids, leaders.fields, strict=True))
+        hits = [hit_of(*columns[place]) for place in (*range(len(leaders)), *again)]
+        return Stream(
+            hits=tuple(hits),
+            sketches=(*leaders.sketches, *(_NONE for _ in again)),
+            lacking=("",) * len(hits),
+            ranks=np.arange(len(hits)),
+            leader=np.array([*range(len(leaders)), *again], np.int64),
+            similarity=np.ones(len(hits)),
+            fetched=len(hits),
+        )
+
+    @property
+    def first_window(self) -> int:
+        """The number of hits to fetch first: a window that holds the page, and whatever was examined ahead of it."""
+        return min(max(first_window(self.size + 1, self.options), self.cursor.ahead), self.most)
+
+    def missing(self, stream: Stream) -> int:
+        """Return how many hits to fetch next: 0 once it is known whether a hit follows the page."""
+        fetched = stream.fetched - self.start
+        if stream.exhausted or count_places(stream, stream.fetched, self.options) - self.start > self.size:
+            return 0
+        return max(0, min(fetched, self.options.max_window - fetched, self.most))
+
+    def page(self, stream: Stream, reader: Reader) -> Page:
+        """Return the page. Its facts are about the new hits alone."""
+        places, known, whole = self._places(stream), self.start, max(1, stream.fetched)
+        page = slice_page(stream, known, self.size, reader, replace(self.options, window=whole, max_window=whole))
+        new = len(stream.hits) - known
+        unique = page.info.unique
+        if self.cursor.pages:
+            unique = UniqueEstimate.of(self.cursor.unique) if self.cursor.unique else None
+        info = replace(
+            page.info,
+            examined=new,
+            kept=len(places),
+            hidden=new - len(places),
+            capped=not stream.exhausted and new >= self.options.max_window,
+            unique=unique,
+            late=self._late(stream, set(places)),
+            seen=tuple(
+                (int(stream.ranks[index]), item, alike)
+                for index, item, alike in stream.seen
+                if index >= known + self.cursor.ahead
+            ),
+        )
+        return replace(page, info=info)
+
+    def following(self, stream: Stream, next_hit: int, **where: Any) -> Cursor:
+        """Return the cursor of the next page. next_hit: index of its first hit. where: other fields of the cursor."""
+        ahead, pages = len(stream.hits) - next_hit, self.cursor.pages + 1
+        shown = self._places(stream)[: self.size]
+        leaders, count = self._leaders(stream, shown), self.cursor.shown + len(shown)
+        return replace(self.cursor, ahead=ahead, pages=pages, leaders=leaders, shown=count, **where).bounded()
+
+    def next_hit(self, stream: Stream) -> int | None:
+        """Return the index of the hit with which the next page begins; None if there is no next page."""
+        left = self._places(stream)[self.size :]
+        if left:
+            return left[0]
+        return None if stream.exhausted else len(stream.hits)
+
+    def _places(self, stream: Stream) -> list[int]:
+        """Return the places of the new hits that may be shown."""
+        return [place for place in places_of(stream, self.options) if place >= self.start]
+
+    def _late(self, stream: Stream, places: set[int]) -> tuple[tuple[int, int, float], ...]:
+        """Return the hidden hits whose leader an earlier page has shown, unless an earlier page has named them."""
+        ranks = stream.ranks.tolist()
+        return tuple(
+            (ranks[index], ranks[stream.leader[index]], float(stream.similarity[index]))
+            for index in range(self.start + self.cursor.ahead, len(stream.hits))
+            if stream.leader[index] < self.start and index not in places
+        )
+
+    def _leaders(self, stream: Stream, shown: list[int]) -> Leaders:
+        """Return the leaders of all hits shown so far, without those that came without an id.
+
+        shown: the places that this page has shown. A hit that was shown and leads none is kept without its sketch.
+        """
+        old, counts = self.cursor.leaders, Counter(stream.leader[shown].tolist())
+        by_keys = reads_keys(self.options)  # else nothing joins a hit without a sketch
+        leads = {place: bool(stream.leader[place] == place) for place in shown}
+        names = {place: self.named(stream.hits[place]) for place in shown if leads[place] or self.may_repeat}
+        kept = self.may_repeat or by_keys
+        new = [(place, name) for place, name in names.items() if name and (kept or len(stream.sketches[place]))]
+        if self.options.max_per_group == 1 or self.options.mode == "annotate":
+            counts = Counter({place: 1 for place, _ in new})  # no further hit of these groups has a place, or all have
+        return Leaders(
+            indexes=(*old.indexes, *(name[0] for _, name in new)),
+            ids=(*old.ids, *(name[1] for _, name in new)),
+            sketches=(*old.sketches, *(stream.sketches[place] if leads[place] else _NONE for place, _ in new)),
+            fields=(*old.fields, *(self.compared(stream.hits[place]) if leads[place] else None for place, _ in new)),
+            shown=(
+                *(shown + counts[place] for place, shown in enumerate(old.shown)),
+                *(max(1, counts[place]) for place, _ in new),
+            ),
+        )

@@ -1,0 +1,259 @@
+"""Reads the texts, sketches and fields of hits in memory: texts, mappings or objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.document_frequency import count_in_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
+from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import checked_sketch
+from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
+from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature, signature_without_numbers
+from ndd_search.core.text.tokens import tokens
+
+Text = str | Sequence[str] | Callable[[Any], str | None]
+Where = str | Callable[[Any], Any]
+
+NO_WORD = "no word in common"
+FORGED = (
+    "hits with a sketch like that of a text with which they share no word: {}, the first is hit {}; they are shown, as "
+    "such texts are written to hide others: give the recipe a key"
+)
+_LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
+_GLANCE = 100  # characters whose words are looked for at first
+_FIELD = SketchField()
+_NUMBERS, _WORDS = "numbers of the text", "words between them"
+_NONE = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """A hit that a page before has shown, as a cursor keeps it. fields: those that guards compare."""
+
+    id: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HitReader:
+    """Reads hits in memory (see stream.Reader).
+
+    given:  the sketch of each hit by its rank; None if hits hold them, or have none.
+    id, sketch: where the id and the stored sketch of a hit are; None for hits without.
+    """
+
+    recipe: Recipe
+    text: Text | None = None
+    given: Sequence[npt.ArrayLike] | None = None
+    frequency_table: FrequencyTable | None = None
+    items: RecordSchema | None = None
+    id: Where | None = None
+    sketch: Where | None = None
+    known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # rank -> sketch, computed earlier
+    words: dict[str, frozenset[str]] = field(default_factory=dict)  # of texts, as far as needed
+
+    def counted(self, hits: Sequence[Any], ranks: Sequence[int]) -> HitReader:
+        """Return a reader with a frequency table counted in the hits with these ranks."""
+        found = self.sketches([hits[rank] for rank in ranks], ranks)
+        frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
+        return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
+        computed = iter(self._compute([hit for hit, _ in fresh], [rank for _, rank in fresh]))
+        return [self.known[rank] if rank in self.known else next(computed) for rank in ranks]
+
+    def shown(self, items: Iterable[Any]) -> tuple[Shown, ...]:
+        """Return items that were shown before, with their sketches."""
+        shown = []
+        for item, one in enumerate(items):
+            if isinstance(one, list | tuple | np.ndarray):
+                shown.append(Shown(item, UNKNOWN, checked_sketch(one, self.recipe.k).astype(np.int32)))
+            elif (found := self._of_hits([one])[0]) is not Lack.MISSING or self.identity(one):
+                shown.append(Shown(item, one, _NONE if isinstance(found, Lack) else found))
+        return tuple(shown)
+
+    def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if self.items is not None:
+            return presence(hits, self, self.items)
+        if self.given is not None:
+            return [or_empty(np.asarray(self.given[rank])) for rank in ranks]
+        return self._of_hits(hits)
+
+    def _of_hits(self, hits: Sequence[Any]) -> list[Sketch | Lack]:
+        """Return the sketch that each hit holds, else that of its text."""
+        known: Sequence[Sketch | Lack] = [Lack.MISSING] * len(hits)
+        if self.sketch is not None:
+            known = stored_sketches([member(hit, self.sketch) for hit in hits], self.recipe)
+        lacks = [isinstance(one, Lack) and one != Lack.EMPTY for one in known]
+        texts = [self._text(hit) if lack else None for hit, lack in zip(hits, lacks, strict=True)]
+        found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
+        return [one if text is None else or_empty(next(found)) for one, text in zip(known, texts, strict=True)]
+
+    def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Hashable]:
+        """Return the id of each hit, its rank where it has none: equal values at two places of a list are two hits."""
+        if self.id is None:
+            return ranks
+        return [self.identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
+
+    def identity(self, hit: Any) -> str:
+        """Return the id of a hit as text, "" if it has none."""
+        if isinstance(hit, Earlier):
+            return hit.id
+        found = None if self.id is None else member(hit, self.id)
+        return "" if found is None else repr(found)
+
+    def value(self, hit: Any, field: str) -> Any:
+        if isinstance(hit, Earlier):
+            return hit.fields.get(field)
+        if self.items is not None and isinstance(hit, dict):
+            if isinstance(source := hit.get("_source"), dict):
+                hit = source
+            if field in hit:
+                return hit[field]
+        found = None if isinstance(hit, str) else value_of(hit, field)
+        return str(found) if isinstance(found, date | Decimal | UUID) else found  # as JSON would hold it
+
+    def text_of(self, hit: Any) -> str | None:
+        return None if self.text is None and not isinstance(hit, str) else self._text(hit)
+
+    def numbers(self, hit: Any) -> int | None:
+        if isinstance(hit, Earlier):
+            return hit.fields.get(_NUMBERS)
+        text = self._text(hit)
+        return None if text is None else number_signature(text, self.recipe)
+
+    def compared(self, hit: Any, options: CollapseOptions) -> dict[str, Any]:
+        """Return what is compared of a hit beside its sketch, for `Earlier`."""
+        names = dict.fromkeys((*options.must_match, *options.max_apart, *options.group_by, *options.max_per))
+        found = {name: value for name in names if (value := self.value(hit, name)) is not None}
+        words = self._without_numbers(hit) if options.min_similarity == "auto" else None
+        if options.numbers_must_match or words is not None:
+            found[_NUMBERS] = self.numbers(hit)
+        return found if words is None else {**found, _WORDS: words}
+
+    def apart(self, options: CollapseOptions) -> Callable[[Any, Any], str] | None:
+        """Return what tells why two hits are no near-duplicates, whatever their sketches say; None if nothing does."""
+        weighs = options.min_similarity == "auto"
+        if self.items is not None or not (weighs or self.compares_words):
+            return None
+
+        def why(one: Any, other: Any) -> str:
+            if self.compares_words and not self.share_a_word(one, other):
+                return NO_WORD
+            return "a difference in numbers alone" if weighs and self._differ_in_numbers(one, other) else ""
+
+        return why
+
+    def _differ_in_numbers(self, one: Any, other: Any) -> bool:
+        if isinstance(one, Earlier):
+            same = one.fields.get(_WORDS) is not None and one.fields[_WORDS] == self._without_numbers(other)
+            return same and one.fields.get(_NUMBERS) != self.numbers(other)
+        text, of_other = self.text_of(one), self.text_of(other)
+        return bool(text and of_other and differ_in_numbers_alone(text, of_other, self.recipe))
+
+    def _without_numbers(self, hit: Any) -> int | None:
+        text = self.text_of(hit)
+        return None if text is None else signature_without_numbers(text, self.recipe)
+
+    @property
+    def compares_words(self) -> bool:
+        """Whether hits whose texts share no word are no near-duplicates, whatever their sketches say.
+
+        Shingles of words are equal only where words are, unless somebody who knows the hash looked for others. Of a
+        recipe with a key nobody knows it. Sketches that came with the hits may be of other texts.
+        """
+        is_sketched_here = self.given is None and self.items is None and self.sketch is None
+        return is_sketched_here and self.recipe.kind == "words" and not self.recipe.fingerprint
+
+    def share_a_word(self, one: Any, other: Any) -> bool:
+        """Return whether two hits have a word in common, as the recipe sees words; True if a text is missing or long.
+
+        Words from the middle of one text, looked for between spaces of the other, nearly always tell that they have.
+        """
+        text, of_other = self._text(one), self._text(other)
+        if text is None or of_other is None or max(len(text), len(of_other)) > _LOOKED_AT:
+            return True
+        if text not in self.words or of_other not in self.words:
+            middle = len(text) // 2  # the beginning may be a frame
+            for word in text[middle : middle + _GLANCE].split()[1:-1]:
+                if word.isalnum() and f" {word} " in of_other:
+                    return True
+        return not self._words(text).isdisjoint(self._words(of_other))
+
+    def _words(self, text: str) -> frozenset[str]:
+        if text not in self.words:
+            self.words[text] = frozenset(tokens(text, self.recipe))
+        return self.words[text]
+
+    def has_text(self, hit: Any) -> bool:
+        """Return whether the hit has a text, or with items a field that they read."""
+        if self.items is not None:
+            return bool(record_of(hit, self, self.items))
+        return self._text(hit) is not None
+
+    def _text(self, hit: Any) -> str | None:
+        if hit is UNKNOWN or isinstance(hit, Earlier):
+            return None
+        if callable(self.text):
+            return self.text(hit)
+        if isinstance(hit, str):
+            return hit
+        if self.text is None:
+            if self.sketch is not None:
+                return None
+            raise TypeError(f"a hit is a {type(hit).__name__}: pass text='FIELD' or a callable that returns its text")
+        return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
+
+
+def joined(stream: Stream, apart: Callable[[Any, Any], str]) -> list[tuple[int, str]]:
+    """Return the ranks of hits whose sketch joined them to a hit, or an item of `seen`, and what speaks against it."""
+    hits, leader, shown = stream.hits, stream.leader.tolist(), {one.item: one.hit for one in stream.shown}
+    by_fields = dict(stream.shares)
+    pairs = [(at, hits[of]) for at, of in enumerate(leader) if at != of and at not in by_fields]
+    pairs += [(at, shown[item]) for at, item, _ in stream.seen]
+    found = {at: why for at, other in pairs if (why := apart(other, hits[at]))}
+    return [(int(stream.ranks[at]), why) for at, why in sorted(found.items())]
+
+
+def member(hit: Any, where: Where) -> Any:
+    """Return what a hit has in a field, or what a callable returns for it; a text has no fields."""
+    if callable(where):
+        return where(hit)
+    return None if isinstance(hit, str) else value_of(hit, where)
+
+
+def stored_sketches(found: Sequence[Any], recipe: Recipe) -> Sequence[Sketch | Lack]:
+    """Return stored sketches, or why one cannot be compared.
+
+    found: of each hit its values, ascending, of this recipe; the object that `with_sketches` stores, which names its
+           recipe; or None.
+    """
+    if not any(one is not None for one in found):
+        return [Lack.MISSING] * len(found)
+    decoded = _FIELD.decode([_as_stored(one, recipe) for one in found], recipe)
+    empty = [not isinstance(one, Mapping) and one is not None and len(one) == 0 for one in found]
+    return [Lack.EMPTY if nothing else one for one, nothing in zip(decoded, empty, strict=True)]
+
+
+def _as_stored(one: Any, recipe: Recipe) -> dict[str, Any]:
+    values, packed, made_by = _FIELD.read
+    if one is None:
+        return {}
+    if isinstance(one, Mapping):
+        return {values: one.get("sketch"), packed: one.get("packed"), made_by: [one.get("recipe")]}
+    return {values: one.tolist() if isinstance(one, np.ndarray) else list(one), made_by: [recipe.id]}

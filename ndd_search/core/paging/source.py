@@ -1,0 +1,313 @@
+"""Deduplicates any ranked source: a function that fetches hits, by rank, from wherever they are.
+
+found = ndd_search.stream(lambda start, count: search("steel", offset=start, limit=count), text="body", id="id")
+page = found.page(size=10, from_=20)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import replace
+from inspect import isawaitable
+from itertools import islice
+from time import perf_counter
+from typing import Any, Unpack
+
+from ndd_search.core.checks import check_page
+from ndd_search.core.matching.document_frequency import count_in_list
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.cache import Cache, cache_key
+from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
+from ndd_search.core.paging.continued import ContinuedPage
+from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
+from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
+from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, Earlier, HitReader, Text, Where, joined
+from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
+from ndd_search.core.paging.stream import Stream
+from ndd_search.core.presets import CollapseChanges, chosen
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Lack
+from ndd_search.errors import CursorUnusable
+
+log = logging.getLogger("ndd_search")
+
+_NO_TEXT = "no hit has a text or a sketch: say where it is, by text= or sketch="
+_A_CURSOR = "a cursor of a source"
+
+
+def stream(  # noqa: PLR0913 - all settings of a source in one call
+    fetch: Callable[[int, int], Any],
+    *,
+    text: Text | None = None,
+    id: Where = "id",
+    sketch: Where | None = None,
+    key: Any = None,
+    cache: Cache | None = None,
+    recipe: Recipe | str | None = None,
+    frequency_table: FrequencyTable | bool = True,
+    seen: Iterable[Any] = (),
+    items: RecordSchema | None = None,
+    options: CollapseOptions | None = None,
+    **changes: Unpack[CollapseChanges],
+) -> Source:
+    """Deduplicate what a function fetches: the result of one query, in any search engine, database or retriever.
+
+    fetch:  fetch(start, count) returns the hits with the ranks start..start+count-1, best first: texts, mappings or
+            objects; or a pair of them and the number of all matches. Fewer hits than asked are no end, so the next ones
+            are asked for; an empty list is, and so are fewer hits that reach the number of matches. It may be
+            asynchronous, see Source.page_async.
+    text:   a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
+    id:     the field, or a callable(hit), that names the document of a hit: one that `fetch` returns again, as a source
+            does that changes, has the better place alone. Hits without an id are all different.
+    sketch: the field, or a callable(hit), with a stored sketch: its values, or the object that `with_sketches` stores.
+            The text is sketched of a hit without one, or with one of another recipe. Sketches alone need no text.
+    key:    what decides the result: the query, its filters, its user; a value as in JSON. `cache` and cursors need it.
+    cache:  keeps what was fetched for later calls with an equal key, MemoryCache or RedisCache; hits must be values as
+            in JSON. Without it, the source itself keeps it.
+    recipe, seen, items, options, changes: as in `collapse`. max_window limits how many hits are examined.
+    frequency_table: as in `collapse`; True counts in the first `window` hits.
+    Raises ValueError or TypeError for an invalid setting. An error of `fetch` passes unchanged, unless some of the
+    page's hits were fetched before: the page then ends with them, and `info.degraded` says why.
+    """
+    if not callable(fetch):
+        raise TypeError(f"fetch must be a function of a start and a count, got {fetch!r}: use collapse for a list")
+    check_schema(items)
+    options, recipe = chosen(options, recipe, changes)
+    seen = list(seen)
+    if options.facets or options.total == "estimate":
+        raise ValueError("facets and total='estimate' need an engine's aggregations: leave them out")
+    if items is not None and seen:
+        raise ValueError(SEEN_WITH_ITEMS)
+    if cache is not None and key is None:
+        raise ValueError("a cache needs the key of the result: key=(query, user)")
+    table = None if isinstance(frequency_table, bool) else frequency_table
+    reader = HitReader(recipe, text, frequency_table=table, items=items, id=id, sketch=sketch)
+    counts = frequency_table is True and options.min_similarity == "auto" and recipe.measure == "kmv" and items is None
+    where = [one for one in (text, id, sketch) if not callable(one)]
+    made = (recipe.id, items and items.id, table and table.digest, counts, options.of_stream.as_text)
+    own = cache_key("source", key, where, *made)
+    streams = OwnStream(Stream(shown=reader.shown(seen))) if cache is None or seen else CachedStreams(cache)
+    return Source(fetch, reader, options, streams, own, counts=counts, may_continue=key is not None and not seen)
+
+
+class Source:
+    """The deduplicated hits of one query, in pages (see `stream`). Several threads may use it."""
+
+    def __init__(
+        self,
+        fetch: Callable[[int, int], Any],
+        reader: HitReader,
+        options: CollapseOptions,
+        streams: CachedStreams,
+        key: bytes,
+        *,
+        counts: bool,
+        may_continue: bool,
+    ) -> None:
+        if options.members == "all":
+            options = replace(options, window=options.max_window)
+        self._fetch, self._reader, self._options = fetch, reader, options
+        self._streams, self._key, self._counts, self._may_continue = streams, key, counts, may_continue
+        self._forged: list[int] = []
+
+    def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
+        """Return a page of the hits without near-duplicates.
+
+        size, from_: the page, as positions in the deduplicated list. Pages of one source continue one another: what
+                 was fetched is not fetched again, so they are disjoint even if it changes.
+        cursor:  True for the first page of a cursor, then `page.cursor` of the page before, until that is None. Any
+                 process with the same settings and key continues it. It holds the place in the source, and the leaders
+                 shown so far: whatever changes meanwhile, none is shown again; a hit that moves up past that place is
+                 missed.
+        Raises CursorUnusable for a cursor that is damaged, belongs to another key, or cannot be had with an option.
+        """
+        began, troubles = perf_counter(), list[str]()
+        check_page(size, from_)
+        if cursor is not None and cursor is not False:
+            return self._timed(run(self._continued(size, from_, cursor, troubles), self._ask), "off", troubles, began)
+        stream, known = self._streams.grow(
+            self._key,
+            lambda stream: next_fetch(stream, from_, size, self._options) is None,
+            lambda stream: run(self._filled(stream, from_, size, troubles), self._ask),
+        )
+        return self._timed(self._page(stream, from_, size), "hit" if known else "miss", troubles, began)
+
+    async def page_async(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
+        """Return a page as `page` does, of a `fetch` that is asynchronous, or not."""
+        began, troubles = perf_counter(), list[str]()
+        check_page(size, from_)
+        if cursor is not None and cursor is not False:
+            made = await run_async(self._continued(size, from_, cursor, troubles), self._ask_async)
+            return self._timed(made, "off", troubles, began)
+        stream = self._streams.cached(self._key)
+        known = next_fetch(stream, from_, size, self._options) is None
+        if not known:
+            stream = await run_async(self._filled(stream, from_, size, troubles), self._ask_async)
+            self._streams.remember(self._key, stream)
+        return self._timed(self._page(stream, from_, size), "hit" if known else "miss", troubles, began)
+
+    def _ask(self, request: Fetch) -> Fetched:
+        found = self._fetch(request.start, request.size)
+        if isawaitable(found):
+            if hasattr(found, "close"):
+                found.close()  # it would warn that nobody awaits it
+            raise TypeError("fetch is asynchronous: await page_async(...) instead of page(...)")
+        return _fetched(found, request)
+
+    async def _ask_async(self, request: Fetch) -> Fetched:
+        found = self._fetch(request.start, request.size)
+        return _fetched(await found if isawaitable(found) else found, request)
+
+    def _filled(self, stream: Stream, start: int, size: int, troubles: list[str]) -> Generator[Fetch, Fetched, Stream]:
+        """Fetch until the page [start, start + size) is full."""
+        options = self._options
+
+        def next_of(stream: Stream) -> Fetch | None:
+            return next_fetch(stream, start, size, options)
+
+        return (yield from self._extended(stream, next_of, start, troubles))
+
+    def _extended(
+        self, stream: Stream, next_of: Callable[[Stream], Fetch | None], start: int, troubles: list[str], ahead: int = 0
+    ) -> Generator[Fetch, Fetched, Stream]:
+        """Add what next_of asks for, until it asks for nothing.
+
+        An error ends it if there is a hit for the place `start`. ahead: how many more hits of the source come before a
+        place of the stream than the stream has places.
+        """
+        while (request := next_of(stream)) is not None:
+            hits: list[Any] = []
+            total = None
+            while (missing := request.size - len(hits)) > 0:
+                at = request.start + ahead + len(hits)
+                try:
+                    fetched = yield Fetch(at, missing)
+                except Exception as error:
+                    if count_places(stream, stream.fetched, self._options) <= start:
+                        raise
+                    log.warning("hits from rank %d on could not be fetched, the page ends before them: %r", at, error)
+                    troubles.append(f"hits from rank {at} on could not be fetched: {error!r}")
+                    return stream
+                hits += fetched.hits
+                total = fetched.total
+                if not fetched.hits or (total is not None and at + len(fetched.hits) >= total):
+                    break
+            self._count(stream, hits)
+            stream = self._grown(stream, hits, request.size, total)
+        return stream
+
+    def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None) -> Stream:
+        """Return the stream with more hits, as texts and not their sketches alone decide (see `HitReader.apart`)."""
+        reader, apart = self._reader, self._reader.apart(self._options)
+        grown = stream.extend(hits, asked, reader, self._options, total=total)
+        if stream.apart is not None or apart is None or not (wrong := joined(grown, apart)):
+            return grown
+        self._forged += [rank for rank, why in wrong if why == NO_WORD]
+        return replace(stream, apart=apart).extend(hits, asked, reader, self._options, total=total)
+
+    def _count(self, stream: Stream, hits: list[Any]) -> None:
+        """Count the frequency table in the first hits, unless it is counted. hits: those of an empty stream."""
+        if not self._counts or not (stream.hits or hits):
+            return
+        first = self._options.window
+        if stream.hits:
+            known = [one for one in stream.sketches[: stream.examined(first)] if len(one)]
+            self._reader = replace(self._reader, frequency_table=count_in_list(known, self._reader.recipe))
+        else:
+            self._reader = replace(self._reader.counted(hits, range(min(first, len(hits)))), known={})
+        self._counts = False
+
+    def _page(self, stream: Stream, start: int, size: int) -> Page:
+        self._count(stream, [])
+        return slice_page(stream, start, size, self._reader, self._options)
+
+    def _timed(self, page: Page, cache: str, troubles: list[str], began: float) -> Page:
+        """Return a page with what else is known of how it was made."""
+        info = page.info
+        warnings = info.warnings
+        if self._forged:
+            warnings = (*warnings, FORGED.format(len(self._forged), self._forged[0]))
+        lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
+        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not reads_keys(self._options) else ""
+        own = perf_counter() - began
+        return replace(page, info=replace(info, warnings=warnings, degraded=degraded, took=own, cache=cache))
+
+    def _continued(
+        self, size: int, from_: int, given: bool | str, troubles: list[str]
+    ) -> Generator[Fetch, Fetched, Page]:
+        """Make one page of a cursor."""
+        cursor = self._cursor(given, from_)
+        if self._counts and cursor.pages:
+            first = yield Fetch(0, self._options.window)
+            self._count(Stream(), list(first.hits))
+        page = _ContinuedPage(self._reader, cursor, size, self._options)
+        ahead = cursor.after[0] - page.start
+
+        def next_of(stream: Stream) -> Fetch | None:
+            begins = stream.fetched == page.start and not stream.exhausted
+            count = page.first_window if begins else page.missing(stream)
+            return Fetch(stream.fetched, count) if count else None
+
+        before = page.before(lambda _, id, fields: Earlier(id, fields or {}))
+        stream = yield from self._extended(before, next_of, page.start, troubles, ahead)
+        made = page.page(stream, self._reader)
+        if (next_hit := page.next_hit(stream)) is None:
+            return made
+        place = int(stream.ranks[next_hit]) if next_hit < len(stream.hits) else stream.fetched
+        unique = made.info.unique and dict(vars(made.info.unique))
+        return replace(
+            made, cursor=token_of(page.following(stream, next_hit, after=[place + ahead], unique=unique), None)
+        )
+
+    def _cursor(self, given: bool | str, from_: int) -> Cursor:
+        """Return the cursor of a page. Raises CursorUnusable if it cannot be had, or is that of another result."""
+        options, own = self._options, self._key.hex()
+        obstacles = {
+            "from_ above 0": from_ > 0,
+            "no key=, or with seen=,": not self._may_continue,
+            "items": self._reader.items is not None,
+            f'total="{options.total}"': options.total != "hits",
+            'mode="demote"': options.mode == "demote",
+            "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
+        }
+        if reason := next((name for name, present in obstacles.items() if present), ""):
+            raise CursorUnusable(_A_CURSOR, f"a source with {reason} has none", "use from_ and size")
+        if given is True:
+            return Cursor(search=own, pit="", after=[0], ahead=0, pages=0)
+        if not isinstance(given, str):
+            raise TypeError(f"cursor must be True or the cursor of the page before, got {given!r}")
+        cursor = cursor_of(given, None)
+        fits = cursor.leaders.fit(self._reader.recipe.k, options.max_per_group, by_keys=True)
+        if cursor.search != own or not fits or [type(one) for one in cursor.after] != [int] or cursor.after[0] < 0:
+            raise CursorUnusable(_A_CURSOR, "it belongs to another result", "send equal key, recipe and options")
+        return cursor
+
+
+class _ContinuedPage(ContinuedPage):
+    may_repeat = True
+
+    def __init__(self, reader: HitReader, cursor: Cursor, size: int, options: CollapseOptions) -> None:
+        super().__init__(cursor, size, options, options.max_window)
+        self._reader = reader
+
+    def named(self, hit: Any) -> tuple[str, str]:
+        return "", self._reader.identity(hit)
+
+    def compared(self, hit: Any) -> Mapping[str, Any] | None:
+        return self._reader.compared(hit, self.options) or None
+
+
+def _fetched(given: Any, request: Fetch) -> Fetched:
+    """Read what `fetch` returned. Raises TypeError for anything but hits, or hits and their number."""
+    hits, total = given, None
+    is_pair = isinstance(given, tuple) and len(given) == 2
+    if is_pair and (given[1] is None or (hasattr(given[1], "__index__") and not isinstance(given[1], bool))):
+        hits, total = given[0], None if given[1] is None else int(given[1])
+    if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
+        what = f"fetch({request.start}, {request.size})"
+        raise TypeError(f"{what} must return a list of hits, or a pair (hits, total), got {type(hits).__name__}")
+    return Fetched(list(islice(hits, request.size)), total)
