@@ -273,7 +273,11 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
     [
         (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index add FILE"),
         (["search", "{tmp}", "x", "--preset", "web"], "it is not an index"),
-        (["search", "{tmp}", "x", "--preset", "wbe"], "there is no preset 'wbe': there are news, web,"),
+        (["dedupe", "--set", "totl=groups", "{tmp}/articles.jsonl"], "unknown option 'totl' (did you mean total?)"),
+        (
+            ["search", "{tmp}", "x", "--preset", "wbe"],
+            "there is no preset 'wbe' (did you mean web?): there are news, web,",
+        ),
         (["dedupe", "--preset", "{tmp}/absent.toml"], "No such file"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; create it"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),

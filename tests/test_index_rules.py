@@ -101,6 +101,27 @@ def test_documents_get_the_sketch_that_the_rule_of_their_index_names() -> None:
     assert writes(untouched) is untouched, "the rule of its index names no text"
 
 
+def test_a_rule_takes_a_preset_for_what_is_written_and_searched() -> None:
+    """What the preset changes: its recipe, its guards, and the numbers that they read. The rule itself counts more."""
+    rules: dict[str, dict[str, Any]] = {
+        "posts": {"text": "body", "preset": "messages"},
+        "shop": {"text": "body", "preset": "products", "window": 9},
+    }
+    settings = settings_of(indexes=rules, window=50, recipe="w5-k64-v2")
+    offer = {"body": "a power bank with 10,000 mAh and two outputs"}
+    post, item = (settings.writes(Request("PUT", f"/{name}/_doc/1", {}, {}, offer)).body["ndd"] for name in rules)
+    assert (post["recipe"], "numbers" in post) == (ndd.preset("messages").recipe.id, False)  # type: ignore[union-attr]
+    assert (item["recipe"], "numbers" in item) == ("w5-k64-v2", True)
+    found = settings.of_target("/shop/_search", asked=False)
+    assert found is not None
+    assert (found.options.numbers_must_match, found.options.window) == (True, 9)
+    posts = settings.of_target("/posts/_search", asked=False)
+    assert posts is not None
+    assert (posts.options.window, posts.recipe.id) == (50, post["recipe"])
+    with pytest.raises(ValueError, match=r"indexes 'shop': there is no preset 'product' \(did you mean products\?\)"):
+        settings_of(indexes={"shop": {"preset": "product"}})
+
+
 def test_indexes_that_differ_only_in_what_is_written_are_searched_together() -> None:
     rules: dict[str, Any] = {"news*": {"text": ["body"]}, "shop": {"text": ["name"], "keys": 8}, "blogs": {"window": 9}}
     settings = settings_of(indexes=rules)

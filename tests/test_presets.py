@@ -65,10 +65,11 @@ def test_a_list_is_deduplicated_with_a_preset(
 ) -> None:
     lines = tmp_path / "offers.txt"
     lines.write_text("\n".join(OFFERS))
-    for preset, kept in (("web", OFFERS[:1]), ("products", OFFERS[:2])):
+    alike = (("preset", "web", OFFERS[:1]), ("preset", "products", OFFERS[:2]))
+    for option, value, kept in (*alike, ("set", "numbers_must_match=yes", OFFERS[:2])):
         with lines.open() as stdin:
             monkeypatch.setattr("sys.stdin", stdin)
-            assert main(["dedupe", "--preset", preset]) == 0
+            assert main(["dedupe", f"--{option}", value]) == 0
         assert capsys.readouterr().out.splitlines() == kept
     monkeypatch.undo()
     assert main(["dedupe", "--preset", "webb", str(lines)]) == 2
