@@ -6,6 +6,7 @@
     cursors   all pages of cursors, asked by one client or by several, while the index changes, against the same oracle
     answers   searches of which one answer is changed: no error of ours, no lost hit
     ingest    documents on their way in, while one answer about duplicates is changed: no error, no lost document
+    options   searches of real engines with any combination of options, against an oracle of words (see walks)
 
 A run that was stopped continues with the same command. A case that fails is made smaller and kept in a file, which
 `--replay FILE` runs again.
@@ -22,7 +23,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.prove import answers, ingest, lists, pages, sources
+from tests.prove import answers, ingest, lists, options, pages, sources
 from tests.prove.cases import Failure, Program, Progress, error_of, prove
 
 PROGRAMS = {
@@ -32,6 +33,7 @@ PROGRAMS = {
     "cursors": Program(pages.draw_cursors, pages.check),
     "answers": Program(answers.draw, answers.check),
     "ingest": Program(ingest.draw, ingest.check),
+    "options": Program(options.draw, options.check, options.servers),
 }
 FOLDER = Path(".prove")
 
@@ -66,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _replay(file: Path) -> int:
     kept = json.loads(file.read_text())
-    error = error_of(kept["case"], PROGRAMS[kept["program"]].check)
+    program = PROGRAMS[kept["program"]]
+    with program.within():
+        error = error_of(kept["case"], program.check)
     print("this case holds now" if error is None else "".join(traceback.format_exception(error)))
     return 0 if error is None else 1
 

@@ -11,8 +11,10 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 from traceback import walk_tb
@@ -25,10 +27,14 @@ Case = dict[str, Any]
 
 @dataclass(frozen=True)
 class Program:
-    """A program. draw: makes a case. check: counts what holds for it; raises if something does not."""
+    """A program. draw: makes a case. check: counts what holds for it; raises if something does not.
+
+    within: starts and stops what the cases need.
+    """
 
     draw: Callable[[random.Random], Case]
     check: Callable[[Case], Counter[str]]
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def case(self, seed: int, number: int) -> Case:
         """Return case `number` of a seed. It survives JSON unchanged, so that a file can hold it."""
@@ -145,7 +151,8 @@ def prove(name: str, program: Program, seed: int, cases: int, processes: int, pr
     done, counts = progress.of(run)
     most, before = -(-cases // CHUNK), done
     waiting: dict[int, Future[Counter[str]]] = {}
-    with ProcessPoolExecutor(processes) if processes > 1 else ThreadPoolExecutor(1) as pool:
+    forked = get_context("fork")  # a process knows what `within` has made
+    with program.within(), ProcessPoolExecutor(processes, forked) if processes > 1 else ThreadPoolExecutor(1) as pool:
         try:
             while done < most:
                 for chunk in range(done, min(most, done + 2 * processes)):

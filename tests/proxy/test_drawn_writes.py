@@ -20,8 +20,8 @@ import pytest
 
 import ndd_search as ndd
 from tests.engines.find import Engine as RealEngine
+from tests.prove.walks import SEED
 from tests.proxy.serving import Got, ask, serving
-from tests.wrapping.walks import SEED
 
 pytestmark = pytest.mark.newest_servers
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from tests.engines.find import Engine
+from tests.prove.walks import SEED, copies, ids
 from tests.wrapping.conftest import Caller, Connect, bulk
 from tests.wrapping.drawn import Draw, rich_documents, rich_mapping
 from tests.wrapping.library import actions
-from tests.wrapping.walks import SEED, copies, ids
 
 pytestmark = pytest.mark.newest_servers
 

@@ -23,8 +23,8 @@ from ndd_search.core.documents import text_of
 from ndd_search.indexing.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill
 from tests.engines.find import MODULES, Engine
+from tests.prove.walks import SEED
 from tests.wrapping.conftest import body_of
-from tests.wrapping.walks import SEED
 
 pytestmark = pytest.mark.newest_servers
 

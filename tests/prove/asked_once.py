@@ -1,0 +1,69 @@
+"""Wrapped clients of real engines for indexes that do not change: what was asked before is not sent again."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from cachetools import LRUCache
+from elastic_transport import AiohttpHttpNode, Urllib3HttpNode
+from opensearchpy import AIOHttpConnection, Urllib3HttpConnection
+
+import ndd_search as ndd
+from tests.engines.find import Engine
+from tests.searching import in_one_phase
+from tests.wrapping.conftest import Caller, Connect, settings_of
+
+MOST = 100_000_000  # bytes of replies
+
+_replies: LRUCache[str, Any] = LRUCache(MOST, getsizeof=lambda reply: len(reply[-1]))
+
+
+def _key(connection: Any, asked: Any, others: dict[str, Any]) -> str:
+    """Return what is equal for equal requests. A point in time has an id of its own, so it is asked again."""
+    times = ("timeout", "request_timeout")
+    return repr((type(connection), asked, {name: value for name, value in others.items() if name not in times}))
+
+
+class _Once:
+    """A connection that knows the replies to earlier requests."""
+
+    def perform_request(self, *asked: Any, **others: Any) -> Any:
+        key = _key(self, asked, others)
+        if key not in _replies or "pit" in key:
+            _replies[key] = super().perform_request(*asked, **others)  # type: ignore[misc]
+        return _replies[key]
+
+
+class _OnceAsync:
+    """The same for asynchronous clients."""
+
+    async def perform_request(self, *asked: Any, **others: Any) -> Any:
+        key = _key(self, asked, others)
+        if key not in _replies or "pit" in key:
+            _replies[key] = await super().perform_request(*asked, **others)  # type: ignore[misc]
+        return _replies[key]
+
+
+_CLASSES = {
+    ("elasticsearch", False): {"node_class": type("Node", (_Once, Urllib3HttpNode), {})},
+    ("elasticsearch", True): {"node_class": type("AsyncNode", (_OnceAsync, AiohttpHttpNode), {})},
+    ("opensearch", False): {"connection_class": type("Connection", (_Once, Urllib3HttpConnection), {})},
+    ("opensearch", True): {"connection_class": type("AsyncConnection", (_OnceAsync, AIOHttpConnection), {})},
+}
+
+
+def connecting(engine: Engine, asynchronous: bool) -> Connect:
+    """Return a function that returns a client, wrapped or not; all of them share their connections."""
+    make = engine.async_client if asynchronous else engine.client
+    plain = Caller(make(**_CLASSES[engine.family, asynchronous]), asynchronous)
+
+    def connect(wrapped: bool = True, splits: bool = True, **settings: Any) -> Caller:
+        if not wrapped:
+            return plain
+        caller = plain.with_client(ndd.wrap(copy(plain.client), **settings))
+        if not splits:
+            in_one_phase(settings_of(caller))
+        return caller
+
+    return connect
