@@ -28,7 +28,7 @@ from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.sources import Document, IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
+from ndd_search.corpus.sources import Document, IndexSource, LeftOut, Pieces, Report, id_of, is_text
 from ndd_search.corpus.store import Rows
 from ndd_search.errors import RecipeMismatch
 
@@ -254,7 +254,7 @@ class _Reading:
         stored = set(seen) if before and isinstance(next(iter(resumed), None), IndexSource) else set()
         waiting: list[Rows] = []
         any_text = any(len(rows.sketches.values) for rows in parts)
-        told = Sayings(report, "the collection")
+        left_out = LeftOut(self.pieces, self.id)
         for position, batch in self.pieces.read(report, self.fields.wanted(self.id), (start[0], start[1])):
             if not seen:
                 self._note_absent(batch)
@@ -265,7 +265,7 @@ class _Reading:
                 if name in stored:  # read from the index before the interruption
                     stored.discard(name)
                 elif name is None or name in seen or not is_text(name):
-                    told(why_left_out(place, name, self.id))
+                    left_out.add(place, name)
                 else:
                     seen.add(name)
                     names.append(name)
@@ -278,7 +278,7 @@ class _Reading:
                 parts.append(Rows.joined(waiting, self.fields.kept))
                 kept.add(parts[-1], (*position, place))
                 waiting = []
-        told.end()
+        left_out.tell(report)
         if seen and self.fields.text and not any_text:
             raise self.fields.without_text(len(seen))
         if waiting:

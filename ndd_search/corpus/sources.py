@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.core.documents import value_of
 from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.sources.csv_and_json import read_rows
+from ndd_search.sources.csv_and_json import read_rows, unit_of
 from ndd_search.sources.documents import SourceOptions, read_documents
 
 BATCH = 4_096  # documents read at a time
@@ -130,6 +130,25 @@ class Pieces:
                     yield (number, done), rest
             sayings.end()
 
+    def named(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return names of documents by their ascending numbers, from 1: those of files by their file and line.
+
+        The files are read again, up to the last of these documents. Documents of other sources have no name.
+        """
+        names: dict[int, str] = {}
+        wanted = iter(() if self.read_once else numbers)
+        number, count = next(wanted, None), 0
+        for piece in self.pieces:
+            if number is None or isinstance(piece, IndexSource):  # which gives its documents in any order
+                break
+            for name in _names(piece):
+                count += 1
+                if count == number:
+                    names |= {number: name} if name else {}
+                    if (number := next(wanted, None)) is None:
+                        break
+        return names
+
 
 class Sayings:
     """Passes sentences on; of many about one source only the first, and how many more there were."""
@@ -149,6 +168,38 @@ class Sayings:
             self._report(f"{self._name}: {self._count - TOLD:,} more of its lines or documents are left out")
 
 
+class LeftOut:
+    """The documents that a collection leaves out because of their ids.
+
+    field: see id_of.
+    """
+
+    def __init__(self, pieces: Pieces, field: str | None) -> None:
+        self._pieces, self._field, self.count = pieces, field, 0
+        self._first: dict[int, str | None] = {}
+
+    def add(self, number: int, name: str | None) -> None:
+        """Leave a document out. number: of the document, from 1. name: its id, None for one without."""
+        self.count += 1
+        if len(self._first) < TOLD:
+            self._first[number] = name
+
+    def tell(self, report: Report) -> None:
+        """Say which they are and why. The sources are read again for the lines of the first."""
+        named = self._pieces.named(self._first) if self._first else {}
+        for number, name in self._first.items():
+            report(f"the collection: {named.get(number, f'document {number}')} is left out, {self._why(name)}")
+        if self.count > len(self._first):
+            report(f"the collection: {self.count - len(self._first):,} more of its lines or documents are left out")
+
+    def _why(self, name: str | None) -> str:
+        if name is None:
+            return f"it has nothing in {self._field!r}, which is to hold its id"
+        if not is_text(name):
+            return f"its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
+        return f"an earlier one has its id, {name!r}"
+
+
 def id_of(document: Document, field: str | None, place: int | None) -> str | None:
     """The id of a document as text, None where the field that should hold it holds nothing.
 
@@ -162,18 +213,6 @@ def id_of(document: Document, field: str | None, place: int | None) -> str | Non
         if (value := document.get(name)) not in (None, ""):
             return str(value)
     return "" if place is None else str(place)
-
-
-def why_left_out(number: int, name: str | None, field: str | None) -> str:
-    """Why a document is left out, as a sentence.
-
-    number: of the document, from 1. name: its id, None for one without. field: see id_of.
-    """
-    if name is None:
-        return f"document {number} is left out, it has nothing in {field!r}, which is to hold its id"
-    if not is_text(name):
-        return f"document {number} is left out, its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
-    return f"document {number} is left out, an earlier one has its id, {name!r}"
 
 
 def is_text(name: str) -> bool:
@@ -191,6 +230,22 @@ def _is_other_source(source: object) -> bool:
     if isinstance(source, IndexSource) or hasattr(source, "__arrow_c_stream__"):
         return True
     return isinstance(source, Iterable) and not isinstance(source, Mapping | bytes)
+
+
+def _names(piece: object) -> Iterator[str]:
+    """Yield a name for each document of a source, "" for one that is in no file of lines."""
+
+    def nothing(sentence: str) -> None:
+        """Do without what was told when the documents were read."""
+
+    if isinstance(piece, Path) and piece.suffix != ".parquet" and not piece.is_dir():
+        unit = unit_of(piece)
+        yield from (f"{piece}, {unit} {number}," for number, _ in read_rows(piece, nothing, nothing))
+    else:
+        for batch in _batches(piece, nothing, None, exact=False):
+            yield from (
+                f"{piece / str(one['id'])}," if isinstance(piece, Path) and piece.is_dir() else "" for one in batch
+            )
 
 
 def _paths(source: str | Path) -> list[Path]:

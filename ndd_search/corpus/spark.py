@@ -105,7 +105,7 @@ class SparkCorpus:
             read = reading_of.from_table(sources[0], reading, id, order_by)
         else:
             raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
-        documents = reading_of.named(folder, folder.written("read", read), id, report or log.warning)
+        documents = reading_of.named(folder, folder.written("read", read), id, files, report or log.warning)
         if documents.head(1) and not documents.filter(F.length("sketch") > 0).head(1):
             raise kept.without_text(documents.count())
         return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus import store
-from ndd_search.corpus.sources import TOLD, Pieces, Report, Sayings, why_left_out
+from ndd_search.corpus.sources import TOLD, LeftOut, Pieces, Report
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
@@ -50,8 +50,11 @@ def with_ids(rows: DataFrame) -> DataFrame:
     return rows.withColumn("id", F.when(F.col("id") == "", F.col("number").cast("string")).otherwise(F.col("id")))
 
 
-def named(work: Work, read: DataFrame, id: str | None, report: Report) -> DataFrame:
-    """What was read as documents of different ids, in their order: see SparkCorpus.documents."""
+def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], report: Report) -> DataFrame:
+    """What was read as documents of different ids, in their order: see SparkCorpus.documents.
+
+    files: it was read from, none for a table.
+    """
     for row in read.filter("said is not null").sort("part").collect():
         report(row["said"])
     rows = with_ids(work.placed(read.filter("said is null").drop("said")))
@@ -60,13 +63,13 @@ def named(work: Work, read: DataFrame, id: str | None, report: Report) -> DataFr
     first = names.groupBy("id").agg(F.min("number").alias("first"), F.count("*").alias("holders"))
     later = names.join(first.filter("holders > 1"), "id").filter("number != first").select("id", "number")
     left_out = work.written("left-out", later.union(nameless))
-    told = Sayings(report, "the collection")
+    told = LeftOut(Pieces(tuple(map(Path, files))), id)
     for row in left_out.sort("number").limit(TOLD).collect():
-        told(why_left_out(row["number"] + 1, row["id"], id))
+        told.add(row["number"] + 1, row["id"])
     rows = rows.withColumn("place", F.col("number"))
     if count := left_out.count():
-        if count > TOLD:
-            report(f"the collection: {count - TOLD:,} more of its lines or documents are left out")
+        told.count = count
+        told.tell(report)
         rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
         numbered = work.numbered(rest.drop("place"), [F.col("before")])
         rows = numbered.withColumnsRenamed({"number": "place", "before": "number"})

@@ -17,7 +17,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.outputs import check_kind, write
-from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
+from ndd_search.corpus.sources import Document, LeftOut, Pieces, Report, id_of, is_text
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
@@ -28,7 +28,6 @@ from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.schema import Schema
 from ndd_search.items.screening import screened
 from ndd_search.items.table import Table
-from ndd_search.items.values import quoted
 
 log = logging.getLogger("ndd_search")
 
@@ -210,18 +209,16 @@ def read_records(
     """
     records: list[Document] = []
     seen: dict[str, None] = {}
-    place = 0
-    told = Sayings(report, "the collection")
-    for _, batch in Pieces.of(sources).read(report, exact=True):
+    place, pieces = 0, Pieces.of(sources)
+    left_out = LeftOut(pieces, id)
+    for _, batch in pieces.read(report, exact=True):
         for document in batch:
             name = id_of(document, id, place)
             place += 1
-            if name is None:
-                told(f"record {place} is left out, it has no value in {id!r}, the field of ids")
-            elif name in seen:
-                told(f"record {place} is left out, an earlier record has its id, {quoted(name)}")
+            if name is None or name in seen or not is_text(name):
+                left_out.add(place, name)
             else:
                 seen[name] = None
                 records.append(document)
-    told.end()
+    left_out.tell(report)
     return records, list(seen)

@@ -46,6 +46,14 @@ def read_rows(source: Path, report: Report, note: Report, exact: bool = False) -
     return _rows(source, kind, report, note, exact)
 
 
+def unit_of(source: Path) -> str:
+    """Return what `read_rows` counts in a file, "line" or "element"."""
+    if not source.name.removesuffix(".gz").endswith(".json"):
+        return "line"
+    with _opened(source) as file:
+        return "element" if _first(file) == "[" else "line"
+
+
 def _rows(source: Path, kind: str, report: Report, note: Report, exact: bool) -> Rows:
     with _opened(source) as file:
         first = _first(file)

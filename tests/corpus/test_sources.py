@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pyarrow import parquet
 
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
+from ndd_search.items.groups import read_records
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
 from tests.folders import let_in
 
@@ -91,6 +93,33 @@ def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:
     assert "document 5 is left out, an earlier one has its id, 'a'" in told[0]
     assert "document 6 is left out, it has nothing in 'id'" in told[1]
     assert "document 7 is left out, its id '\\ud800' has a lone surrogate" in told[2]
+
+
+def test_what_is_left_out_of_files_is_named_by_file_and_line(tmp_path: Path) -> None:
+    """Blank lines and lines that are no documents count, too; so do the documents of other sources."""
+    lines = [json.dumps(one) for one in (*DOCUMENTS, DOCUMENTS[0])]
+    jsonl, rows = tmp_path / "a.jsonl", tmp_path / "c.csv"
+    jsonl.write_text("\n".join([lines[0], "", "nonsense", *lines[1:]]))
+    array, folder = tmp_path / "b.json", tmp_path / "folder"
+    array.write_text(json.dumps([{"id": "e", "body": OTHER}, 7, DOCUMENTS[1]]))
+    rows.write_text('id,body\nf,"two\nlines"\n,nothing\n')
+    folder.mkdir()
+    (folder / "one.txt").write_text(OTHER)
+    sources = [[DOCUMENTS[2]], jsonl, array, pa.Table.from_pylist(DOCUMENTS[:1]), folder, rows]
+    for is_corpus in (True, False):
+        told: list[str] = []
+        if is_corpus:
+            ndd.Corpus.read(*sources, text="body", id="id", report=told.append)
+        else:
+            read_records(sources, id="id", report=told.append)
+        left_out = [one for one in told if "is left out" in one]
+        assert left_out == [
+            f"the collection: {jsonl}, line 5, is left out, an earlier one has its id, 'c'",
+            f"the collection: {jsonl}, line 7, is left out, an earlier one has its id, 'a'",
+            f"the collection: {array}, element 3, is left out, an earlier one has its id, 'b'",
+            "the collection: document 9 is left out, an earlier one has its id, 'a'",
+            f"the collection: {rows}, line 4, is left out, it has nothing in 'id', which is to hold its id",
+        ]
 
 
 def test_many_mistakes_are_counted_and_not_listed() -> None:

@@ -183,7 +183,7 @@ def test_the_command_writes_a_folder_of_parquet(
     command += ["--keep", "newest:day,longest", "--must-match", "site", "--work", str(tmp_path / "work")]
     assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
     told = capsys.readouterr()
-    assert "is left out, an earlier one has its id, 'd0'" in told.err
+    assert "2.jsonl, line 198, is left out, an earlier one has its id, 'd0'" in told.err
     corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
     groups = corpus.groups(**wishes)  # type: ignore[arg-type]
     near = len(corpus) - len(groups)
