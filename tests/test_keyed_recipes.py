@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import Counter
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.cli import main
 from ndd_search.core.paging.hit_reader import HitReader
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
@@ -27,38 +29,43 @@ KEY = "a secret of sixteen characters and more"
 TEXT = "market market market"
 
 
-def sums(one: np.ndarray, other: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places of numbers of two lists whose sum ends in the same 21 bits as `wanted`."""
-    mask = np.uint64(2**21 - 1)
-    low, needed = one & mask, (np.uint64(wanted) - other) & mask
-    order, count = np.argsort(low, kind="stable"), np.bincount(low.astype(np.int64), minlength=2**21)
-    found = count[needed.astype(np.int64)]
-    second = np.repeat(np.arange(len(other)), found)
-    within = np.arange(len(second)) - np.repeat(np.cumsum(found) - found, found)
-    return order[(np.cumsum(count) - count)[needed[second].astype(np.int64)] + within], second
+def joined(one: np.ndarray, other: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of numbers of two lists whose sum ends in so many zero bits."""
+    low, needed = (each << np.uint64(64 - bits) for each in (one, ~other + np.uint64(1)))
+    order = np.argsort(low, kind="stable")
+    first, last = (np.searchsorted(low[order], needed, side) for side in ("left", "right"))
+    second = np.repeat(np.arange(len(other)), last - first)
+    within = np.arange(len(second)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+    return order[first[second] + within], second
 
 
 @cache
-def forged(word: str) -> str:
-    """Another word with the same polynomial of the public hash, found in seconds.
+def forged(word: str) -> list[str]:
+    """Sixty other words with the same polynomial of the public hash.
 
-    A generalised birthday search (Wagner 2002) over four parts of five letters each.
+    A generalised birthday search (Wagner 2002) over eight parts of four letters each.
     """
-    letters, count = np.frombuffer(b"abcdefghijklmnopqrstuv", np.uint8).astype(np.uint64), 3_500_000
-    places = np.arange(count)[:, None] // 22 ** np.arange(5) % 22
-    powers = [[np.uint64(pow(P, 5 * part + at, 2**64)) for at in range(5)] for part in range(4)]
-    lists = [sum(letters[places[:, at]] * of[at] for at in range(5)) for of in powers]
-    target = sum(ord(letter) * pow(P, at, 2**64) for at, letter in enumerate(word)) % 2**64
-    (a, b), (c, d) = sums(lists[0], lists[1], 0), sums(lists[2], lists[3], target)
-    left, right = lists[0][a] + lists[1][b], np.uint64(target) - (lists[2][c] + lists[3][d])
-    _, at, of = np.intersect1d(left, right, return_indices=True)
-    parts = (a[at[0]], b[at[0]], c[of[0]], d[of[0]])
-    return "".join(chr(int(letters[place])) for part in parts for place in places[part])
+    letters, count = np.frombuffer(b"abcdefghijklmnopqrstuv", np.uint8).astype(np.uint64), 2**17
+    places = np.arange(count)[:, None] // 22 ** np.arange(4) % 22
+    lists = []
+    for part in range(8):
+        powers = [np.uint64(pow(P, 4 * part + at, 2**64)) for at in range(4)]
+        lists.append(sum(letters[places[:, at]] * of for at, of in enumerate(powers)))
+    lists[-1] = lists[-1] - np.uint64(sum(ord(letter) * pow(P, at, 2**64) for at, letter in enumerate(word)) % 2**64)
+    found = [(values, np.arange(count)[:, None]) for values in lists]  # sums, and the places of their parts
+    for bits in (16, 32, 64):
+        pairs = list(zip(found[::2], found[1::2], strict=True))
+        found = []
+        for (one, of_one), (other, of_other) in pairs:
+            first, second = joined(one, other, bits)
+            found.append((one[first] + other[second], np.hstack((of_one[first], of_other[second]))))
+    words = {"".join(chr(int(letters[place])) for at in row for place in places[at]) for row in found[0][1]}
+    return sorted(words)[:60]
 
 
-def forged_text(text: str) -> str:
+def forged_text(text: str, which: int = 0) -> str:
     """Another text with the same sketch, of other words."""
-    return " ".join(map(forged, text.split()))
+    return " ".join(forged(word)[which] for word in text.split())
 
 
 def test_a_forged_text_has_the_sketch_of_another_one_only_without_a_key() -> None:
@@ -85,6 +92,24 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
     pages = [fetched.page(1, start) for start in range(3)]
     assert [group.rank for page in pages for group in page.groups] == [0, 1, 4]
     assert all("word: " in page.info.warnings[-1] for page in pages[1:])
+
+
+def test_many_forged_texts_are_all_shown_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [forged_text(TEXT, which) for which in range(60)]
+    asked, really = Counter[str](), HitReader.share_a_word
+    monkeypatch.setattr(HitReader, "share_a_word", lambda *given: asked.update(["x"]) or really(*given))
+    page = ndd.collapse(texts, recipe=Recipe(), size=60)
+    assert page.hits == texts
+    assert any("word: 59, the first is hit 1;" in sentence for sentence in page.info.warnings)
+    assert asked["x"] <= 59 + 21 * 20 / 2
+
+
+def test_a_forged_text_in_a_list_of_lines_hides_no_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lines").write_text("\n".join([forged_text(TEXT), TEXT, TEXT.upper()]))
+    assert main(["dedupe", str(tmp_path / "lines")]) == 0
+    told = capfd.readouterr()
+    assert told.out.splitlines() == [forged_text(TEXT), TEXT]
+    assert "share no word: 2" in told.err
 
 
 def test_a_forged_text_that_was_seen_hides_no_other() -> None:

@@ -65,12 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidDocument(source, f"no line has text in {', '.join(fields)}", "check the names in --text")
     numbers = list(hits)
     options, recipe = stored_options(arguments)
-    sketches = sketch_many((text or "" for text in texts), recipe)
-    frequency_table = count_in_list([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
+    sample = sketch_many((texts[place] or "" for place in evenly(len(texts), SAMPLE)), recipe)
+    frequency_table = count_in_list(sample, recipe)
     page = collapse(
         hits.values(),
         text=fields,
-        sketches=sketches,
         recipe=recipe,
         frequency_table=frequency_table,
         options=options,

@@ -13,7 +13,7 @@ from ndd_search.core.checks import check_page
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
-from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, HitReader, Text, joined
+from ndd_search.core.paging.hit_reader import COMPARED_FORGED, FORGED, NO_WORD, HitReader, Text, joined
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
@@ -89,6 +89,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         forged, apart = [], reader.apart(options)
         if apart is not None and (wrong := joined(stream, apart)):
             forged = [rank for rank, why in wrong if why == NO_WORD]
+            reader = reader.without(forged[COMPARED_FORGED:])
             stream = filled(Stream(shown=stream.shown, apart=apart))
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # it names a position within one batch; _check names the rank

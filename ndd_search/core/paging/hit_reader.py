@@ -29,6 +29,7 @@ Text = str | Sequence[str] | Callable[[Any], str | None]
 Where = str | Callable[[Any], Any]
 
 NO_WORD = "no word in common"
+COMPARED_FORGED = 20  # hits that share no word with the one above them; those after them are not compared at all
 FORGED = (
     "hits with a sketch like that of a text with which they share no word: {}, the first is hit {}; they are shown, as "
     "such texts are written to hide others: give the recipe a key"
@@ -71,6 +72,10 @@ class HitReader:
         found = self.sketches([hits[rank] for rank in ranks], ranks)
         frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
         return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
+
+    def without(self, ranks: Sequence[int]) -> HitReader:
+        """Return a reader to which the hits at some ranks have no sketch, so that each of them is shown."""
+        return replace(self, known={**self.known, **dict.fromkeys(ranks, Lack.EMPTY)})
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
