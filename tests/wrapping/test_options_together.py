@@ -30,6 +30,7 @@ FAULTS: list[dict[str, Any]] = [  # three or more options that once failed toget
     {"size": 12, "max_window": 17, "window": 4},
     {"size": 12, "facets": ["sources"], "seen": "texts", "window": 60},
     {"size": 3, "items": ITEMS, "total": "estimate", "window": 4},
+    {"size": 12, "members": "all", "must_match": ["language"], "paging": "msearch"},
 ]
 TABLE: list[Row] = [{name: str(value) for name, value in one.items()} for one in FAULTS]
 TABLE += all_pairs(FACTORS, [*REFUSED, *LEFT_ALONE], f"{SEED} 0")
@@ -39,8 +40,8 @@ PARTS = 4  # of the table, so that each test takes seconds
 @pytest.fixture(scope="module")
 def where(engine: Engine) -> Iterator[Row]:
     """The engine and the kind of client of a row."""
-    with running(engine, ["0"]):
-        yield {"engine": engine.name, "client": KIND[engine.name]}
+    with running(engine, ["1"]):
+        yield {"engine": engine.name, "client": KIND[engine.name], "which": "1"}
 
 
 def test_every_option_is_in_the_table() -> None:

@@ -264,9 +264,14 @@ def _answers_of(
     cut: the sketches that were cut out of the responses.
     """
     answers, used = {}, set[int]()
+
+    def own_of(at: int) -> Line:
+        given = copy.deepcopy(responses[at]) if at in used else responses[at]
+        used.add(at)
+        return given
+
     for place, request in requests.items():
-        own = [copy.deepcopy(responses[at]) if at in used else responses[at] for at in positions[place]]
-        used.update(positions[place])
+        own = [own_of(at) for at in positions[place]]  # which may hold a position twice
         cuts = [cut[at] for at in positions[place]] if cut else ()
         first = own[0]
         single = Answer(first, status_in(first), raw=first, cut=cuts)
