@@ -50,6 +50,28 @@ def test_an_unknown_command_is_a_wrong_usage() -> None:
     assert "invalid choice: 'serch'" in ndd("serch", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("dedupe lines --sise 3", "--sise is no option: did you mean --size?"),
+        ("corpus groups docs.jsonl --txt body", "--txt is no option: did you mean --text?"),
+        (
+            "index add docs.jsonl idx --lang=en --numbers-line",
+            "--numbers-line is no option: did you mean --number-lines?",
+        ),
+        ("backfill http://localhost:9 news --field title,body", "--field names the object that holds sketches"),
+        ("dedupe lines --recipe w3-k64", "one looks like w3-k64-v2: shingles of 3 words, 64 values"),
+    ],
+)
+def test_a_misspelt_option_gets_a_hint(words: str, told: str) -> None:
+    assert told in ndd(*words.split(), code=2).stderr
+
+
+def test_help_is_a_command_too() -> None:
+    assert ndd("help").stdout == ndd("--help").stdout
+    assert ndd("help", "corpus").stdout == ndd("corpus", "--help").stdout
+
+
 def test_documents_are_indexed_and_searched(tmp_path: Path, articles: Path) -> None:
     folder = tmp_path / "news.idx"
     assert "3 documents added" in ndd("index", "add", articles, folder).stdout

@@ -79,7 +79,8 @@ def test_a_ranked_list_is_deduplicated_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "news.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     assert ndd("dedupe", f"{tmp_path}/news.jsonl.gz", "--text", "body").stdout.splitlines() == lines[:2]
     assert "news.txt" in ndd("dedupe", f"{tmp_path}/news.txt", code=2).stderr
-    assert "no line has text in body" in ndd("dedupe", "--text", "body", stdin='{"a": 1}\n', code=2).stderr
+    told = ndd("dedupe", "--text", "body", stdin='{"a": 1}\n{"b": 1}\n', code=2).stderr
+    assert "no line has text in body; the fields there are a, b; check" in told
     assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
 
 

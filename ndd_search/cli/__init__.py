@@ -19,7 +19,7 @@ from pkgutil import get_data
 from types import ModuleType
 from typing import Any
 
-from ndd_search.cli.output import warn
+from ndd_search.cli.output import Parser, warn
 from ndd_search.errors import MissingExtra, NDDError
 from ndd_search.native import in_use
 
@@ -65,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that its encoding lacks, instead of failing
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        if words[:1] == ["help"]:
+            words = [*words[1:2], "--help"]
         if words and words[0] in COMMANDS:
             return _run(words[0], words[1:])
         _overview().parse_args(words or ["--help"])  # exits with help, version, or an error
@@ -94,8 +96,9 @@ def _run(name: str, words: Sequence[str]) -> int:
         # The options are known only to the module, which cannot be imported; its docstring can be read.
         print(f"{ast.get_docstring(ast.parse(get_data('ndd_search.cli', f'{name}.py') or b''))}\n\n{error}")
         return DONE
-    parser = argparse.ArgumentParser(f"ndd-search {name}", **_help(command))
+    parser = Parser(f"ndd-search {name}", **_help(command))
     command.configure(parser)
+    Parser.given = words
     code: int = command.run(parser.parse_args(words))
     if sys.stdout:  # there is none if the caller has closed it
         sys.stdout.flush()

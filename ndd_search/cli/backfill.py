@@ -81,6 +81,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = preset_of(arguments)
+    if not arguments.fields and arguments.remove is None:
+        what = "--fields names the text fields that make the sketch, and is missing"
+        raise ValueError(f"{what}; --field names the object that holds sketches, {arguments.field!r}")
     settings = Backfill(
         index=arguments.index,
         fields=tuple(arguments.fields),
@@ -161,7 +164,8 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         )
         if report.table is not None:
             named, values = report.table.digest[:8], len(report.table.values)
-            print(f"table {named} stored: {values:,} common values in {report.table.documents:,.0f} documents")
+            counted = f"{many(values, 'common value')} in {many(round(report.table.documents), 'document')}"
+            print(f"frequency table {named} stored: {counted}")
     undone = report.remaining or tally.left or tally.refused or any(item.problem for item in report.work)
     return PARTLY if undone else DONE
 

@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import numpy as np
+
 from ndd_search.cli import DONE, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
@@ -43,7 +45,9 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus
+from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.marks import mark
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.outputs import check_kind, line_of, write
@@ -232,7 +236,17 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":
-        tell(arguments, facts, sentence_of(facts))
+        tell(arguments, facts, "\n".join([sentence_of(facts), *_largest(groups)]))
+
+
+def _largest(groups: Groups) -> Iterator[str]:
+    """Yield a line for each of the three largest groups of several documents, with its first ids."""
+    sizes = np.where(groups.is_leader, groups.sizes, 0)
+    for leader in np.argsort(-sizes, kind="stable")[:3].tolist():
+        if sizes[leader] > 1:
+            first = np.flatnonzero(groups.leader == leader)[:5].tolist()
+            more = ", ..." if sizes[leader] > len(first) else ""
+            yield f"  {sizes[leader]:,} documents: {', '.join(safe(groups.corpus.ids[at]) for at in first)}{more}"
 
 
 def sentence_of(facts: dict[str, int]) -> str:

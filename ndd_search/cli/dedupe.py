@@ -14,6 +14,7 @@ For all unique documents of a collection, with ids and in any order, use ndd-sea
 from __future__ import annotations
 
 import argparse
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         warn(sentence)
     if texts and all(text is None for text in texts):
         source = "standard input" if arguments.file == "-" else arguments.file
-        raise InvalidDocument(source, f"no line has text in {', '.join(fields)}", "check the names in --text")
+        names = ", ".join(dict.fromkeys(name for hit in islice(hits.values(), SAMPLE) for name in hit))
+        what = f"no line has text in {', '.join(fields)}; the fields there are {names}"
+        raise InvalidDocument(source, what, "check the names in --text")
     numbers = list(hits)
     options, recipe = stored_options(arguments)
     sample = sketch_many((texts[place] or "" for place in evenly(len(texts), SAMPLE)), recipe)

@@ -68,9 +68,8 @@ def _show(diagnosis: Diagnosis) -> None:
 
 def _lines(figures: Figures) -> Mapping[str, str]:
     lines = {"computed with": in_use(), "documents": f"{figures.documents:,}"}
-    lines["store"] = f"{figures.bytes / 2**20:,.1f} MB"
-    if figures.documents:
-        lines["bytes per document"] = f"{figures.bytes / figures.documents:,.0f}"
+    a_document = f", {figures.bytes / figures.documents:,.0f} bytes a document" if figures.documents else ""
+    lines["whole index"] = f"{figures.bytes / 2**20:,.1f} MB{a_document}"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
     if figures.sampled:
         lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"

@@ -7,11 +7,12 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from ndd_search.core.options import CollapseOptions, Mode
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
@@ -40,6 +41,30 @@ SHARED: dict[str, dict[str, Any]] = {
     "--rate": {"metavar": "N", "help": "documents a second (as many as the server takes)"},
     "--recipe": {"metavar": "ID", "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key"},
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """Names the nearest option where one is misspelt.
+
+    given: the words of the command line.
+    """
+
+    given: Sequence[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a message."""
+        known = self._options()
+        for word in self.given:
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(one.startswith(name) for one in known):
+                near = get_close_matches(name, known, 1)
+                message += f" ({name} is no option: did you mean {near[0]}?)" if near else ""
+        super().error(message)
+
+    def _options(self) -> list[str]:
+        found = [name for action in self._actions for name in action.option_strings]
+        parts = [action.choices for action in self._actions if isinstance(action.choices, dict)]
+        return [*found, *(name for part in parts for parser in part.values() for name in parser._options())]
 
 
 def add_shared(parser: argparse._ActionsContainer, name: str, **changes: Any) -> None:

@@ -250,7 +250,9 @@ class Recipe:
             re.ASCII,
         )
         if not match or int(match[4]) != cls.version:
-            raise ValueError(f"{name!r} is no recipe id of this version; one looks like {cls().id}")
+            one = cls()
+            known = f"one looks like {one.id}: shingles of {one.size} words, {one.k} values, version {one.version}"
+            raise ValueError(f"{name!r} is no recipe id of this version; {known}")
         letter, size, k, _, method, estimator, markup, nourls, seed, crc32, key, language = match.groups()
         recipe = cls(
             kind=next(kind for kind, its_letter in _LETTER.items() if its_letter == letter),

@@ -253,11 +253,13 @@ class _Reading:
         resumed = self.pieces.pieces[start[0] : start[0] + 1]
         stored = set(seen) if before and isinstance(next(iter(resumed), None), IndexSource) else set()
         waiting: list[Rows] = []
+        there: dict[str, None] = {}
         any_text = any(len(rows.sketches.values) for rows in parts)
         left_out = LeftOut(self.pieces, self.id)
         for position, batch in self.pieces.read(report, self.fields.wanted(self.id), (start[0], start[1])):
             if not seen:
                 self._note_absent(batch)
+                there = dict.fromkeys(name for document in batch for name in document)
             names, chosen = [], []
             for document in batch:
                 name = id_of(document, self.id, place)
@@ -280,7 +282,7 @@ class _Reading:
                 waiting = []
         left_out.tell(report)
         if seen and self.fields.text and not any_text:
-            raise self.fields.without_text(len(seen))
+            raise self.fields.without_text(len(seen), there)
         if waiting:
             parts.append(Rows.joined(waiting, self.fields.kept))
             if kept:

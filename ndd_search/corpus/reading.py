@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ndd_search.core.documents import text_of, value_of
@@ -43,9 +43,10 @@ class Fields:
         """The text of each document, "" for one without."""
         return [text_of(document, self.text) or "" for document in documents]
 
-    def without_text(self, documents: int) -> InvalidDocument:
-        """The error for a collection of which no document has text."""
-        what = f"none of them has text in {', '.join(self.text)}"
+    def without_text(self, documents: int, names: Iterable[str] = ()) -> InvalidDocument:
+        """The error for a collection of which no document has text. names: of the fields that some of them have."""
+        there = ", ".join(names)
+        what = f"none of them has text in {', '.join(self.text)}" + (f"; the fields there are {there}" if there else "")
         return InvalidDocument(f"{documents:,} documents", what, "name the fields that hold text")
 
     def sketched(self, documents: Sequence[Document], texts: Sequence[str], ids: Sequence[str] = ()) -> Rows:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -32,15 +34,20 @@ def is_html(path: Path) -> bool:
 
 
 def read_file(path: Path, main_text: bool = False) -> FileText:
-    """Read the text of a file; of .html the text that a browser shows.
+    """Read the text of a file, also with .gz; of .html the text that a browser shows.
 
     The encoding is that of a byte order mark, else the one that an HTML page names, else UTF-8. An HTML page that names
     none and is not UTF-8 is read as windows-1252, as browsers do. Invalid bytes become U+FFFD.
     main_text: read only the article of .html, without navigation, headers and footers (see main_text_of).
     Raises MissingExtra for .html without the extra "html", and OSError.
     """
-    html = is_html(path)
-    text, is_legible = _decoded(path.read_bytes(), html)
+    raw, is_packed = path.read_bytes(), path.suffix.lower() == ".gz"
+    try:
+        raw = gzip.decompress(raw) if is_packed else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidDocument(path, f"it is not a complete gzip file: {error}", "create it again") from None
+    html = is_html(path.with_suffix("") if is_packed else path)
+    text, is_legible = _decoded(raw, html)
     if not html:
         return FileText("", text, is_legible)
     body = (main_text_of(text) if main_text else None) or strip_markup(text)

@@ -30,7 +30,8 @@ def test_the_commands_write_what_the_library_finds(
 ) -> None:
     settings = (source, "--text", "body", "--min-similarity", "0.5")
     assert run("groups", *settings, "--out", tmp_path / "g.parquet", "--report", tmp_path / "r.html") == 0
-    assert capsys.readouterr().out == "4 documents in 3 groups; 1 is a near-duplicate of another one\n"
+    told = "4 documents in 3 groups; 1 is a near-duplicate of another one\n  2 documents: a, b\n"
+    assert capsys.readouterr().out == told
     assert parquet.read_table(tmp_path / "g.parquet").column("group").to_pylist() == ["a", "a", "c", "d"]
     assert run("unique", *settings, "--keep", "newest:published", "--save", tmp_path / "s.parquet") == 0
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["b", "c", "d"]
