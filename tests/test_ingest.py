@@ -185,6 +185,16 @@ def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
     assert line.startswith("document 7 has no text in title, body and gets no sketch")
 
 
+def test_a_text_in_a_key_with_dots_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """An update that holds it as an object leaves the key, which nothing in the update tells of."""
+    documents = [{"_id": "1", "page": {"body": "a b c d"}}, *({"_id": id, "page.body": "a b c d"} for id in "78")]
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        through(*documents, fields=["page.body"])
+    (line,) = caplog.messages
+    assert line.startswith("document 7 holds text in the key 'page.body'")
+    assert "backfill --recheck" in line
+
+
 @pytest.mark.parametrize(
     "value", [Explosive(), in_itself()], ids=["a value whose text fails", "a list that holds itself"]
 )

@@ -49,7 +49,7 @@ class RedisCache:
         *,
         seconds: float = 10.0,
         prefix: str = "ndd",
-        budget: float = 0.01,
+        budget: float = 0.05,
         pause: float = 5.0,
         most_bytes: int = 4 * 2**20,
         clock: Callable[[], float] = time.monotonic,

@@ -138,7 +138,7 @@ def test_a_name_of_thousands_of_words_is_missing_and_takes_no_time(caplog: pytes
     began = time.perf_counter()
     with caplog.at_level(logging.WARNING, "ndd_search"):
         groups = ndd.items.Items(name=ndd.items.Name()).groups([{"name": name} for name in names])
-    assert time.perf_counter() - began < 5  # minutes if each word is compared with each
+    assert time.perf_counter() - began < 30  # minutes if each word is compared with each
     assert groups.bad == {"name": 6}
     assert "has 20,000 words, which is no name: compare it as a text" in caplog.text
     assert sorted(len(members) for members in groups.members.values()) == [1] * 7 + [2]
@@ -148,7 +148,7 @@ def test_marks_beyond_thirty_in_a_row_are_left_out_and_take_no_time() -> None:
     marks = "\u0323\u0301"
     began = time.perf_counter()
     assert words_of("Cafe" + marks * 200_000 + " Fota") == ("cafe", "fota")
-    assert time.perf_counter() - began < 5  # minutes if they are brought into order
+    assert time.perf_counter() - began < 30  # minutes if they are brought into order
     assert ndd.sketch("cafe" + marks * 200_000).tolist() == ndd.sketch("cafe" + marks * 15).tolist()
     assert ndd.sketch("cafe" + marks * 15).tolist() != ndd.sketch("cafe" + marks * 14).tolist()
 

@@ -18,6 +18,7 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -77,4 +78,5 @@ def _replay(file: Path) -> int:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)  # the library warns of each changed answer
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a run that is stopped deletes its indexes
     sys.exit(main())

@@ -247,11 +247,11 @@ def test_a_thread_waits_for_another_no_longer_than_its_own_timeout(
         slow = pool.submit(client.search, index=library.news, body=PAGE)
         while not proxy.passed:
             time.sleep(0.01)
-        other, more = hasty(engine, client, 0.5)
+        other, more = hasty(engine, client, 2.0)
         began = time.perf_counter()
         answer = body_of(other.search(index=library.news, body=PAGE, **more))
-        assert 0.4 < time.perf_counter() - began < 5
-        assert answer["ndd"]["took_ms"] < 400  # the time that was waited is not ours
+        assert 1.9 < time.perf_counter() - began < 19
+        assert answer["ndd"]["took_ms"] < 1_900  # the time that was waited is not ours
         go_on.set()
         assert ids(answer) == ids(body_of(slow.result()))
 
@@ -269,10 +269,10 @@ def test_a_task_waits_for_another_no_longer_than_its_own_timeout(
             slow = asyncio.create_task(client.search(index=library.news, body=PAGE))
             while not proxy.passed:
                 await asyncio.sleep(0.01)
-            other, more = hasty(engine, client, 0.5)
+            other, more = hasty(engine, client, 2.0)
             began = time.perf_counter()
             answer = body_of(await other.search(index=library.news, body=PAGE, **more))
-            assert 0.4 < time.perf_counter() - began < 5
+            assert 1.9 < time.perf_counter() - began < 19
             go_on.set()
             assert ids(answer) == ids(body_of(await slow))
 

@@ -99,14 +99,14 @@ def test_a_server_that_goes_down_between_two_requests_gives_the_page_of_the_firs
 
 
 def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, time_budget=0.5, frequency_table=False)
-    proxy.reset(after_the_first(Harm(delay=3.0)))
+    caller = connect(proxy.url, time_budget=2.0, frequency_table=False)
+    proxy.reset(after_the_first(Harm(delay=30.0)))
     began = time.perf_counter()
     answer = caller.search(index=library.news, body=LONG)
-    assert time.perf_counter() - began < 2.5
+    assert time.perf_counter() - began < 25
     assert 40 < len(ids(answer)) < 60
     assert answer["ndd"]["degraded"]
-    proxy.reset(lambda number, _: Harm(delay=0.7) if number == 0 else None)
+    proxy.reset(lambda number, _: Harm(delay=2.1) if number == 0 else None)
     answer = caller.search(index=library.news, body=LONG)
     assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
     assert len(proxy.searches) == 1
@@ -205,7 +205,7 @@ def test_a_first_request_that_fails_is_the_clients_own_error(library: Library, c
         (kind, _), (plain_kind, _) = outcome(wrapped, library.news, LONG), outcome(plain, library.news, LONG)
         assert kind is plain_kind, name
         assert len(proxy.searches) == 2, name
-        assert time.perf_counter() - began < 5
+        assert time.perf_counter() - began < 30
 
 
 def test_a_server_that_is_down_is_the_clients_own_error(connect: Connect) -> None:
@@ -303,8 +303,8 @@ def test_a_limit_on_the_documents_looked_at_is_no_trouble(library: Library, conn
 def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    caller = connect(proxy.url, time_budget=5.0, frequency_table=False, splits=False, cache=False)
-    for said in (0.5, 20.0):
+    caller = connect(proxy.url, time_budget=60.0, frequency_table=False, splits=False, cache=False)
+    for said in (2.0, 50.0):
         if library.engine.family == "elasticsearch":
             caller = caller.with_client(caller.client.options(request_timeout=said))
             given: dict[str, Any] = {}
@@ -313,11 +313,11 @@ def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
         proxy.reset()
         assert caller.search(index=library.news, body=LONG, **given)["ndd"]["degraded"] is None
         assert not any("timeout" in one.target for one in proxy.searches)
-        proxy.reset(after_the_first(Harm(delay=1.5)))
+        proxy.reset(after_the_first(Harm(delay=30.0 if said < 10 else 2.1)))
         began = time.perf_counter()
         answer = caller.search(index=library.news, body=LONG, **given)
-        assert bool(answer["ndd"]["degraded"]) == (said < 1)
-        assert said > 1 or time.perf_counter() - began < 1.4
+        assert bool(answer["ndd"]["degraded"]) == (said < 10)
+        assert said > 10 or time.perf_counter() - began < 25
 
 
 def test_the_timeout_of_a_client_holds_beside_a_longer_time_budget(
@@ -328,8 +328,8 @@ def test_the_timeout_of_a_client_holds_beside_a_longer_time_budget(
     settings: dict[str, Any] = {"frequency_table": False, "splits": False, "cache": False}
     endless = connect(proxy.url, time_budget=float("inf"), **settings)
     assert endless.search(index=library.news, body=LONG)["ndd"]["degraded"] is None
-    proxy.reset(after_the_first(Harm(delay=1.0)))
-    hurried = connect(proxy.url, client={name: 0.5, "max_retries": 0}, time_budget=30.0, **settings)
+    proxy.reset(after_the_first(Harm(delay=30.0)))
+    hurried = connect(proxy.url, client={name: 2.0, "max_retries": 0}, time_budget=60.0, **settings)
     assert hurried.search(index=library.news, body=LONG)["ndd"]["degraded"]
 
 

@@ -180,9 +180,9 @@ def test_a_search_that_waits_for_another_process_ends_in_its_own_time(
     library: Library, connect: Connect, shared: Shared
 ) -> None:
     """The lock's owner has died: the page is computed anyway, when the caller's own time is over."""
-    caller = connect(cache=shared(), time_budget=0.05)
+    caller = connect(cache=shared())
     expected = caller.search(index=library.news, body=SEARCH)
-    caller.client = ndd.wrap(caller.client, min_similarity=BAR, window=20, cache=(cache := shared()), time_budget=0.05)
+    caller.client = ndd.wrap(caller.client, min_similarity=BAR, window=20, cache=(cache := shared()), time_budget=0.5)
     cache.clear()
     cache.acquire = lambda key, seconds: None
     answer = caller.search(index=library.news, body=SEARCH)

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ndd_search.core.checks import check_whole
-from ndd_search.core.documents import text_of
+from ndd_search.core.documents import splits, text_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, Storage, are_keys, is_sketch_object
 from ndd_search.core.sketching.sketches import Sketch, sketch
@@ -68,6 +68,8 @@ class Sketcher:
             raise ValueError(f"keys must be at least 4 for simhash, got {keys}: fewer do not find all fingerprints")
         self.keys, self.numbers = keys, numbers
         self.first = next(iter(self.fields))
+        sources = dict.fromkeys(chain.from_iterable(self.fields.values()))
+        self._dotted = [head for source in sources for head, _ in [*splits(source), (source, "")] if "." in head]
         self.report = IngestReport()
         self._where = {name: SketchField(name, storage) for name in self.fields}
 
@@ -97,8 +99,20 @@ class Sketcher:
         given = [document for document, partial in action.documents if partial]
         return not given or any(touches(document, source) for document in given for source in sources)
 
+    def _tell_dotted(self, action: Action, document: Mapping[str, Any]) -> None:
+        """Warn once of a document with a key with dots, which an update with an object does not replace."""
+        if found := [key for key in self._dotted if key in document]:
+            self._dotted = []
+            logger.warning(
+                "%s holds text in the key %r: an update that holds it as an object leaves the key as it is, and gets a "
+                "sketch of the object's text alone; write objects, or run ndd-search backfill --recheck after such updates",
+                _name(action),
+                found[0],
+            )
+
     def _whole(self, action: Action, document: dict[str, Any], name: str) -> Sketch | None:
         """Add the sketch to a whole document. Without text, remove a sketch that the document came with."""
+        self._tell_dotted(action, document)
         text = self._text(action, document, name)
         found = None if text is None else self._sketch(action, text)
         where = self._where[name]
