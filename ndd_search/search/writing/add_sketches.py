@@ -104,8 +104,8 @@ class Sketcher:
         if found := [key for key in self._dotted if key in document]:
             self._dotted = []
             logger.warning(
-                "%s holds text in the key %r: an update that holds it as an object leaves the key as it is, and gets a "
-                "sketch of the object's text alone; write objects, or run ndd-search backfill --recheck after such updates",
+                "%s holds text in the key %r: an update that holds it as an object leaves the key, and makes a sketch "
+                "of the object alone; write objects, or run ndd-search backfill --recheck after such updates",
                 _name(action),
                 found[0],
             )
