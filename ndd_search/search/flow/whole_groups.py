@@ -162,10 +162,17 @@ def _telling(keys: Sketch, state: State) -> Sketch:
 
 
 def _examined(state: State, count: int) -> Stream:
-    """Return the first hits of the stream, with their documents where these were fetched."""
+    """Return the first hits of the stream, with their documents where these were fetched.
+
+    A document that was fetched in a second phase lacks what the first one read for guards.
+    """
     first = state.stream.only(range(count))
-    hits = zip(first.ranks.tolist(), first.hits, strict=True)
-    return replace(first, hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]))
+    hits = []
+    for rank, hit in zip(first.ranks.tolist(), first.hits, strict=True):
+        document = state.documents.get(rank, hit)
+        fields = {**hit.get("fields", {}), **document.get("fields", {})}
+        hits.append({**document, "fields": fields} if fields else document)
+    return replace(first, hits=tuple(hits))
 
 
 def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], plan: Plan) -> _Found:
