@@ -17,7 +17,7 @@ from types import MappingProxyType
 ENGINE, REDIS = "http://localhost:9200", "redis://localhost:6379/0"
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?P<kind>[a-z0-9 ]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
