@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -276,3 +277,12 @@ def test_short_texts_that_differ_in_numbers_alone_are_all_shown_by_pages_and_by_
         page = found.page(3, cursor=cursor)
         shown, cursor = [*shown, *page.hits], page.cursor
     assert shown == memories
+
+
+def test_threads_that_ask_for_different_pages_of_one_source_fetch_each_hit_once() -> None:
+    fetch = Source(NEWS, most=1)
+    found = ndd.stream(fetch, text="text", window=2)
+    with ThreadPoolExecutor(8) as pool:
+        pages = list(pool.map(lambda start: ids(found.page(2, start)), [8, 6, 4, 2, 0, 8, 4, 0]))
+    assert pages == [[8, 9], [6, 7], [4, 5], [2, 3], [0, 1], [8, 9], [4, 5], [0, 1]]
+    assert len({start for start, _ in fetch.calls}) == len(fetch.calls)
