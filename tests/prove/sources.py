@@ -19,14 +19,15 @@ from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 
 Fetch = Callable[[int, int], Any]
 _STORED = {"missing": None, "empty": [], "malformed": [7, 3], "foreign": {"sketch": [1], "recipe": "w9-k64-v2"}}
-_CURSORS_LACK = ("total", "keep", "max_window", "mode")
+_CURSORS_LACK = ("keep", "max_window", "mode")
 
 
 def draw(rng: random.Random) -> Case:
     """Draw a list of texts with edited copies, and how it is fetched."""
     world = World.of(rng)
     size, by_cursor = rng.choice([2, 3, 5, 10]), rng.random() < 0.4
-    options = world.options("numbers_must_match", *(_CURSORS_LACK if by_cursor else ()))
+    options = world.options("numbers_must_match", "total", *(_CURSORS_LACK if by_cursor else ()))
+    options["total"] = "hits" if by_cursor else rng.choice(["hits", "hits", "groups"])
     if by_cursor:
         options["mode"] = rng.choice(["group", "drop", "annotate"])
     return {

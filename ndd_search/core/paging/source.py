@@ -110,6 +110,8 @@ class Source:
     ) -> None:
         if options.members == "all":
             options = replace(options, window=options.max_window)
+        if options.total == "auto":
+            options = replace(options, total="hits")  # a page tells no total for which to look ahead
         self._fetch, self._reader, self._options = fetch, reader, options
         self._streams, self._key, self._counts, self._may_continue = streams, key, counts, may_continue
         self._forged: list[int] = []
@@ -270,7 +272,7 @@ class Source:
             "from_ above 0": from_ > 0,
             "no key=, or with seen=,": not self._may_continue,
             "items": self._reader.items is not None,
-            f'total="{options.total}"': options.total != "hits",
+            'total="groups"': options.total == "groups",
             'mode="demote"': options.mode == "demote",
             "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
         }
