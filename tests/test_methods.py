@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import combinations
 from math import cos, pi
@@ -35,6 +36,7 @@ METHODS = [
     Recipe.profile(),
     Recipe.words(estimator="broder"),
     Recipe.characters(17, k=16, estimator="overlap"),
+    Recipe.sentences(hash="crc32", estimator="broder"),
 ]
 FORMULAS = [
     Recipe.min_hash(k=5, seed=3),
@@ -71,6 +73,12 @@ def test_a_sketch_is_that_of_the_documented_formula_in_every_batch(recipe: Recip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["ndd_search.core.sketching.sketches"], "BATCH", room)
         assert [one.tolist() for one in sketch_many(batch, recipe, 2)] == expected
+
+
+def test_the_page_of_methods_names_these_recipes() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "methods.md").read_text()
+    rows = dict(re.findall(r"^\| [^|]+ \| `(Recipe[^`]+)`, ([\w-]+) \|", page, re.MULTILINE))
+    assert {eval(code).id: name for code, name in rows.items()} == {recipe.id: recipe.id for recipe in METHODS}
 
 
 def test_the_first_published_values_of_each_method_stay_what_they_are() -> None:
