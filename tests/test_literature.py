@@ -33,7 +33,7 @@ def pairs_at(resemblance: float, words: int = 400) -> list[str]:
 
 def estimates(texts: list[str], recipe: ndd.Recipe) -> list[float]:
     sketches = sketch_many(texts, recipe)
-    return [estimate(*sketches[at : at + 2], recipe).value for at in range(0, len(texts), 2)]
+    return [estimate(sketches[at], sketches[at + 1], recipe).value for at in range(0, len(texts), 2)]
 
 
 def test_broder_1997_a_rose_is_a_rose_is_a_rose() -> None:
