@@ -1,6 +1,6 @@
 """Records of several fields: quality without labels, and time from records to groups, beside other libraries.
 
-    python -m benchmarks.items [--people 10000 50000] [--peers] [--collections FOLDER]
+    python -m benchmarks.items [--people 10000 50000] [--peers] [--collections FOLDER] [--overview]
 
 People are generated (tests/items/made.py): nicknames, gaps and errors. --collections names a folder with the labelled
 collections airports and febrl; without them only people are measured. --peers adds splink and recordlinkage where they
@@ -29,7 +29,7 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.items.groups import ItemGroups
-from tests.items.made import PEOPLE, people
+from tests.items.made import PEOPLE, Made, households, people, sites
 
 Pairs = set[tuple[str, str]]
 Records = list[dict[str, Any]]
@@ -271,6 +271,64 @@ def unseen(folder: Path) -> None:
               f"{count:,} labelled pairs of {len(other):,} others")  # fmt: skip
 
 
+def overview(name: str, records: Records, thing: list[str], schema: ndd.Items | None = None) -> None:
+    """Print of one set the F1 of groups by the fixed evidence, by what is learnt, and by the best single field; what of
+    the true pairs are candidates; how many doubts there are; and F1 of five halves of the things.
+    """
+
+    def learnt(places: list[int]) -> tuple[ndd.Items, float]:
+        some = [records[place] for place in places]
+        found = ndd.Items.learn(some, schema)
+        return found, _grouped_f1(found.groups(some).leader, [thing[place] for place in places])
+
+    whole, quality = learnt(list(range(len(records))))
+    plain = ndd.Items(**{**whole.fields})  # type: ignore[arg-type]
+    groups = plain.groups(records)
+    number = np.unique(thing, return_inverse=True)[1]
+    pairs = groups.candidates
+    sizes = np.unique(number, return_counts=True)[1]
+    met = (number[pairs.first] == number[pairs.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
+    rules = {
+        field: _grouped_f1(np.where(column.codes < 0, -1 - np.arange(len(records)), column.codes), thing)
+        for field, column in groups.table.columns.items()
+    }
+    best = max(rules, key=rules.__getitem__)
+    things = sorted(set(thing))
+    halves = []
+    for seed in range(5):
+        chosen = set(np.random.default_rng(seed).permutation(things)[: len(things) // 2].tolist())
+        halves.append(learnt([place for place, one in enumerate(thing) if one in chosen])[1])
+    print(
+        f"{name:16} {len(records):6,} records  unlearnt {_grouped_f1(groups.leader, thing):.3f}  learnt {quality:.3f}  "
+        f"same {best} {rules[best]:.3f}  candidates {met:.3f}  doubts {len(whole.learnt.doubts) if whole.learnt else 0}  "
+        f"halves {' '.join(f'{half:.3f}' for half in halves)}",
+        flush=True,
+    )
+
+
+def _grouped_f1(group: Any, thing: list[str]) -> float:
+    """Return F1 of the pairs in one group. group, thing: of each record."""
+
+    def pairs(keys: Any) -> int:
+        sizes = np.unique(keys, return_counts=True, axis=0)[1]
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    number = np.unique(thing, return_inverse=True)[1]
+    return 2 * pairs(np.stack([group, number], axis=1)) / max(pairs(group) + pairs(number), 1)
+
+
+def overviews(folder: Path) -> None:
+    """Print the overview of every set in a folder that has things of records, and of generated records."""
+    made: dict[str, Made] = {"sites": sites(1_000, 0.2, 3), "households": households(1_000), "people": people(5_000)}
+    for name, one in made.items():
+        overview(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None)
+    for path in sorted(folder.glob("*/clusters.jsonl.gz")):
+        if any("fields" in one for one in _lines(path.with_name("documents.jsonl.gz"))[:1]):
+            records = [{"id": one["id"], **one["fields"]} for one in _lines(path.with_name("documents.jsonl.gz"))]
+            of = {id: cluster["cluster"] for cluster in _lines(path) for id in cluster["members"]}
+            overview(path.parent.name, records, [of.get(record["id"], record["id"]) for record in records])
+
+
 _OTHER_NAMES = {
     "name": "title", "city": "town", "region": "state", "country": "nation", "lat": "latitude", "lon": "longitude",
     "elevation_ft": "height", "given_name": "first", "surname": "family", "street_number": "number",
@@ -346,7 +404,11 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
     parser.add_argument("--collections", type=Path, help="the folder of the labelled collections")
     parser.add_argument("--robustness", action="store_true", help="only learn from other parts of the collections")
+    parser.add_argument("--overview", action="store_true", help="only a line for each set: learnt, unlearnt, one field")
     arguments = parser.parse_args()
+    if arguments.overview:
+        overviews(arguments.collections)
+        return
     if arguments.robustness:
         for kind in ("airports", "febrl"):
             robustness(arguments.collections / kind)

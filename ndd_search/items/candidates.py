@@ -19,6 +19,7 @@ from ndd_search.items.grades import Comparison
 from ndd_search.items.ragged import Places
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
+_LARGE = 4  # times as many records as are looked up may hold a token of which parts are
 _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
 
 
@@ -98,9 +99,27 @@ def find_candidates(
     few = _rarest(entries.where(common), held[common], count, bounds.tokens)
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
-    token, record = np.concatenate((direct.token, token + holders.size)), np.concatenate((direct.record, record))
+    parts = _parts(entries, held, looked_up, bounds.holders)
+    token = np.concatenate((direct.token, token + holders.size, parts.token + holders.size + len(few.token)))
+    record = np.concatenate((direct.record, record, parts.record))
     first, second, met, dropped = _meetings(token, record, count, bounds, step)
     return Candidates(first, second, count, met, cut + dropped)
+
+
+def _parts(entries: _Entries, held: Places, looked_up: npt.NDArray[np.bool_], holders: int) -> _Entries:
+    """Return tokens of parts of the records that hold a common token, twice: the second ones overlap the first ones.
+
+    So the records of one thing that has up to _LARGE times as many as `holders` are joined by a chain.
+    """
+    some = entries.where(np.flatnonzero((held > holders) & (held <= _LARGE * holders) & looked_up[entries.field]))
+    order = np.argsort(some.token, kind="stable")
+    some = some.where(order)
+    place = np.arange(len(order)) - np.searchsorted(some.token, some.token)
+    wide = np.int64(2 * _LARGE + 2)
+    both = [some.token * wide + (place + shift) // holders for shift in (0, holders // 2)]
+    token = np.concatenate((both[0], both[1] + _LARGE + 1))
+    _, token = np.unique(token, return_inverse=True)
+    return _Entries(token, np.tile(some.record, 2), np.tile(some.field, 2))
 
 
 def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:

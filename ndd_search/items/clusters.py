@@ -21,6 +21,8 @@ _STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not cou
 _UNKNOWN = -3.0  # log odds of two records that share too little to be candidates
 _WHOLE = 40  # members of a chain of pairs up to which all its pairs are compared
 _NEVER = -1e9
+_STEPS = 3  # how often pairs are added to those compared
+_NEIGHBOURS = 100  # of a record in a longer chain, of which all pairs are compared
 
 Judge = Callable[[Places, Places], Floats]
 
@@ -36,13 +38,12 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
     first, second, odds = pairs.first[inside], pairs.second[inside], odds[inside]
     sizes = np.bincount(component, minlength=count)
     more = _missing_pairs(component, sizes, first * np.int64(count) + second)
-    if len(more):
+    for _ in range(_STEPS):
         a, b = more // count, more % count
-        first, second, odds = (
-            np.concatenate((first, a)),
-            np.concatenate((second, b)),
-            np.concatenate((odds, judge(a, b))),
-        )
+        first, second = np.concatenate((first, a)), np.concatenate((second, b))
+        odds = np.concatenate((odds, judge(a, b) if len(more) else np.empty(0)))
+        far = (odds >= 0) & (sizes[component[first]] > _WHOLE)
+        more = _two_steps(count, first[far], second[far], first * np.int64(count) + second)
     odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
     leader = component.copy()
     left = sizes[component[first]] > 2
@@ -67,6 +68,22 @@ def _missing_pairs(component: Places, sizes: Places, known: Places) -> Places:
         a, b = order[same], order[same + shift]
         parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
     every = np.concatenate(parts)
+    return every[~np.isin(every, known)]
+
+
+def _two_steps(count: int, first: Places, second: Places, known: Places) -> Places:
+    """Return the pairs of records that a third one is joined with, without those known, as first * count + second."""
+    ends, others = np.concatenate((first, second)), np.concatenate((second, first))
+    order = np.argsort(ends, kind="stable")
+    ends, others = ends[order], others[order]
+    parts = [np.empty(0, np.int64)]
+    for shift in range(1, _NEIGHBOURS):
+        same = np.flatnonzero(ends[:-shift] == ends[shift:])
+        if not len(same):
+            break
+        a, b = others[same], others[same + shift]
+        parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
+    every = np.unique(np.concatenate(parts))
     return every[~np.isin(every, known)]
 
 

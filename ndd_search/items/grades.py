@@ -135,18 +135,9 @@ def _compared(field: Field, comparer: Comparer, count: int, a: Places, b: Places
     return similarity[which], grade_of(field, similarity, found.share)[which]
 
 
-def patterns(grades: npt.NDArray[np.int16]) -> tuple[npt.NDArray[np.int16], Places]:
-    """Return the distinct rows of grades, and how many pairs have each."""
-    _, at, counts = np.unique(_packed(grades), return_index=True, return_counts=True)
-    return grades[at], counts
-
-
 def pattern_of(grades: npt.NDArray[np.int16]) -> Places:
     """Return of each pair the number of its row among the distinct rows of grades."""
-    which: Places = np.unique(_packed(grades), return_inverse=True)[1].reshape(len(grades))
-    return which
-
-
-def _packed(grades: npt.NDArray[np.int16]) -> npt.NDArray[np.void]:
     rows = np.ascontiguousarray(grades)
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    packed = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    which: Places = np.unique(packed, return_inverse=True)[1].reshape(len(grades))
+    return which

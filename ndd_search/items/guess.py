@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from statistics import median
 from typing import Any
@@ -23,6 +24,7 @@ _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
 _OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
+_LISTS = 0.3  # share of values with a semicolon, from which they are lists
 _IDS = ("id", "_id", "uuid", "guid")
 
 
@@ -72,13 +74,14 @@ def _kind(name: str, values: list[Any]) -> Field | None:
     if len({str(value) for value in values}) < 2:
         return None
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
-    tests: tuple[tuple[type[Field], bool], ...] = (
+    tests: tuple[tuple[Callable[[], Field], bool], ...] = (
         (Url, _fits(sample, url_of)),
         (Date, bool(_DATE.search(name)) and _fits(sample, date_of)),
         (Exact, bool(_CODE.search(name))),
         (Number, numeric),
         (Place, _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample))),
         (Category, any(isinstance(value, list | tuple) for value in sample)),
+        (partial(Category, separator=";"), sum(";" in str(value) for value in sample) > _LISTS * len(sample)),
         (Text, median(len(words_of(str(value))) for value in sample) > 12),
         (Category, _are_categories(Counter(map(str, values)))),
     )

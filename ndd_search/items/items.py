@@ -23,12 +23,13 @@ from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
+from ndd_search.items.doubts import disagreement, doubts_of_kinds
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.groups import ItemGroups, Method, group_items
 from ndd_search.items.guess import guess_fields
 from ndd_search.items.learn import learn_odds
-from ndd_search.items.model import Learnt, default_odds, probabilities, unsure
+from ndd_search.items.model import Learnt, Model, default_odds, probabilities, unsure
 from ndd_search.items.page import same_pairs
 from ndd_search.items.questions import Question, fitted_bar, most_telling
 from ndd_search.items.ragged import Floats
@@ -41,7 +42,9 @@ from ndd_search.replacing import replace_file
 from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
+RANDOM = 50_000  # random pairs that are
 _SEED = 1
+_TRUST = 2.0  # log likelihood of labels that another reading has to gain
 
 
 class Items(Schema):
@@ -101,27 +104,55 @@ class Items(Schema):
                 raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
         same = [bool(label) for *_, label in answers]
         labelled = counted._compared((a, b) for a, b, _ in answers)
-        odds = learn_odds(schema.kinds, graded, labelled, same)
-        learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
-        learnt = learnt._with(min_probability=learnt._best_bar(labelled, same))
-        probability = probabilities(learnt.log_odds(graded))
-        expected = round(float(probability.sum()) * len(found) / max(len(graded), 1))
-        doubt = unsure(probability, learnt.min_probability)
-        learnt = learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        drawn = np.random.default_rng(_SEED).integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
+        low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
+        *_, others = screened(counted.model, comparison, low, high, -np.inf)
+        readings = learn_odds(
+            schema.kinds, graded, labelled, same, others, max(table.records * (table.records - 1) / 2, 1)
+        )
+        best = 0
+        if answers:
+            fitted = [schema._with(learnt=Learnt(odds, common, 0, 0))._fitted(labelled, same) for odds in readings]
+            likely = [likelihood + _TRUST * (place == 0) for place, (_, likelihood) in enumerate(fitted)]
+            best = int(np.argmax(likely))
+            schema = schema._with(min_probability=fitted[best][0])
+        model = Model(schema.kinds, readings[best])
+        probability = probabilities(model.log_odds(graded.grades))
+        notes = doubts_of_kinds(comparison, *pairs, probability)
+        for odds in readings[1:]:
+            what = "what is assumed about such fields" if odds is readings[-1] else "another way of learning"
+            notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)
+        learnt = schema._with(
+            learnt=Learnt(
+                readings[best],
+                common,
+                table.records,
+                len(found),
+                round(float(probability.sum()) * len(found) / max(len(graded), 1)),
+                unsure(probability, schema.min_probability),
+                notes,
+            )
+        )
         learnt.__dict__[LEARNT_FROM] = comparison
         return learnt
 
     def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
-        At most `count`, those of most consequence first. Give the answers to `answered`.
+        At most `count`, those of most consequence first: of many pairs that are as uncertain, or that what was learnt and
+        what is assumed call differently, if that is a doubt. Give the answers to `answered`.
         """
         held = list(records)
         comparison = self.comparison(read_table(self.fields, held))
         found = find_candidates(comparison, bounds or Bounds(), needs=self.needs)
         graded = comparison.graded(found.first, found.second)
         ends = np.stack((found.first, found.second), axis=1)
-        chosen = most_telling(graded.grades, probabilities(self.log_odds(graded)), ends, count)
+        probability = probabilities(self.log_odds(graded))
+        matters = probability * (1 - probability)
+        if self.learnt and self.learnt.notes:  # then also pairs that tell what was learnt from what is assumed
+            assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades)
+            matters = np.maximum(matters, np.abs(probability - probabilities(assumed)) / 4)
+        chosen = most_telling(graded.grades, matters, ends, count)
         pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
         return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
 
@@ -130,31 +161,23 @@ class Items(Schema):
 
         A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence.
         """
-        given = [(self.similarity(a, b).log_odds, bool(same)) for a, b, same in answers]
-        known = [(odds, same) for odds, same in given if np.isfinite(odds)]
-        if not known:
+        given = list(answers)
+        if not given:
             return self
-        bar = fitted_bar(self.bar, [odds for odds, _ in known], [same for _, same in known])
-        return self._with(min_probability=float(np.clip(probabilities(np.array([bar]))[0], NEAR, 1 - NEAR)))
+        labelled = self._compared((a, b) for a, b, _ in given)
+        return self._with(min_probability=self._fitted(labelled, [bool(same) for *_, same in given])[0])
 
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
         table = read_table(self.fields, (record for pair in pairs for record in pair))
         places = np.arange(0, table.records, 2)
         return Comparison(self.fields, table, self.common).graded(places, places + 1)
 
-    def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
-        """Return the min_probability with most right answers (F1) that is nearest to the present one."""
-        same = np.array(labels, np.bool_)
-        if same.all() or not same.any():
-            return self.min_probability
-        probability = probabilities(self.log_odds(labelled))
-        tried = np.unique(np.concatenate((probability, [self.min_probability])))
-        tried = np.concatenate((tried, (tried[:-1] + tried[1:]) / 2))
-        tried = tried[(tried > NEAR) & (tried < 1 - NEAR)]
-        yes = probability[None] >= tried[:, None]
-        f1 = 2 * (yes & same).sum(axis=1) / (yes.sum(axis=1) + same.sum())
-        best = tried[f1 >= f1.max() - NEAR]
-        return float(best[np.argmin(np.abs(best - self.min_probability))])
+    def _fitted(self, labelled: Graded, labels: Sequence[bool]) -> tuple[float, float]:
+        """Return the min_probability that fits labelled pairs, and how likely their labels are then."""
+        odds = self.log_odds(labelled)
+        known = np.isfinite(odds)
+        bar, likelihood = fitted_bar(self.bar, odds[known], np.array(labels, np.bool_)[known])
+        return float(np.clip(probabilities(np.array([bar]))[0], NEAR, 1 - NEAR)), likelihood
 
     def similarity(self, a: Any, b: Any) -> Similarity:
         """Compare two records: mappings, or objects with attributes."""

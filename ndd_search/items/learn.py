@@ -4,6 +4,10 @@ Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for recor
 probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
 divided into as many kinds as there are fields, at first by the field in which so much agreement is rarest: pairs become
 candidates because they agree in some field, and what else they have in common depends on which.
+
+Likelihood alone cannot tell a kind of other pairs from variants of one thing: both agree far more than chance explains.
+A kind of other pairs (a family, a building, a brand) agrees no more than two random records do in some field that pairs
+of one thing agree in. A kind without such a field is united with the pairs of one thing.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.items.fields import Field
-from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
-from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities
+from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
+from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
@@ -30,25 +34,103 @@ _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
 _ROUNDING = 1e-9
 _LEAST = 1e-6  # share of a kind of pairs
+_SOMETIMES = 1e-4  # share from which a kind counts
+_CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
+_FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
+_TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
+_VAGUE = 0.4  # expected wrong verdicts, as a share of the pairs called one thing, up to which such odds are trusted
+_SHRUNK = 2 / 3  # of the pairs that odds of random pairs call one thing, those that the odds of kinds find at least
 
 
-def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels: Sequence[bool]) -> Odds:
-    """Return the odds that explain the grades of candidate pairs best.
+def learn_odds(
+    fields: Sequence[Field], graded: Graded, labelled: Graded, labels: Sequence[bool], random: Graded, pairs: float
+) -> list[Odds]:
+    """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
-    labelled, labels: pairs that are known to be one thing, or not. Together they count as much as the other pairs of
-    their kind, so that a few answers among many pairs are not lost.
+    labelled, labels: pairs that are known to be one thing, or not; each counts as much as ten others.
+    random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
+
+    Odds with a kind of other pairs for each field come first, unless most pairs that they leave out are one thing by
+    odds whose other pairs are the random ones (Fellegi and Sunter's model as it is mostly used).
     """
+    assumed = default_odds(fields)
     if not len(graded) and not labels:
-        return default_odds(fields)
-    whole = _Fit(fields, graded.grades, labelled.grades, labels)
-    some = _Fit(fields, graded.grades[:: max(len(graded) // _SOME, 1)], labelled.grades, labels)
+        return [assumed]
+    usual = _usual(fields, random)
+    by_kinds = _by_kinds(fields, graded, labelled, labels, usual, pairs)
+    by_chance = _by_chance(fields, graded, labelled, labels, usual, random, pairs)
+    found = [odds for odds in (by_kinds, by_chance) if odds is not None]
+    if by_kinds and by_chance:
+        of_kinds, of_chance = (_information(odds.m, usual) for odds in found)
+        small, large = (float((Model(fields, odds).log_odds(graded.grades) > 0).sum()) for odds in found)
+        family = _agrees_by_chance(of_chance, of_kinds, _FAMILY)
+        found = found[:1] if family else found[::-1] if small < _SHRUNK * large else found
+    return [*found, assumed]
+
+
+def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
+    """Return of each field the share of each grade among random pairs of records."""
+    held = [random.grades[:, f][random.grades[:, f] >= 0] for f in range(len(fields))]
+    counts = [np.bincount(of, minlength=grade_count(field)) for of, field in zip(held, fields, strict=True)]
+    return [(n + _assumed(field)[0]) / (n.sum() + 1) for n, field in zip(counts, fields, strict=True)]
+
+
+def _by_kinds(
+    fields: Sequence[Field],
+    graded: Graded,
+    labelled: Graded,
+    labels: Sequence[bool],
+    usual: Sequence[Floats],
+    pairs: float,
+) -> Odds | None:
+    """Return the likeliest odds with a kind of other pairs for each field; None if chance explains what they find."""
+    known = labelled.grades, labels
+    whole = _Fit(fields, graded.grades, np.ones(len(graded)), *known, usual, len(fields))
+    thin = graded.grades[:: max(len(graded) // _SOME, 1)]
+    some = _Fit(fields, thin, np.ones(len(thin)), *known, usual, len(fields))
     # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
     guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
     guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
     starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
-    starts = some.different([some.improved(some.expected(start).weight, _TRIED)[1] for start in starts])
+    starts = some.different([some.united(some.expected(start).weight, _TRIED)[1] for start in starts])
     # Which optimum is likelier shows in all pairs, and where it is reached.
-    return max((whole.improved(whole.expected(start).weight, _ROUNDS) for start in starts), key=itemgetter(0))[1]
+    optima = [whole.united(whole.expected(start).weight, _ROUNDS) for start in starts]
+    scale = float(whole.counts.sum()) / pairs
+    found = [(likelihood, odds, _information(odds.m, usual)) for likelihood, odds in optima]
+    beyond = [one for one in found if np.log(one[1].prior * scale) + one[2].sum() > 0]
+    things = [one for one in beyond if not any(_agrees_by_chance(one[2], other[2], _FAMILY) for other in beyond)]
+    return max(things or beyond, key=itemgetter(0))[1] if beyond else None
+
+
+def _by_chance(
+    fields: Sequence[Field],
+    graded: Graded,
+    labelled: Graded,
+    labels: Sequence[bool],
+    usual: Sequence[Floats],
+    random: Graded,
+    pairs: float,
+) -> Odds | None:
+    """Return odds whose other pairs are random ones, which stand for all pairs of records that are no candidates.
+
+    None if most of their verdicts are vague.
+    """
+    left = max(pairs - len(graded), 1.0) / max(len(random), 1)
+    weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
+    fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, labelled.grades, labels, usual, 1)
+    odds = fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)[1]
+    vague = unsure(probabilities(Model(fields, odds).log_odds(graded.grades)), 0.5) > _VAGUE
+    return None if vague else odds
+
+
+def _information(kind: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
+    """Return the information of each field about a kind of pairs against random ones, in natural units."""
+    return np.array([np.array(of) @ np.log(np.array(of) / usual[f]) for f, of in enumerate(kind)])
+
+
+def _agrees_by_chance(kind: Floats, same: Floats, most: float = _CHANCE) -> bool:
+    """Return whether a kind of pairs agrees by chance in some field that pairs of one thing agree in."""
+    return bool((kind < most * same)[same >= _TELLING].any())
 
 
 class _Expected(NamedTuple):
@@ -72,21 +154,31 @@ class _Fit:
     column for a missing value.
     """
 
-    def __init__(self, fields: Sequence[Field], grades: Grades, known: Grades, labels: Sequence[bool]) -> None:
-        self.fields = fields
-        self.rows, self.counts = patterns(grades)
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        grades: Grades,
+        weights: Floats,
+        known: Grades,
+        labels: Sequence[bool],
+        usual: Sequence[Floats],
+        kinds: int,
+    ) -> None:
+        self.fields, self.usual, self.kinds = fields, usual, kinds
+        which = pattern_of(grades)
+        self.rows, self.counts = grades[np.unique(which, return_index=True)[1]], np.bincount(which, weights)
         sizes = np.array([grade_count(field) + 1 for field in fields])
         self.starts = 1 + np.cumsum(sizes) - sizes
         self.columns = self._columns(self.rows)
         same = np.array(labels, np.float64)[:, None]
-        self.fixed = self._sums(self._columns(known), np.hstack([same, *[(1 - same) / len(fields)] * len(fields)]))
+        self.fixed = self._sums(self._columns(known), np.hstack([same, *[(1 - same) / kinds] * kinds]))
         once = self._sums(self.columns, self.counts[:, None].astype(np.float64))
         self.prior = default_odds(fields).prior
         self.beliefs = []
         for f, field in enumerate(fields):
-            before = _shares(self._of(f, once), _assumed(field))[0]
+            before = _shares(self._of(f, once), _assumed(field))[0] if kinds > 1 else usual[f]
             agreeing = before * np.exp(default_evidence(field))
-            self.beliefs.append(np.stack([agreeing / agreeing.sum(), *[before] * len(fields)]))
+            self.beliefs.append(np.stack([agreeing / agreeing.sum(), *[before] * kinds]))
 
     def _columns(self, rows: Grades) -> Places:
         columns: Places = self.starts + np.where(rows < 0, [grade_count(field) for field in self.fields], rows)
@@ -116,6 +208,8 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
+        if self.kinds == 1:
+            return np.stack((match, 1 - match), axis=1)
         rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
         chosen = (rarest >= rarest.max(axis=0) - _ROUNDING).astype(np.float64)
         weight: Floats = np.concatenate((match[None], (1 - match) * chosen / chosen.sum(axis=0))).T
@@ -128,8 +222,29 @@ class _Fit:
         surprise: Floats = np.where(has, -np.log(least)[which], -1.0)
         return surprise
 
-    def improved(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
-        """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds."""
+    def united(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
+        """Return what `improved` does, after kinds of others that no field tells from one thing were united with it."""
+        likelihood, odds = self.improved(weight, rounds)
+        for _ in range(self.kinds):
+            same = _information(odds.m, self.usual)
+            variants = [
+                kind + 1
+                for kind, share in enumerate(odds.shares)
+                if share > _SOMETIMES and not _agrees_by_chance(_information(odds.u[kind], self.usual), same)
+            ]
+            if not variants:
+                break
+            weight = self.expected(odds).weight.copy()
+            weight[:, 0] += weight[:, variants].sum(axis=1)
+            weight[:, variants] = 0.0
+            likelihood, odds = self.improved(weight, rounds)
+        return likelihood, odds
+
+    def improved(self, weight: Floats, rounds: int, scale: float = 1.0) -> tuple[float, Odds]:
+        """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds.
+
+        scale: the share of all pairs that may move.
+        """
         total = max(float(self.counts.sum()), 1.0)
         odds, likelihood = self._maximised(self._sums(self.columns, weight * self.counts[:, None])), 0.0
         for _ in range(rounds):
@@ -137,7 +252,7 @@ class _Fit:
             likelihood = float(found.likelihoods @ self.counts) / total
             weight = found.weight
             odds = self._maximised(found.sums)
-            if found.moved / total < _CONVERGED:
+            if found.moved / total < _CONVERGED * scale:
                 break
         return likelihood, odds
 
@@ -175,9 +290,7 @@ class _Fit:
         """Return the odds that are most likely, given how much of each grade belongs to each kind."""
         total = sums[0]
         if self.fixed[0].any():
-            sides = ((total[0], self.fixed[0, 0]), (total[1:].sum(), self.fixed[0, 1:].sum()))
-            one, others = (max(float(part / max(given, 1e-9)), 1.0) for part, given in sides)
-            sums = sums + self.fixed * np.array([one, *[others] * len(self.fields)])
+            sums = sums + _BELIEF * self.fixed
         tables = [_shares(self._of(f, sums), belief).tolist() for f, belief in enumerate(self.beliefs)]
         shares = np.maximum(total[1:], _LEAST)
         prior = (total[0] + _BELIEF * self.prior) / (total.sum() + _BELIEF)

@@ -191,6 +191,7 @@ class Learnt:
              sample of its records.
     same:    how many of these pairs are expected to be one thing.
     unsure:  expected wrong verdicts about these pairs, as a share of the pairs that count as one thing.
+    notes:   doubts about kinds of fields, and about other readings of the same pairs.
     """
 
     odds: Odds
@@ -199,6 +200,7 @@ class Learnt:
     pairs: int
     same: int = 0
     unsure: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -207,6 +209,7 @@ class Learnt:
         return (
             *[f"{few}: learn from more records of the same collection, or answer questions"] * (self.same < _FEWEST),
             *[unsure_because(self.unsure)] * (self.unsure > UNSURE),
+            *self.notes,
         )
 
 

@@ -6,7 +6,6 @@ most where many pairs have the same grades and a probability in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +34,15 @@ class Question:
 
 
 def most_telling(
-    grades: npt.NDArray[np.int16], probability: Floats, ends: npt.NDArray[np.int64], count: int
+    grades: npt.NDArray[np.int16], matters: Floats, ends: npt.NDArray[np.int64], count: int
 ) -> list[tuple[int, int]]:
     """Return the pairs to ask about, at most `count`, and how many pairs each speaks for. No record is in two of them.
 
-    grades, probability: of candidate pairs. ends: the two records of each, shape (n, 2).
+    grades: of candidate pairs. matters: how much an answer about each does, 0..1. ends: the two records of each, shape (n, 2).
     """
     which = pattern_of(grades)
     alike = np.bincount(which)
-    matters = alike[which] * probability * (1 - probability)
+    matters = alike[which] * matters
     chosen: list[tuple[int, int]] = []
     patterns: set[int] = set()
     records: set[int] = set()
@@ -58,13 +57,14 @@ def most_telling(
     return chosen
 
 
-def fitted_bar(bar: float, log_odds: Sequence[float], same: Sequence[bool]) -> float:
-    """Return the bar, as log odds, that fits answers best.
+def fitted_bar(bar: float, log_odds: Floats, same: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the bar, as log odds, that fits answers best, and the log likelihood of the answers with it.
 
     log_odds: of the pairs that were asked about. same: the answers.
     All log odds are taken to be wrong by one number, which is normally distributed around 0 before any answer. So a few
     answers move the bar of a good schema little: it expects them.
     """
-    odds, answers = np.array(log_odds)[:, None] + _TRIED, np.array(same, np.bool_)[:, None]
-    likelihood = -np.logaddexp(0, np.where(answers, -odds, odds)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
-    return bar - float(_TRIED[np.argmax(likelihood)])
+    odds = (log_odds - bar)[:, None] + _TRIED
+    likelihood = -np.logaddexp(0, np.where(same[:, None], -odds, odds)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
+    best = int(np.argmax(likelihood))
+    return bar - float(_TRIED[best]), float(likelihood[best])

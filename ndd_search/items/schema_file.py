@@ -58,6 +58,7 @@ def _learnt_as_dict(learnt: Learnt, names: list[str]) -> dict[str, Any]:
     odds = learnt.odds
     return {
         **{name: getattr(learnt, name) for name in _COUNTS},
+        "notes": list(learnt.notes),
         "prior": odds.prior,
         "shares": list(odds.shares),
         "m": {name: list(odds.m[f]) for f, name in enumerate(names)},
@@ -77,4 +78,4 @@ def _learnt_of(content: Mapping[str, Any], fields: Mapping[str, Field]) -> Learn
         raise ValueError("what was learnt holds shares outside 0..1: learn it again")
     common = {name: Rareness(each["shares"], each["rest"]) for name, each in content["common"].items()}
     counts = {name: content[name] for name in _COUNTS}
-    return Learnt(Odds(float(content["prior"]), shares, m, u), common, **counts)
+    return Learnt(Odds(float(content["prior"]), shares, m, u), common, **counts, notes=tuple(content["notes"]))

@@ -149,3 +149,55 @@ def quality(groups: ItemGroups, made: Made) -> tuple[float, float, float]:
     right = pairs(np.stack([groups.leader, np.array(made.person)], axis=1))
     found, there = pairs(groups.leader), pairs(np.array(made.person))
     return right / found, right / there, 2 * right / (found + there)
+
+
+_VARIANTS = (  # what somebody else leaves out or writes in another way; each after the first adds one
+    lambda record, chance: record.update(name=" ".join([*record["name"].split()[:2], "Centre"])),
+    lambda record, chance: record.update(name=" ".join(record["name"].split()[::-1][:2]), zip=None),
+    lambda record, chance: record.update(name=record["name"].split()[0], address=None),
+)
+
+
+def sites(count: int, copies: float, sorts: int, seed: int = 0) -> Made:
+    """Return three records of each of so many sites: two are copies of the first (a share of them), or edited.
+
+    sorts: of records, 2 to 4: the first one, and those edited in other ways. All have the same phone.
+    """
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for site in range(count):
+        words = [f"{_ROOTS[i]}{_ENDS[j]}" for i, j in random.integers((len(_ROOTS), len(_ENDS)), size=(4, 2))]
+        truth = {
+            "name": " ".join(words[:3]),
+            "address": f"{random.integers(1, 9999)} {words[3]} Street",
+            "zip": str(random.integers(60000, 60100)),
+            "phone": str(random.integers(2_000_000, 9_999_999)),
+        }
+        for number in range(3):
+            record: dict[str, Any] = dict(truth)
+            if number and random.random() >= copies:
+                record["address"] = record["address"].replace("Street", "St")
+                record["zip"] = record["zip"] if random.random() < 0.5 else None
+                _VARIANTS[int(random.integers(sorts - 1))](record, random)
+            made.records.append({"id": str(len(made.records)), **{k: v for k, v in record.items() if v}})
+            made.person.append(site)
+    return made
+
+
+def households(count: int, seed: int = 0) -> Made:
+    """Return the people of so many households in two lists, the second with slips. A family shares name and address."""
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for _ in range(count):
+        family, town = (f"{_ROOTS[i]}{_ENDS[j]}" for i, j in random.integers((len(_ROOTS), len(_ENDS)), size=(2, 2)))
+        address = f"{random.integers(1, 99)} {_ROOTS[int(random.integers(len(_ROOTS)))]} Lane"
+        for _ in range(int(random.integers(1, 7))):
+            first, born = _FIRST[int(random.beta(0.7, 2.5) * len(_FIRST))], int(random.integers(1790, 1850))
+            truth = {"first": first, "surname": family, "born": str(born), "birth_place": town, "address": address}
+            number = made.person[-1] + 1 if made.person else 0
+            for record in (truth, {**truth, "born": str(born + int(random.integers(-1, 2)))}):
+                if record is not truth and random.random() < 0.3:
+                    record["first"] = _slip(random, record["first"])
+                made.records.append({"id": str(len(made.records)), **record})
+                made.person.append(number)
+    return made
