@@ -300,7 +300,8 @@ def overview(name: str, records: Records, thing: list[str], schema: ndd.Items | 
         halves.append(learnt([place for place, one in enumerate(thing) if one in chosen])[1])
     print(
         f"{name:16} {len(records):6,} records  unlearnt {_grouped_f1(groups.leader, thing):.3f}  learnt {quality:.3f}  "
-        f"same {best} {rules[best]:.3f}  candidates {met:.3f}  doubts {len(whole.learnt.doubts) if whole.learnt else 0}  "
+        f"same {best} {rules[best]:.3f}  candidates {met:.3f}  "
+        f"doubts {len(whole.learnt.doubts) if whole.learnt else 0}  "
         f"halves {' '.join(f'{half:.3f}' for half in halves)}",
         flush=True,
     )

@@ -139,8 +139,8 @@ class Items(Schema):
     def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
-        At most `count`, those of most consequence first: of many pairs that are as uncertain, or that what was learnt and
-        what is assumed call differently, if that is a doubt. Give the answers to `answered`.
+        At most `count`, those of most consequence first: they stand for many uncertain pairs, or for pairs about which
+        what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`.
         """
         held = list(records)
         comparison = self.comparison(read_table(self.fields, held))

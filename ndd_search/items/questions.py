@@ -38,7 +38,8 @@ def most_telling(
 ) -> list[tuple[int, int]]:
     """Return the pairs to ask about, at most `count`, and how many pairs each speaks for. No record is in two of them.
 
-    grades: of candidate pairs. matters: how much an answer about each does, 0..1. ends: the two records of each, shape (n, 2).
+    grades: of candidate pairs. matters: how much an answer about each does, 0..1. ends: the two records of each, shape
+    (n, 2).
     """
     which = pattern_of(grades)
     alike = np.bincount(which)
