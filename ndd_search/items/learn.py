@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
-from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities, unsure
+from ndd_search.items.model import PRIOR, Grades, Model, Odds, default_odds, probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
@@ -84,7 +84,7 @@ def _by_kinds(
     pairs: float,
 ) -> Odds | None:
     """Return the likeliest odds with a kind of other pairs for each field; None if chance explains what they find."""
-    known = labelled.grades, labels
+    known, scale = (labelled.grades, labels), len(graded) / pairs
     whole = _Fit(fields, graded.grades, np.ones(len(graded)), *known, usual, len(fields))
     thin = graded.grades[:: max(len(graded) // _SOME, 1)]
     some = _Fit(fields, thin, np.ones(len(thin)), *known, usual, len(fields))
@@ -92,10 +92,9 @@ def _by_kinds(
     guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
     guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
     starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
-    starts = some.different([some.united(some.expected(start).weight, _TRIED)[1] for start in starts])
+    starts = some.different([some.united(some.expected(start).weight, _TRIED, scale)[1] for start in starts])
     # Which optimum is likelier shows in all pairs, and where it is reached.
-    optima = [whole.united(whole.expected(start).weight, _ROUNDS) for start in starts]
-    scale = float(whole.counts.sum()) / pairs
+    optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
     found = [(likelihood, odds, _information(odds.m, usual)) for likelihood, odds in optima]
     beyond = [one for one in found if np.log(one[1].prior * scale) + one[2].sum() > 0]
     things = [one for one in beyond if not any(_agrees_by_chance(one[2], other[2], _FAMILY) for other in beyond)]
@@ -123,9 +122,15 @@ def _by_chance(
     return None if vague else odds
 
 
+def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
+    """Return the mean evidence of each field about a kind of pairs, if others are random pairs. same: of one thing."""
+    each = zip(kind, same, usual, strict=True)
+    return np.array([np.array(of) @ np.log(np.array(one) / other) for of, one, other in each])
+
+
 def _information(kind: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
     """Return the information of each field about a kind of pairs against random ones, in natural units."""
-    return np.array([np.array(of) @ np.log(np.array(of) / usual[f]) for f, of in enumerate(kind)])
+    return _evidence(kind, kind, usual)
 
 
 def _agrees_by_chance(kind: Floats, same: Floats, most: float = _CHANCE) -> bool:
@@ -222,15 +227,25 @@ class _Fit:
         surprise: Floats = np.where(has, -np.log(least)[which], -1.0)
         return surprise
 
-    def united(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
-        """Return what `improved` does, after kinds of others that no field tells from one thing were united with it."""
+    def _assumed_odds(self, kind: Sequence[Sequence[float]]) -> float:
+        evidence = [float(np.array(of) @ default_evidence(field)) for of, field in zip(kind, self.fields, strict=True)]
+        return PRIOR + sum(evidence)
+
+    def united(self, weight: Floats, rounds: int, scale: float) -> tuple[float, Odds]:
+        """Return what `improved` does, after kinds of others that no field tells from one thing were united with it.
+
+        scale: candidates as a share of all pairs. A kind is united only if its pairs are one thing by the odds of one
+        thing against random pairs, or by those assumed.
+        """
         likelihood, odds = self.improved(weight, rounds)
         for _ in range(self.kinds):
-            same = _information(odds.m, self.usual)
+            same, prior = _information(odds.m, self.usual), np.log(odds.prior * scale)
             variants = [
-                kind + 1
-                for kind, share in enumerate(odds.shares)
-                if share > _SOMETIMES and not _agrees_by_chance(_information(odds.u[kind], self.usual), same)
+                place
+                for place, (kind, share) in enumerate(zip(odds.u, odds.shares, strict=True), start=1)
+                if share > _SOMETIMES
+                and not _agrees_by_chance(_information(kind, self.usual), same)
+                and max(_evidence(kind, odds.m, self.usual).sum() + prior, self._assumed_odds(kind)) > 0
             ]
             if not variants:
                 break
