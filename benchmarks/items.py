@@ -271,18 +271,18 @@ def unseen(folder: Path) -> None:
               f"{count:,} labelled pairs of {len(other):,} others")  # fmt: skip
 
 
-def overview(name: str, records: Records, thing: list[str], schema: ndd.Items | None = None) -> None:
+def overview(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None = None) -> None:
     """Print of one set the F1 of groups by the fixed evidence, by what is learnt, and by the best single field; what of
     the true pairs are candidates; how many doubts there are; and F1 of five halves of the things.
     """
 
-    def learnt(places: list[int]) -> tuple[ndd.Items, float]:
+    def learnt(places: list[int]) -> tuple[ndd.items.Items, float]:
         some = [records[place] for place in places]
-        found = ndd.Items.learn(some, schema)
+        found = ndd.items.Items.learn(some, schema)
         return found, _grouped_f1(found.groups(some).leader, [thing[place] for place in places])
 
     whole, quality = learnt(list(range(len(records))))
-    plain = ndd.Items(**{**whole.fields})  # type: ignore[arg-type]
+    plain = ndd.items.Items(**{**whole.fields})  # type: ignore[arg-type]
     groups = plain.groups(records)
     number = np.unique(thing, return_inverse=True)[1]
     pairs = groups.candidates
