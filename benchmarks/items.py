@@ -285,7 +285,7 @@ def overview(name: str, records: Records, thing: list[str], schema: ndd.items.It
     plain = ndd.items.Items(**{**whole.fields})  # type: ignore[arg-type]
     groups = plain.groups(records)
     number = np.unique(thing, return_inverse=True)[1]
-    pairs = groups.candidates
+    pairs = plain.candidates(records)
     sizes = np.unique(number, return_counts=True)[1]
     met = (number[pairs.first] == number[pairs.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
     rules = {
