@@ -287,8 +287,8 @@ def test_helpers_scan_sees_every_document(library: Library) -> None:
         assert {hit["_id"] for hit in found} == {one["_id"] for one in documents()}
 
 
-def test_an_index_without_sketches_pays_for_no_window_once_that_is_known(
-    library: Library, connect: Connect, proxy: Proxy
+def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_that_is_known(
+    library: Library, connect: Connect, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = {"query": MATCH, "size": 7, "from": 2, "aggs": {"prices": {"sum": {"field": "price"}}}}
     expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=body)
@@ -299,6 +299,7 @@ def test_an_index_without_sketches_pays_for_no_window_once_that_is_known(
         answer = caller.search(index=library.bare, body=body)
         assert {**answer, "took": 0} == {**expected, "took": 0}
     assert wire(proxy.passed) == as_it_is
+    assert ["ndd-search backfill" in line for line in caplog.messages if library.bare in line] == [True]
 
 
 def test_hits_without_sketches_do_not_switch_off_an_alias_that_has_some(library: Library, wrapped: Caller) -> None:

@@ -338,6 +338,7 @@ def _degraded(answer: Answer, plan: Plan, settings: Settings, reason: str) -> An
     return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
 
+_NO_SKETCHES = "no document has a sketch: run ndd-search template, then ndd-search backfill; doctor checks both"
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
@@ -372,6 +373,7 @@ def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrip
         return
     until = settings.clock() + settings.bypass_seconds
     settings.known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
+    settings.degrade(search.request.path, _NO_SKETCHES)
     if not has_sketches(search, settings):
         settings.known.learn(search.target, bare_until=until)
 

@@ -174,10 +174,14 @@ class Settings:
         return self.frequency_table is True and self.recipe.measure == "kmv"
 
     def degrade(self, path: str, reason: str) -> str:
-        """Log a reason once for each target. Returns it."""
-        if self._said.first_time(path, reason.partition(":")[0]):  # after the colon an engine may quote the query
-            log.warning("%s: near-duplicates may be shown: %s", path, reason)
-        return reason
+        """Log once for each target why near-duplicates may be shown. Returns the reason."""
+        return self.tell(path, reason, "near-duplicates may be shown: ")
+
+    def tell(self, path: str, sentence: str, about: str = "") -> str:
+        """Log a sentence once for each target. Returns it. about: what goes before it."""
+        if self._said.first_time(path, sentence.partition(":")[0]):  # after the colon an engine may quote the query
+            log.warning("%s: %s%s", path, about, sentence)
+        return sentence
 
 
 class WrapSettings(CollapseChanges, total=False):

@@ -97,8 +97,11 @@ class _WholeGroups:
         incomplete: dict[str, list[Any]] = {}
         for index, reason in reasons.items():
             incomplete.setdefault(reason, []).append(stream.hits[index].get("_id"))
+        warnings = page.info.warnings
+        if incomplete.keys() == {_NO_KEYS}:
+            warnings = (*warnings, settings.tell(plan.search.request.path, _NO_KEYS))
         told = [{"reason": reason, "ids": ids} for reason, ids in incomplete.items()]
-        info = replace(page.info, members={"found": len(documents), "incomplete": told})
+        info = replace(page.info, members={"found": len(documents), "incomplete": told}, warnings=warnings)
         state = replace(state, documents={**state.documents, **documents})
         return state, replace(page, groups=groups, info=info)
 
