@@ -53,6 +53,7 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
     "also": [[], list(EVERY_SEARCH)],
     "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
+    "origins": [[], ["source"], ["source", "day"]],
 }
 OTHERS: dict[str, list[Any]] = {
     "seen": [None, "texts", "hits", "sketches"],

@@ -23,7 +23,7 @@ UNSKETCHED = range(0, DOCUMENTS, 7)
 SEEN = (1, 7, 16, 23)  # places of documents that were shown before; one of them has no sketch
 SEED = int(os.environ.get("NDD_TEST_SEED", "0"))
 
-OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of", "ndd.duplicate_of_index"}
+OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of", "ndd.duplicate_of_index", "ndd.origins"}
 
 STORED = {"ndd", "ndd_keys"}  # what with_sketches adds to a document
 
