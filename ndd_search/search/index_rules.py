@@ -8,7 +8,7 @@ other indexes. A search is compared by the names that it uses, so an alias needs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -109,6 +109,13 @@ class IndexRules:
     def pattern_of(self, name: str) -> str | None:
         """Return the pattern whose rule is that of an index, None if none matches its name."""
         return _pattern_of(self._patterns, name)
+
+    def text_fields_of(self, name: str, field: str) -> Sequence[str]:
+        """Return the fields of an index whose text the sketch in `field` is of; none if they are not known."""
+        pattern = self.pattern_of(name)
+        text = () if pattern is None else self.rules[pattern].text
+        fields: Sequence[str] = text.get(field, ()) if isinstance(text, Mapping) else text
+        return fields
 
     def of_target(self, target: str) -> list[IndexRule]:
         """Return a rule for each of the different settings of the indexes that a search may read.

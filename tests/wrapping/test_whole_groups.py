@@ -337,3 +337,24 @@ def test_the_copy_that_keep_chooses_among_all_members_is_shown_whole_in_every_li
     finally:
         with engine.client() as client:
             client.indices.delete(index=index)
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_an_explanation_names_the_edges_in_which_two_texts_differ(engine: Engine, connect: Connect) -> None:
+    index = f"edges-{uuid.uuid4().hex[:8]}"
+    story = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+    caller = connect(cache=False, min_similarity="auto", indexes={index: {"text": ["body"]}})
+    with engine.client() as client:
+        try:
+            client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+            for id, head in (("1", "PARIS (AFP) - "), ("2", "LEEDS, May 3 - ")):
+                caller.client.index(index=index, id=id, body={"body": head + story}, refresh=True)
+            search = {"query": {"match": {"body": "ministers"}}}
+            for body, named in (
+                (search, ': "PARIS (AFP) - …" and "LEEDS, May 3 - …"'),
+                ({**search, "_source": ["x"]}, ""),
+            ):
+                (entry,) = caller.run(ndd.explain(caller.client, "2", index=index, body=body))
+                assert entry["description"].endswith(f"and the two differ at their edges only{named}")
+        finally:
+            client.indices.delete(index=index)

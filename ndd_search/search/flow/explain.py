@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ndd_search.core.documents import text_of
 from ndd_search.core.paging.explain import explain
 from ndd_search.core.paging.layout import Group
 from ndd_search.core.paging.page import Page, slice_page
@@ -98,7 +99,14 @@ def _entries(
     matching, others = _read(absent, answers, plan)
     reader = reader_of(state, settings, sketches_in(answers[0], settings) if matching else ())
     longer = stream.extend(matching, len(matching), reader, plan.options)
-    places = _Places(page, stream, longer, reader, plan)
+    request = plan.search.request
+    is_whole = "_source" not in request.body and not any(name.startswith("_source") for name in request.params)
+
+    def text(hit: Hit) -> str | None:
+        fields = settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
+        return text_of(hit.get("_source") or {}, fields)
+
+    places = _Places(page, stream, longer, replace(reader, text=text), plan)
     wanted = [index for index, hit in enumerate(longer.hits) if hit.get("_id") in ids]
     order = {id: at for at, id in enumerate(ids)}
     return sorted([*map(places.entry, wanted), *others], key=lambda one: order[one["_id"]])

@@ -138,7 +138,10 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class HitReader:
-    """Reads the hits of an engine. found: sketches of the hits from rank `start` on. items: compares them instead."""
+    """Reads the hits of an engine. found: sketches of the hits from rank `start` on. items: compares them instead.
+
+    text: reads the text of a hit, None if no text is wanted.
+    """
 
     recipe: Recipe
     field: SketchField
@@ -146,6 +149,7 @@ class HitReader:
     found: Sequence[Sketch | Lack] = ()
     start: int = 0
     items: RecordSchema | None = None
+    text: Callable[[Hit], str | None] | None = None
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         if isinstance(ranks, range):  # no hit is left out
@@ -167,8 +171,8 @@ class HitReader:
     def numbers(self, hit: Hit) -> int | None:
         return self.field.numbers_in(hit.get("fields") or {})
 
-    def text_of(self, hit: Hit) -> None:
-        return None
+    def text_of(self, hit: Hit) -> str | None:
+        return self.text(hit) if self.text else None
 
 
 def status_in(response: dict[str, Any]) -> int:
