@@ -115,7 +115,7 @@ class World:
 
     def filled(self, template: str, language: str) -> str:
         rng = self.rng
-        made = {kind: one.get(language) if isinstance(one, dict) else one for kind, one in self.made.items()}
+        made = {kind: one[language] if isinstance(one, dict) else one for kind, one in self.made.items()}
         name, other = rng.sample(made["names"], 2)
         tag, tag2 = rng.sample(made["tags"], 2)
         town = rng.choice(made["towns"])
