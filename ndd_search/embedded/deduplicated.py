@@ -1,0 +1,113 @@
+"""A store that holds each text once: an index folder that is asked whether it knows a text before it takes it.
+
+store = Deduplicated(ndd_search.Index.open("memories.idx", text=["text"]), date="at")
+store.add({"text": "The user prefers tea.", "at": "2025-03-01"}).status      # "new"
+store.add({"text": "The user prefers tea!", "at": "2025-04-01"}).status      # "newer": it took the other's place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from math import isnan
+from threading import Lock
+from typing import Any, Literal, NamedTuple, Unpack
+
+from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.matching.guards import seconds_since_1970
+from ndd_search.core.paging.collapse import collapse
+from ndd_search.core.presets import CollapseChanges, collapse_options
+from ndd_search.core.text.tokens import tokens
+from ndd_search.embedded.index import Index
+from ndd_search.errors import InvalidDocument
+
+_WORDS, _CANDIDATES = 64, 50  # words of a text that are searched for; hits that are compared with it
+
+
+class Added(NamedTuple):
+    """What became of a document.
+
+    status:   "new": it is stored. "newer": it is stored in the place of an earlier one, under the id of that one.
+              "known": it is not stored, as a document that resembles it is there and is not older.
+    id:       of the document that is stored now. document: that document.
+    similarity: to the one that was there, 0..1; 0.0 if none was.
+    replaced: the document whose place was taken, which the store no longer holds; None if there is none.
+    """
+
+    status: Literal["new", "newer", "known"]
+    id: str
+    document: Mapping[str, Any]
+    similarity: float = 0.0
+    replaced: Mapping[str, Any] | None = None
+
+
+class Deduplicated:
+    """index: the folder. date: the field with the time of a document, "" to keep the document that was there.
+
+    A document without a readable time is older than all others. changes: which texts resemble each other, as in a
+    search (min_similarity, must_match, ...); texts that differ in a number alone do not.
+    One object may be used by several threads; two objects, or processes, may each take a copy of one new text.
+    """
+
+    def __init__(self, index: Index, *, date: str = "", **changes: Unpack[CollapseChanges]) -> None:
+        self.index, self._date, self._lock = index, date, Lock()
+        self._options = collapse_options(index.options, **changes)
+
+    def add(self, document: str | Mapping[str, Any]) -> Added:
+        """Store a document unless the store knows it, and say what is stored now.
+
+        document: a text, or a mapping with text in the text fields of the index. One without "id" or "_id" gets an id
+        made of its text. Of one whose id is stored, the newer of the two stays.
+        Raises InvalidDocument for a document without text, or one that the index cannot hold.
+        """
+        given = {self.index.meta.text[0]: document} if isinstance(document, str) else dict(document)
+        text = text_of(given, self.index.meta.text)
+        if not text or not text.strip():
+            what = f"it has no text in {', '.join(self.index.meta.text)}"
+            raise InvalidDocument("a document", what, "name its text as the text fields of the index are named")
+        own = given.get("id", given.get("_id"))
+        id = blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest() if own is None else str(own)
+        with self._lock:
+            stored, similarity = self._known(id, given, text)
+            if stored is None:
+                named = given if own is not None else {"id": id, **given}
+                self.index.add([named])
+                return Added("new", id, named)
+            known = str(stored.get("id", stored.get("_id")))
+            if not self._date or not self._is_newer(given, stored):
+                return Added("known", known, stored, similarity)
+            newer = {"id": known, **{name: value for name, value in given.items() if name not in ("id", "_id")}}
+            self.index.add([newer])
+            return Added("newer", known, newer, similarity, stored)
+
+    def known(self, text: str) -> Mapping[str, Any] | None:
+        """Return the document that the store holds for a text, perhaps a newer one; None for an unknown text."""
+        return self._known("", {self.index.meta.text[0]: text}, text)[0]
+
+    def _known(self, id: str, given: Mapping[str, Any], text: str) -> tuple[dict[str, Any] | None, float]:
+        """Return the document with this id, or the one that resembles a document most, and the similarity."""
+        if id and (same := self.index.get(id)) is not None:
+            return same, 1.0
+        words = sorted(set(tokens(text, self.index.recipe)), key=lambda word: (-len(word), word))[:_WORDS]
+        if not words:
+            return None, 0.0
+        query = " ".join(f'"{word}"' for word in words)
+        found = self.index.search(query, size=_CANDIDATES, mode="annotate", window=_CANDIDATES)["hits"]["hits"]
+        page = collapse(
+            [given, *(hit["_source"] for hit in found)],
+            size=1,
+            text=self.index.meta.text,
+            recipe=self.index.recipe,
+            frequency_table=self.index.frequency_table or False,
+            options=self._options,
+            mode="group",
+            keep=("score",),
+            window=len(found) + 1,
+            max_window=len(found) + 1,
+        )
+        nearest = max(page.groups[0].duplicates, key=lambda copy: copy.similarity, default=None)
+        return (None, 0.0) if nearest is None else (nearest.hit, nearest.similarity)
+
+    def _is_newer(self, given: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+        mine, its = (seconds_since_1970(value_of(one, self._date)) for one in (given, stored))
+        return mine > its or (isnan(its) and not isnan(mine))
