@@ -108,6 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each has"
             )
+            action.add_argument("--since", metavar="FILE", help="what --out wrote earlier: groups keep their names")
         action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
         action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
         if name == "hosts":
@@ -196,12 +197,9 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _mark(arguments: argparse.Namespace) -> int:
     left_out: list[str] = []
-    pieces = Pieces.of([arguments.groups])
-    rows = [row for _, batch in pieces.read(left_out.append) for row in batch]
+    rows = rows_of_groups(arguments.groups, left_out.append)
     for sentence in left_out:
         warn(sentence)
-    if not rows or not {"document", "group", "size", "fingerprint"} <= set(rows[0]):
-        raise InvalidDocument(arguments.groups, "it holds no groups", "write it with: ndd-search corpus groups --out")
     with ExitStack() as stack:
         target = _source(arguments, arguments.index, stack)
         if not isinstance(target, IndexSource):
@@ -225,7 +223,10 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
             **settings, method=arguments.method, keep=arguments.keep, origins=origins, progress=moved
         )
     tell_cut(groups.effort)
-    facts = {"documents": len(corpus), "groups": len(groups), "near_duplicates": len(corpus) - len(groups)}
+    facts: dict[str, Any] = {"documents": len(corpus), "groups": len(groups)}
+    facts["near_duplicates"] = len(corpus) - len(groups)
+    if getattr(arguments, "since", None):
+        groups = groups.since(rows_of_groups(arguments.since, warn))
     if arguments.action == "unique":
         if arguments.out:
             facts["written"] = groups.unique(arguments.out)
@@ -236,7 +237,11 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":
-        tell(arguments, facts, "\n".join([sentence_of(facts), *_largest(groups)]))
+        told = [sentence_of(facts), *_largest(groups)]
+        if groups.changes is not None:
+            facts["since"] = groups.changes._asdict()
+            told.append("  groups: " + ", ".join(f"{len(those):,} {what}" for what, those in facts["since"].items()))
+        tell(arguments, facts, "\n".join(told))
 
 
 def _largest(groups: Groups) -> Iterator[str]:
@@ -247,6 +252,14 @@ def _largest(groups: Groups) -> Iterator[str]:
             first = np.flatnonzero(groups.leader == leader)[:5].tolist()
             more = ", ..." if sizes[leader] > len(first) else ""
             yield f"  {sizes[leader]:,} documents: {', '.join(safe(groups.corpus.ids[at]) for at in first)}{more}"
+
+
+def rows_of_groups(path: str, report: Callable[[str], None]) -> list[Any]:
+    """Return the rows that the action groups wrote. Raises InvalidDocument for another file."""
+    rows = [row for _, batch in Pieces.of([path]).read(report) for row in batch]
+    if not rows or not {"document", "group", "size", "fingerprint"} <= set(rows[0]):
+        raise InvalidDocument(path, "it holds no groups", "write it with: ndd-search corpus groups --out")
+    return rows
 
 
 def sentence_of(facts: dict[str, int]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,19 @@ if TYPE_CHECKING:
     from ndd_search.indexing.concurrent_updates import Tally
 
 
+class Changes(NamedTuple):
+    """What became of earlier groups: names of groups, and which groups they became, or were made of.
+
+    split: earlier groups whose documents are in several groups now. merged: groups with documents of several earlier
+    ones. new: groups of new documents alone. gone: earlier groups none of whose documents is there.
+    """
+
+    split: dict[str, list[str]]
+    merged: dict[str, list[str]]
+    new: list[str]
+    gone: list[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """The groups of a collection: every document is in one, most documents are alone in theirs.
@@ -40,6 +55,8 @@ class Groups:
     decision:   which pairs counted.
     method:     how groups were made of them: see Corpus.groups.
     origin_fields: of the documents; then `table` and `rows` tell the origins of each group (see Corpus.groups).
+    names:      of the group of each document; None for the id of its leader.
+    changes:    since earlier groups (see `since`).
     """
 
     corpus: Documents
@@ -49,6 +66,8 @@ class Groups:
     decision: Decision
     method: str
     origin_fields: Sequence[str] = ()
+    names: Sequence[str] | None = None
+    changes: Changes | None = None
 
     def __len__(self) -> int:
         """How many groups there are, those of one document included."""
@@ -94,10 +113,48 @@ class Groups:
             )
         return [found[leader] for leader in self.leader.tolist()]
 
+    def since(self, earlier: Iterable[Mapping[str, Any]]) -> Groups:
+        """Return the same groups under their earlier names, and what changed.
+
+        earlier: rows of the groups of an earlier run (`rows`, or the lines of what `write` wrote): document, group.
+        A group takes the name of the earlier group with which it shares most documents, unless another one shares more.
+        A group without such a name is named after one of its documents, with a number where that name was used.
+        """
+        was = {row["document"]: str(row["group"]) for row in earlier}
+        leaders = self.leader.tolist()
+        shared = Counter((leader, was[id]) for id, leader in zip(self.corpus.ids, leaders, strict=True) if id in was)
+        name_of: dict[int, str] = {}
+        taken: set[str] = set()
+        for leader, name in sorted(shared, key=lambda pair: (-shared[pair], pair)):
+            if leader not in name_of and name not in taken:
+                name_of[leader] = name
+                taken.add(name)
+        used = taken.union(was.values())
+        for leader in np.flatnonzero(self.is_leader).tolist():
+            if leader not in name_of:
+                name = id = self.corpus.ids[leader]
+                tries = count(2)
+                while name in used:
+                    name = f"{id}~{next(tries)}"
+                name_of[leader] = name
+                used.add(name)
+        of_earlier, of_now = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        for leader, name in sorted(shared):
+            of_earlier[name].append(name_of[leader])
+            of_now[name_of[leader]].append(name)
+        changes = Changes(
+            {name: found for name, found in of_earlier.items() if len(found) > 1},
+            {name: found for name, found in of_now.items() if len(found) > 1},
+            [name for leader, name in sorted(name_of.items()) if name not in of_now],
+            sorted(set(was.values()).difference(of_earlier)),
+        )
+        return replace(self, names=[name_of[leader] for leader in leaders], changes=changes)
+
     @property
     def table(self) -> pa.Table:
         """document, group (the id of its leader), size (documents in the group), similarity to the leader, or null.
 
+        After `since`, group is the name of the group, and leads tells which document is its leader.
         With `origin_fields` also origins (how many), first, reprints and edited (see Origins), equal in all rows of a
         group. The last column, fingerprint, tells whether a document still has the text that was grouped; null in a
         loaded collection, whose fields are not known.
@@ -107,8 +164,10 @@ class Groups:
             import pyarrow as pa
         ids = pa.array(self.corpus.ids, pa.string())
         similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)
-        group = ids.take(pa.array(self.leader))
+        group = ids.take(pa.array(self.leader)) if self.names is None else pa.array(self.names, pa.string())
         columns = {"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity}
+        if self.names is not None:
+            columns["leads"] = pa.array(self.is_leader)
         if self.origin_fields:
             told = pa.Table.from_pylist([_told(one) for one in self.origins])
             columns |= dict(zip(told.column_names, told.columns, strict=True))
@@ -121,9 +180,10 @@ class Groups:
         for place, leader in enumerate(self.leader.tolist()):
             yield {
                 "document": ids[place],
-                "group": ids[leader],
+                "group": ids[leader] if self.names is None else self.names[place],
                 "size": sizes[place],
                 "similarity": alike[place],
+                **({} if self.names is None else {"leads": bool(self.is_leader[place])}),
                 **(_told(self.origins[place]) if self.origin_fields else {}),
                 "fingerprint": self.fingerprints[place],
             }

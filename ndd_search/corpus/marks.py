@@ -90,7 +90,7 @@ def mark(
         str(row["document"]): {
             "group": str(row["group"]),
             "group_size": int(row["size"]),
-            "leads": row["document"] == row["group"],
+            "leads": row.get("leads", row["document"] == row["group"]),
             "judged": str(row.get("fingerprint") or ""),
         }
         for row in rows
