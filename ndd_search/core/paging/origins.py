@@ -28,8 +28,9 @@ class Origins(NamedTuple):
 
     number:   how many different ones there are. A hit without one is not counted.
     first:    the one of the earliest hit, or of the best-ranked hit where no times are known; None without one.
-    reprints: how many further hits have the text of the best-ranked one, in another frame or cut off.
-    edited:   how many further hits have another text.
+    reprints: how many further hits have the text of the best-ranked one: apart from edges, the shorter of the two texts
+              shares nine tenths of its shingles with the other one, so it may be cut off or differ in a few words.
+    edited:   how many further hits differ more.
     """
 
     number: int

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields
 from http import HTTPStatus
-from importlib import import_module
 from typing import Any
 
 from ndd_search.core.sketching.sketches import sketch
@@ -56,7 +55,9 @@ class Proxy:
         self.settings, self.upstream = settings, Upstream(settings)
         self._metrics: Any = None
         if settings.manage_port is not None:
-            self._metrics = import_module("ndd_search.plugins.prometheus_metrics").metrics_of_process()
+            from ndd_search.plugins.prometheus_metrics import metrics_of_process  # imported here: only for this address
+
+            self._metrics = metrics_of_process()
             wrapping = {**wrapping, "observers": [*wrapping.get("observers", ()), self._metrics]}
         self.driver = Driver(settings_of(**wrapping))
         self.driver.settings.memory.serve(self.upstream)

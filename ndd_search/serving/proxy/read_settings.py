@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +57,14 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
         raise ValueError("upstream is not set: name the engine with --upstream https://HOST:9200")
     collapse = values.pop("collapse", {})
     collapse_options(**collapse)  # raises for unknown names
-    if isinstance(address := values.get("cache"), str):  # only then is the package redis needed
-        values["cache"] = import_module("ndd_search.plugins.redis_cache").RedisCache(address)
+    if isinstance(address := values.get("cache"), str):
+        from ndd_search.plugins.redis_cache import RedisCache  # imported here: only now is the package redis needed
+
+        values["cache"] = RedisCache(address)
     if schema := values.get("items"):
-        values["items"] = import_module("ndd_search.items.items").Items.read(schema)
+        from ndd_search.items.items import Items  # imported here: only now is rapidfuzz needed
+
+        values["items"] = Items.read(schema)
     if name := values.pop("preset", None):
         values["preset"] = preset(name)
     own = {name: value for name, value in values.items() if name in _OF_THE_SERVER}
