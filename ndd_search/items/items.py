@@ -56,6 +56,9 @@ class Items(Schema):
             that a name alone is not enough. Fields meet where their similarity speaks for one thing (`Field.meets`).
     min_probability: from which two records count as one thing, above 0 and below 1.
     learnt: see `learn`; None for the assumptions that come with each kind of field.
+    In one field, closer agreement on equally common values never lowers a probability. How common values are is counted
+    by `learn`, and again by `groups` of 1,000 records or more; it never depends on the page of a search. Lists of more
+    than 630 hits are compared by candidate pairs, as a collection is.
     """
 
     def _with(self, **changes: Any) -> Items:
@@ -82,6 +85,7 @@ class Items(Schema):
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
+        bounds:  of the search for candidate pairs: ndd_search.items.candidates.Bounds(most=100) keeps 100 of a record.
         """
         held = list(records)
         schema = cls.guess(held) if schema is None else schema
@@ -217,7 +221,11 @@ class Items(Schema):
         return collapse(hits, size=size, from_=from_, items=self, **changes)
 
     def near(self, record: Any) -> list[Near]:
-        """Return what records of the same thing are likely to have: see paging.record_schema.RecordSchema."""
+        """Return what records of the same thing are likely to have: see paging.record_schema.RecordSchema.
+
+        A place is looked for by distance in a `geo_point`, or by ranges in its two fields; a place that is mapped as an
+        object is found by its `lat` and `lon`.
+        """
         return [
             one
             for name, field in self.fields.items()
