@@ -119,7 +119,7 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"min_similarity": "0.5"}, "min_similarity must be auto, .*, or a number above 0 and at most 1, got '0.5'"),
         ({"mode": "hide"}, "mode must be one of group, ids, count, drop, demote, annotate"),
         ({"members": "some"}, "members must be one of window, all"),
-        ({"total": "all"}, "total must be one of hits, groups"),
+        ({"total": "all"}, "total must be one of auto, groups, estimate, hits"),
         ({"window": 0}, "window must be at least 1"),
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),

@@ -43,7 +43,7 @@ class Memory:
 
     def _hits(self, where: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         query = body["query"]["bool"]
-        keys = {one["constant_score"]["filter"]["term"]["ndd_keys"] for one in query["should"]}
+        keys = {key for one in query["should"] for key in one["constant_score"]["filter"]["terms"]["ndd_keys"]}
         for (index, id), stored in self.seen.items():
             source = stored["_source"]
             if index != where or not source["ndd"]["sketch"]:

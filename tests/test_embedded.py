@@ -69,7 +69,7 @@ def test_a_page_is_full_and_holds_each_story_once_with_its_copies_below(index: n
         assert {hit["_id"], *(copy["_id"] for copy in copies(hit))} <= {f"{group}-{copy}" for copy in range(4)}
         assert all(copy["fields"]["ndd.similarity"][0] >= 0.5 for copy in copies(hit))
         assert hit["_source"] == index.get(hit["_id"])
-    assert response["hits"]["total"] == {"value": 120, "relation": "eq"}
+    assert response["hits"]["total"] == {"value": response["ndd"]["kept"], "relation": "gte"}
     assert response["ndd"]["examined"] == response["ndd"]["kept"] + response["ndd"]["hidden"] == 100
     json.dumps(response)
 

@@ -133,7 +133,7 @@ def test_what_indexes_does_not_load_what_searches() -> None:
 
 def test_only_the_command_line_uses_the_proxy() -> None:
     users = {module for module in MODULES if any(room_of(name) == "serving.proxy" for name in own_imports(module))}
-    assert {module for module in users if room_of(module) != "serving.proxy"} == {"cli.serve", "cli.ui"}
+    assert {module for module in users if room_of(module) != "serving.proxy"} == {"cli.agents", "cli.serve", "cli.ui"}
 
 
 def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:

@@ -19,6 +19,7 @@ from ndd_search.sources.documents import SourceOptions, read_documents
 
 BATCH = 4_096  # documents read at a time
 TOLD = 20  # sentences about one source, before the others are only counted
+_QUOTED = 80  # characters of an id in a sentence
 
 Document = Mapping[str, Any]
 Report = Callable[[str], None]
@@ -195,6 +196,7 @@ class LeftOut:
     def _why(self, name: str | None) -> str:
         if name is None:
             return f"it has nothing in {self._field!r}, which is to hold its id"
+        name = name if len(name) <= _QUOTED else f"{name[: _QUOTED - 1]}…"
         if not is_text(name):
             return f"its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
         return f"an earlier one has its id, {name!r}"
