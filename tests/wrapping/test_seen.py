@@ -57,14 +57,22 @@ def test_hits_that_resemble_what_was_seen_are_not_shown_again(library: Library, 
     last = [hit["_id"] for hit in moved["hits"]["hits"] if "ndd.seen" in hit.get("fields", {})]
     assert ids(moved)[-len(last) :] == last
     assert set(stories[:5]) <= set(last)
-    cursor: Any = True
-    for start in (5, 10):
-        page = caller.search(index=library.news, body={**body, "ndd": {"seen": given["ids"], "cursor": cursor}})
-        assert ids(page) == stories[start : start + 5]
-        cursor = page["ndd"]["cursor"]
     for wrong in ("a text", [3], [{"id": "1"}], ["x"] * 1001):
         with pytest.raises((TypeError, ValueError), match="seen"):
             caller.search(index=library.news, body={**body, "ndd": {"seen": wrong}})
+
+
+def test_pages_of_a_cursor_show_nothing_that_was_seen(library: Library, connect: Connect) -> None:
+    if library.engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    caller = connect(window=50)
+    body: dict[str, Any] = {"query": MATCH, "size": 5}
+    stories = ids(caller.search(index=library.news, body={**body, "size": 20}))
+    seen, cursor = [{"_id": id} for id in stories[:5]], True
+    for start in (5, 10):
+        page = caller.search(index=library.news, body={**body, "ndd": {"seen": seen, "cursor": cursor}})
+        assert ids(page) == stories[start : start + 5]
+        cursor = page["ndd"]["cursor"]
 
 
 def test_documents_without_a_sketch_are_known_by_their_id_and_missing_ones_hide_nothing(
