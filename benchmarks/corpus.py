@@ -2,12 +2,16 @@
 
     python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
     python -m benchmarks.corpus 3000000 --texts /tmp/texts --record benchmarks/figures/corpus.json
+    python -m benchmarks.corpus 1000000 --published --real-words --texts /tmp/texts
     python -m benchmarks.corpus --record benchmarks/figures/corpus.json --plot benchmarks/figures/corpus.svg
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
 of all stand in one of 200 frames. They are written to a file before the clock starts, a text on each line. --texts
 keeps that file for later runs, because three million texts take ten minutes. ndd_search reads the file while the clock
 runs; other libraries get a list of texts. Every size runs in a process of its own, so memory is its own, too.
+
+--real-words generates them of the words and sentences of the demonstration collection instead, see
+benchmarks.real_words. --published finds the groups by each method of docs/methods.md, at the bar of its source.
 
 --record adds the figures to a file, where they replace those of the same library, size and bar. --plot draws them.
 --peers adds datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, candidates
@@ -37,6 +41,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
+from benchmarks.real_words import texts as made_of_real_words
 from ndd_search.cli import keep_freed
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.pairs import overlaps
@@ -47,6 +52,13 @@ from ndd_search.corpus.collection import Corpus
 from tests.corpus import made
 
 FRAMES = 200
+PUBLISHED = (  # see docs/methods.md
+    "w3-k64-v2-minhash",
+    "w3-k64-v2-broder",
+    "w3-k6-v2-super",
+    "s1-k64-v2-broder-crc32-english",
+    "w1-k4-v2-simhash",
+)
 PERMUTATIONS = 128
 _ROWS = 100  # documents compared with all others at a time
 
@@ -59,15 +71,20 @@ class Texts:
     count: int
 
     @classmethod
-    def of(cls, folder: Path, count: int) -> Texts:
-        """Texts of a file in a folder, which is written if none of its files holds so many."""
+    def of(cls, folder: Path, count: int, real_words: bool = False) -> Texts:
+        """Texts of a file in a folder, which is written if none of its files holds so many.
+
+        real_words: whether the texts are those of benchmarks.real_words; a folder of its own inside holds their files.
+        """
+        folder = folder / "real" if real_words else folder
+        make = made_of_real_words if real_words else made.texts
         held = sorted(int(path.stem) for path in folder.glob("*.txt") if path.stem.isdigit())
         if enough := [size for size in held if size >= count]:
             return cls(folder / f"{enough[0]}.txt", count)
         folder.mkdir(parents=True, exist_ok=True)
         path, partial = folder / f"{count}.txt", folder / f"{count}.new"
         with partial.open("w") as file:
-            file.writelines(f"{text}\n" for text in made.texts(count, frames=FRAMES))
+            file.writelines(f"{text}\n" for text in make(count, frames=FRAMES))
         partial.replace(path)
         return cls(path, count)
 
@@ -302,6 +319,8 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
     parser.add_argument("--recipes", nargs="*", default=[], help="ids of other recipes than the default")
+    parser.add_argument("--published", action="store_true", help="by each published method, each at its own bar")
+    parser.add_argument("--real-words", action="store_true")
     parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--recall", type=int)
     parser.add_argument("--extremes", nargs="*", choices=[make.__name__ for make in EXTREMES])
@@ -311,9 +330,11 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw processor seconds; needs matplotlib")
     arguments = parser.parse_args()
     rows: list[Figures] = []
-    by: list[Find] = [partial(ours, recipe=recipe) for recipe in arguments.recipes] or [ours]
+    recipes = [*arguments.recipes, *(PUBLISHED if arguments.published else ())]
+    by: list[Find] = [partial(ours, recipe=recipe) for recipe in recipes] or [ours]
+    bars = ["auto"] if arguments.published else arguments.min_similarity
     with TemporaryDirectory() as temporary:
-        for bar in arguments.min_similarity:
+        for bar in bars:
             if arguments.recall:
                 show([recall(arguments.recall, bar)])
             if arguments.extremes is not None:
@@ -322,7 +343,7 @@ def main() -> None:
                 continue
             peers = _installed(arguments.peers or list(PEERS)) if arguments.peers is not None and bar != "auto" else []
             for size in arguments.sizes:
-                texts = Texts.of(arguments.texts or Path(temporary), size)
+                texts = Texts.of(arguments.texts or Path(temporary), size, arguments.real_words)
                 rows += show(timed(find, texts, bar, arguments.keep_freed) for find in [*by, *peers])
     if arguments.record:
         rows = record(rows, arguments.record)

@@ -297,7 +297,7 @@ def chunks(unpacked: Path, rng: random.Random) -> Collection:
         made.pairs += [pair for a in old for b in new for pair in _by_words(made, a, b)]
     pool = [one["id"] for one in made.documents]
     labelled = {frozenset(pair[:2]) for pair in made.pairs}
-    drawn = (rng.sample(pool, 2) for _ in range(1000))
+    drawn = dict.fromkeys(tuple(sorted(rng.sample(pool, 2))) for _ in range(1000))  # none twice
     made.pairs += [(a, b, 0, "random") for a, b in drawn if frozenset((a, b)) not in labelled]
     return made
 

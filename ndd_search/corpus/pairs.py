@@ -1,15 +1,14 @@
 """The leaders and pairs of a whole collection, from its sketches.
 
 The native core does the work (core/corpus.h explains how). Without the core, numpy does the same: right, but slower,
-because it compares every pair of documents that share one of their rarest values. Measures other than "kmv" are
-computed for the pairs that this finds by a lower bar, simhash fingerprints are found by block tables.
+because it compares every pair of documents that share one of their rarest values. Simhash fingerprints are found by
+block tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -20,10 +19,10 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
-from ndd_search.core.matching.measures import least_resemblance, near_prints, similarities
+from ndd_search.core.matching.measures import near_prints, similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
-from ndd_search.core.recipe import Recipe
+from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimates import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.guards import Guards
@@ -33,6 +32,7 @@ BUDGET = 10_000  # see Effort.cut
 _SEED = 1  # of the sample that the frequency table is counted in
 _AT_ONCE = 1 << 20  # pairs that numpy compares at a time
 _EVERY = 1 << 62
+_MEASURES: tuple[Measure, ...] = ("kmv", "broder", "overlap", "shorter")  # of the native core
 _THREADS = native.THREADS
 
 Progress = Callable[[int], object]
@@ -154,7 +154,11 @@ class Search:
     @property
     def native_rule(self) -> native.Rule:
         """The rule of the decision and of min_shingles, for the native core."""
-        return native.Rule(*self.decision.rule[:-1], min(self.min_shingles, self.recipe.k))
+        return self.decision.rule._replace(min_shingles=self._few, measure=_MEASURES.index(self.decision.measure))
+
+    @property
+    def _few(self) -> int:
+        return min(self.min_shingles, self.recipe.k)
 
     @property
     def native_table(self) -> bytes | None:
@@ -163,7 +167,7 @@ class Search:
         return (table.native_table or b"") if table else None
 
     def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
-        if not native.core or self.decision.measure != "kmv":
+        if not native.core or self.decision.measure not in _MEASURES:
             return None
         call = getattr(native.core, name)
         found: tuple | None = call(  # type: ignore[type-arg]
@@ -178,33 +182,20 @@ class Search:
         )
         return found
 
-    @cached_property
-    def candidates(self) -> Search:
-        """The search by resemblance that meets all pairs of sets which another measure may accept; else this one."""
-        if self.decision.measure in ("kmv", "cosine"):
-            return self
-        few = min(self.min_shingles, self.recipe.k)
-        return replace(self, decision=least_resemblance(self.decision, self.recipe.k, max(few, 1)))
-
     def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
-        if self.candidates is not self:
-            found = self.candidates.pairs(sketches)
-            return self.check(sketches, found.pairs.first, found.pairs.second), found.same, found.effort
         rows = rows_of(sketches, self.recipe.k)
         same = _same(rows, self.guards)
-        if self.decision.measure == "kmv":
-            pairs, effort = self._pairs_that_meet(rows, same)
-        else:
+        if self.decision.measure == "cosine":
             different = np.flatnonzero(same == np.arange(len(same)))
             pairs = near_prints(rows, different, self.decision.bar or 0.0)
             pairs, effort = self._allowed(rows, pairs), Effort(len(different), len(pairs), len(pairs), 0)
+        else:
+            pairs, effort = self._pairs_that_meet(rows, same)
         return pairs, same, effort
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
         """Those of some pairs of different sketches that count."""
-        if self.decision.measure != "kmv":
-            return self._measured(rows_of(sketches, self.recipe.k), first, second)
-        if native.core:
+        if native.core and self.decision.measure in _MEASURES:
             pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
             columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
             found = native.core.corpus_check(*columns, rule, self.native_table, guards, pairs)
@@ -215,34 +206,31 @@ class Search:
         return self._check(rows_of(sketches, self.recipe.k), first, second)
 
     def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
-        shared = overlaps(rows, first, second, self.decision.frequency_table)
-        counts = accepted(rows, self.decision, first, second, shared) & (
-            shared.resemblance >= self.decision.floor - ROUNDING
-        )
-        return self._allowed(rows, Pairs(first[counts], second[counts], shared.resemblance[counts]))
+        if self.decision.measure == "kmv":
+            shared = overlaps(rows, first, second, self.decision.frequency_table)
+            similarity = shared.resemblance
+            counts = accepted(rows, self.decision, first, second, shared) & (
+                similarity >= self.decision.floor - ROUNDING
+            )
+        else:
+            similarity = similarities(rows, first, second, self.decision.measure)
+            counts = similarity >= self.decision.floor - ROUNDING
+        return self._allowed(rows, Pairs(first[counts], second[counts], similarity[counts]))
 
     def _allowed(self, rows: Rows, pairs: Pairs) -> Pairs:
         """Those of some pairs that the guards and min_shingles do not keep apart."""
         pairs = pairs.where(self.guards.allow(pairs.first, pairs.second))
-        few = min(self.min_shingles, self.recipe.k)
-        short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < few
+        short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < self._few
         return pairs.where(~short | (pairs.similarity >= 1) & (self.decision.measure != "shorter"))
-
-    def _measured(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
-        """Those of some pairs of different sketches that reach the bar of another measure than "kmv"."""
-        similarity = np.empty(len(first))
-        for start in range(0, len(first), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            similarity[part] = similarities(rows, first[part], second[part], self.decision.measure)
-        pairs = Pairs(first, second, similarity)
-        return self._allowed(rows, pairs.where(similarity >= (self.decision.bar or 0.0) - ROUNDING))
 
     def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
         """The pairs among documents that share a value of their prefixes."""
         different = (same == np.arange(len(same))) & (rows.lengths > 0)
+        counted = np.minimum(rows.lengths, max(self._few, 1)) if self.decision.measure == "shorter" else rows.lengths
+        least = np.maximum(np.ceil((self.decision.floor - 2 * ROUNDING) * counted), 1)
         kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         met = 0
-        for first, second in _meetings(rows, different, self.decision.floor):
+        for first, second in _meetings(rows, different, least):
             kept.append(self._check(rows, first, second))
             met += len(first)
         columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
@@ -270,11 +258,11 @@ def shingles_of(sketches: Sketches, k: int) -> Shares:
     return estimated_shingles(lengths, np.where(lengths, last, -1), k)
 
 
-def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterator[tuple[Ranks, Ranks]]:
+def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Iterator[tuple[Ranks, Ranks]]:
     """Pairs of wanted rows, the first before the second, that share a value of their prefixes, a block at a time.
 
     A pair may be in several blocks, once in each. The prefix of a row is all but as many of its values as it must share
-    with any other to reach `floor`, and one more, in an order that has values of few holders first.
+    with any other, `least`, and one more, in an order that has values of few holders first.
     """
     owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
     inside = wanted[owner]
@@ -284,7 +272,6 @@ def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterat
     owner, which = owner[order], which[order]
     lengths = np.bincount(owner, minlength=len(rows.lengths))
     within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    least = np.maximum(np.ceil((floor - 2 * ROUNDING) * lengths), 1)
     looked_up = (within <= lengths[owner] - least[owner]) & (holders[which] > 1)
     owner, which = owner[looked_up], which[looked_up]
     order = np.lexsort((owner, which))

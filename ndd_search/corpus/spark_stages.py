@@ -175,7 +175,7 @@ class Meeting:
 
     def _lists(self, batch: pa.RecordBatch, ranks: Ranks) -> tuple[Any, ...]:
         codes = batch.column("code").to_numpy() if self.coded else None
-        search, sketches = self.search.candidates, sketches_of(batch.column("sketch"))
+        search, sketches = self.search, sketches_of(batch.column("sketch"))
         if self.masks:
             return *key_lists(sketches, self.masks), 0, np.arange(len(sketches))
         entries = entries_of(sketches, search.recipe.k, search.native_rule, search.native_table, codes, self.holders)

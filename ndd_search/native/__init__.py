@@ -42,6 +42,7 @@ class Rule(NamedTuple):
     third: float = 0.0  # how much less a value weighs than one that three times as many documents hold
     few_hold: float = 0.0  # what a value weighs that twice a handful of documents hold
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
+    measure: int = 0  # that `least` is a bar on: kmv, broder, overlap or shorter; only collections take others than kmv
 
 
 # Values of sketches (int32), counts and offsets (int64). If all hits have values, counts are None, and hit i has

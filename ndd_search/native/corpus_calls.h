@@ -43,20 +43,21 @@ static void end_inquiry(Inquiry *inquiry)
 static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
 {
     PyObject *values, *offsets, *table, *guards, *codes, *times;
-    long long k, shortest;
+    long long k, shortest, measure;
     Question *question = &inquiry->question;
     Rule *rule = &question->rule;
     Page *page = &question->page;
     *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* valid limits for formats without them */
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
-                          &rule->third, &rule->few_hold, &shortest, &table,
+                          &rule->third, &rule->few_hold, &shortest, &measure, &table,
                           &PyTuple_Type, &guards, &inquiry->progress, &inquiry->budget, &inquiry->last, &inquiry->threads)
         || !PyArg_ParseTuple(guards, "OOd:guards", &codes, &times, &inquiry->guards.apart)) /* which it holds */
         return -1;
     rule->shortest = shortest;
+    rule->measure = measure;
     page->k = k;
-    if (!rule_is_regular(rule) || k < 1 || k > MOST_VALUES || inquiry->budget < 1 || inquiry->threads < 1
+    if (!rule_is_regular(rule) || measure < BY_KMV || measure >= MEASURES || k < 1 || k > MOST_VALUES || inquiry->budget < 1 || inquiry->threads < 1
         || inquiry->threads > MOST_THREADS)
         return 0;
     if (!get_row(values, sizeof(int32_t), &inquiry->values))
@@ -100,7 +101,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Effort effort = {0};
     PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O(LLL):corpus_leaders");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLL):corpus_leaders");
     const Page *page = &inquiry.question.page;
     int64_t size = page->count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
@@ -130,7 +131,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O(LLL):corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLL):corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
@@ -213,7 +214,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Py_buffer popular = {0};
     PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O:corpus_entries");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O:corpus_entries");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};
@@ -256,7 +257,7 @@ static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair pair;
     Py_buffer pairs = {0};
     PyObject *result = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddL)OO!O:corpus_check");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O:corpus_check");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};

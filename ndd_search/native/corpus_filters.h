@@ -11,7 +11,10 @@ static double least_bar(const Page *page, const Rule *rule, int64_t document)
 /* How many values a document shares at least with any that it counts as a pair with. */
 static int64_t least_of(const Page *page, const Rule *rule, int64_t document)
 {
-    double least = (least_bar(page, rule, document) - 2 * ROUNDING) * (double)length_of(page, document);
+    int64_t length = length_of(page, document);
+    if (rule->measure == BY_SHORTER && length > rule->shortest) /* the other one may be as short as that */
+        length = rule->shortest;
+    double least = (least_bar(page, rule, document) - 2 * ROUNDING) * (double)length;
     return least <= 1 ? 1 : (int64_t)ceil(least);
 }
 
@@ -39,14 +42,15 @@ static int64_t differing_bits(const Bitmap *a, const Bitmap *b)
     return (int64_t)(((sum & 0x00FF00FF00FF00FFu) + (sum >> 8 & 0x00FF00FF00FF00FFu)) * 0x0001000100010001u >> 48);
 }
 
-/* Set in which zone the largest value of a sketch is, and how many of its values are in lower zones. */
+/* Set in which zone the largest value of a sketch is, and how many of its values are in lower zones. Other measures than
+ * KMV do not ask how many values count, so that all their sketches are OPEN. */
 static void set_zone(Corpus *corpus, int64_t document)
 {
     const Page *page = corpus->page;
     int64_t length = length_of(page, document);
     Meeting *meeting = corpus->meetings + document;
     meeting->zone = OPEN;
-    if (length < page->k)
+    if (length < page->k || corpus->rule->measure != BY_KMV)
         return;
     const int32_t *values = values_of(page, document), *tops = corpus->tops;
     int zone = 0;

@@ -161,6 +161,32 @@ static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int
     return left;
 }
 
+/* Whether a pair counts by another measure than KMV: the values shared, among the k smallest of the union for BRODER, are
+ * divided by the number of these, by the values of the longer or by those of the shorter sketch. `most` can be shared.
+ * resemblance_of the pair is then this similarity. */
+static int is_measured_pair(const Page *page, const Rule *rule, int64_t first, int64_t second, int64_t most, Pair *pair,
+                            Effort *effort)
+{
+    int64_t left = length_of(page, first), right = length_of(page, second), shared = 0, seen = 0;
+    int64_t shorter = left < right ? left : right, parts = rule->measure == BY_SHORTER ? shorter : left + right - shorter;
+    int is_short = shorter < rule->shortest;
+    if (!shorter || (double)most < (rule->least - ROUNDING) * (double)parts || (is_short && rule->measure == BY_SHORTER))
+        return NO;
+    effort->compared++;
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    Merge merge = {a, a + left, b, b + right};
+    if (rule->measure == BY_BRODER) {
+        for (; seen < page->k && goes_on(&merge); seen++)
+            shared += step(&merge);
+        parts = seen < page->k && left + right - shared < page->k ? left + right - shared : page->k;
+    }
+    else
+        shared = count_common(merge);
+    *pair = (Pair){{(int32_t)first, (int32_t)second}, {(int32_t)parts, (int32_t)shared}, (int32_t)shared, {0}};
+    double similarity = resemblance_of(pair);
+    return shared && similarity >= rule->least - ROUNDING && (!is_short || similarity >= 1);
+}
+
 /* Whether two documents count as a pair, the first before the second. */
 static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Effort *effort)
 {
@@ -168,6 +194,8 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     const Rule *rule = corpus->rule;
     if (!guards_allow(corpus->guards, first, second))
         return NO;
+    if (rule->measure != BY_KMV)
+        return is_measured_pair(page, rule, first, second, corpus->meetings[first].most, pair, effort);
     int32_t limit_first = limit_of(page, first), limit_second = limit_of(page, second);
     int second_ends_first = limit_second <= limit_first;
     int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;

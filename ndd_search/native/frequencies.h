@@ -393,20 +393,20 @@ PyDoc_STRVAR(counted_doc,
 static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sketches, *offsets, *result = NULL;
-    long long k, shortest;
+    long long k, shortest, measure;
     double handful, unseen;
     int brief;
     Rule rule = {0};
     Page page = {0};
     Weights none = {0};
     Frequencies frequencies = {0};
-    if (!PyArg_ParseTuple(arguments, "OOL(dddddddddddL)ddp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
+    if (!PyArg_ParseTuple(arguments, "OOL(dddddddddddLL)ddp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
                           &rule.few, &rule.known, &rule.power, &rule.margin, &rule.content, &rule.differ, &rule.edges,
-                          &rule.third, &rule.few_hold, &shortest, &handful, &unseen,
+                          &rule.third, &rule.few_hold, &shortest, &measure, &handful, &unseen,
                           &brief))
         return NULL;
     rule.shortest = shortest;
-    if (rule_is_regular(&rule) && rule.least < 1 && handful > 0 && unseen >= 0
+    if (rule_is_regular(&rule) && measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
         && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
         int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(6 * (size_t)size + 1);
         if (room) {

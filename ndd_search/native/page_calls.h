@@ -250,15 +250,15 @@ static int rule_is_regular(const Rule *rule)
 static int get_question(Question *question, PyObject *arguments, const char *format)
 {
     PyObject *sketches, *offsets, *table;
-    long long k, shortest;
+    long long k, shortest, measure;
     Rule *rule = &question->rule;
     *question = (Question){0};
     if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
-                          &rule->third, &rule->few_hold, &shortest, &table, &question->last))
+                          &rule->third, &rule->few_hold, &shortest, &measure, &table, &question->last))
         return -1;
     rule->shortest = shortest;
-    if (!rule_is_regular(rule))
+    if (!rule_is_regular(rule) || measure != BY_KMV)
         return 0;
     if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
         return 0;
@@ -279,7 +279,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     PyObject *result = NULL;
-    int fine = get_question(&question, arguments, "OOL(dddddddddddL)OL:leaders");
+    int fine = get_question(&question, arguments, "OOL(dddddddddddLL)OL:leaders");
     int64_t size = question.page.count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
@@ -356,7 +356,7 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(dddddddddddL)OL:pairs") > 0) {
+    if (get_question(&question, arguments, "OOL(dddddddddddLL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
         Py_END_ALLOW_THREADS

@@ -18,7 +18,10 @@ typedef struct {
     double third, few_hold;     /* weights, see there */
     double content;             /* shingles of both documents' own that put `own_bar` half-way to 1 - least; 0: none do */
     int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
+    int64_t measure;            /* that `least` is a bar on; only collections read it, see is_measured_pair */
 } Rule;
+
+enum { BY_KMV, BY_BRODER, BY_OVERLAP, BY_SHORTER, MEASURES }; /* see matching/measures.py */
 
 static const double ROUNDING = 1e-9; /* as in decision.py and shared_values.py */
 static const double SURE = 1e-12;

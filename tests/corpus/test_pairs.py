@@ -229,6 +229,17 @@ def test_a_published_method_finds_by_tables_what_comparing_all_pairs_finds(
     assert search.leaders(sketches).leader.tolist() == leaders[found.same].tolist()
 
 
+@pytest.mark.parametrize("recipe", PUBLISHED[:2], ids=lambda recipe: recipe.id)
+def test_a_published_method_meets_few_documents_of_one_frame(recipe: Recipe) -> None:
+    """Texts in one frame resemble each other by a third: to meet all of them would take the square of their number."""
+    if native.core is None:
+        pytest.skip("numpy compares every pair that meets")
+    sketches = sketch_many(made.texts(1000, frames=5, framed=1.0), recipe)
+    led = search_for("auto", sketches, recipe, min_shingles=4).leaders(sketches)
+    assert len(set(led.leader.tolist())) < 950
+    assert led.effort.met < 50 * 1000
+
+
 def test_containment_says_which_document_contains_the_other() -> None:
     text = " ".join(f"word{number}" for number in range(300))
     sketches = sketch_many([text, f"{text} " + " ".join(f"more{number}" for number in range(100))], Recipe())
