@@ -9,9 +9,10 @@ of a longer, cached stream is the page that a first request would have returned.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import closing
 from itertools import count
 from operator import eq
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ndd_search.core.immutable import dataclass
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
 
+Asked = TypeVar("Asked")
 Made = TypeVar("Made")
 
 
@@ -54,36 +56,58 @@ def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) 
     return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
-def run(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Fetched]) -> Made:
-    """Run a generator with a function that fetches, whose errors the generator is told. Returns its result."""
-    try:
-        request = next(flow)
-        while True:
+def run(flow: Generator[Asked, Any, Made], ask: Callable[[Asked], Any]) -> Made:
+    """Run a generator: what `ask` returns for each value that it yields is sent to it, and so are errors of `ask`.
+
+    Returns its result.
+    """
+    with closing(flow):
+        given = _next_of(flow)
+        while not isinstance(given, _Result):
             try:
-                fetched = fetch(request)
+                found = ask(given)
             except Exception as error:
-                request = flow.throw(error)
+                given = _next_of(flow, error=error)
             else:
-                request = flow.send(fetched)
-    except StopIteration as finished:
-        made: Made = finished.value
-        return made
+                given = _next_of(flow, found)
+        return given.value
 
 
-async def run_async(flow: Generator[Fetch, Fetched, Made], fetch: Callable[[Fetch], Awaitable[Fetched]]) -> Made:
+async def run_async(flow: Generator[Asked, Any, Made], ask: Callable[[Asked], Awaitable[Any]]) -> Made:
     """Run a generator as `run` does, with a function whose result is awaited."""
-    try:
-        request = next(flow)
-        while True:
+    with closing(flow):
+        given = _next_of(flow)
+        while not isinstance(given, _Result):
             try:
-                fetched = await fetch(request)
+                found = await ask(given)
             except Exception as error:
-                request = flow.throw(error)
+                given = _next_of(flow, error=error)
             else:
-                request = flow.send(fetched)
+                given = _next_of(flow, found)
+        return given.value
+
+
+@dataclass(frozen=True)
+class _Result(Generic[Made]):
+    value: Made
+
+
+def _next_of(
+    flow: Generator[Asked, Any, Made], found: Any = None, error: Exception | None = None
+) -> Asked | _Result[Made]:
+    """Return what a generator yields next, given the last result or error, and its own result when it has ended.
+
+    Python turns a StopIteration that passes through a generator into a RuntimeError with that cause, so the original
+    error is raised here.
+    """
+    try:
+        return flow.send(found) if error is None else flow.throw(error)
     except StopIteration as finished:
-        made: Made = finished.value
-        return made
+        return _Result(finished.value)
+    except RuntimeError as raised:
+        if error is not None and raised.__cause__ is error:
+            raise error from None
+        raise
 
 
 def first_window(wanted: int, options: CollapseOptions) -> int:

@@ -6,14 +6,12 @@ AsyncOpenSearch(..., transport_class=AsyncTransport.using(window=50))  # with se
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.search.clients.cutting_parser import TransportKind
-from ndd_search.search.flow.driver import Driver, DriverMixin
+from ndd_search.search.clients.hook import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
 from ndd_search.search.rest.answers import Answer, CutSketches
 from ndd_search.search.rest.request import Request
 
@@ -23,76 +21,70 @@ with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensear
 _TIMEOUTS = ("request_timeout", "timeout")
 _DEFAULT_TIMEOUT = 10.0  # seconds, of a connection without a timeout of its own
 _CLASSES = opensearchpy.Transport, getattr(opensearchpy, "AsyncTransport", opensearchpy.Transport)
-_KIND = TransportKind("deserializer", tuple(one.perform_request for one in _CLASSES))
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters that the transport itself uses and does not send
 
 
-class Transport(DriverMixin, opensearchpy.Transport):
+class Call(ClientCall):
+    """One call of perform_request(method, url, params, body, timeout, ignore, headers)."""
+
+    family = "opensearch"
+    kind = TransportKind("deserializer", tuple(one.perform_request for one in _CLASSES))
+
+    def __init__(
+        self, perform_request: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
+    ) -> None:
+        super().__init__(perform_request, transport)
+        names = ("params", "body", "timeout", "ignore", "headers")
+        self._named = {**dict(zip(names, arguments, strict=False)), **others}
+        self._params: Mapping[str, Any] = self._named.get("params") or {}
+        self.request = _request(method, url, self._named)
+        self.timeout = _timeout(self._named, transport)
+
+    def arguments(self, request: Request) -> tuple[tuple[str, str], dict[str, Any]]:
+        """Return method and path, and the other arguments."""
+        called, given = (request.method, request.path), self._params
+        if request is self.request:
+            return called, self._named
+        kept = {name: value for name, value in given.items() if name in _OF_THE_CLIENT}
+        same = {name: given[name] for name, value in request.params.items() if self.request.params.get(name) == value}
+        timeout: dict[str, Any] = {}
+        if request.timeout is not None:  # the transport uses one of them and sends the others to the server
+            kept = {name: value for name, value in kept.items() if name not in _TIMEOUTS}
+            timeout["timeout"] = request.timeout if self.timeout is None else min(request.timeout, self.timeout)
+        body = "".join(map(self._line, request.body)) if request.parts else request.body
+        return called, {**self._named, "params": {**request.params, **same, **kept}, "body": body, **timeout}
+
+    def _line(self, value: Any) -> str:
+        """Return a line of an `_msearch`. A serializer of the user's own may return bytes."""
+        text = self.serialized(value)
+        return f"{text.decode() if isinstance(text, bytes) else text}\n"
+
+    def answer(self, response: Any, sketches_of: Callable[[Any], CutSketches]) -> Answer:
+        """Return the answer. If the caller ignores a status, only the body reports the failure."""
+        status = response.get("status") if isinstance(response, dict) and "error" in response else None
+        return Answer(response, status if isinstance(status, int) else HTTPStatus.OK, cut=sketches_of(response))
+
+    def response(self, answer: Answer) -> Any:
+        """Return the body."""
+        return answer.body
+
+    def serialized(self, body: Any) -> Any:
+        """Return a body as JSON."""
+        return self.transport.serializer.dumps(body)
+
+
+class Transport(HookedTransport, opensearchpy.Transport):
     """opensearchpy.Transport whose searches are collapsed."""
 
-    def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
-        """As in opensearchpy.Transport."""
-        if self.ndd is None:
-            return super().perform_request(method, url, *arguments, **others)
-        return perform(self.ndd, super().perform_request, self, method, url, *arguments, **others)
+    call = Call
 
 
 if hasattr(opensearchpy, "AsyncTransport"):  # exists only if aiohttp is installed
 
-    class AsyncTransport(DriverMixin, opensearchpy.AsyncTransport):
+    class AsyncTransport(AsyncHookedTransport, opensearchpy.AsyncTransport):
         """opensearchpy.AsyncTransport whose searches are collapsed."""
 
-        async def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
-            """As in opensearchpy.AsyncTransport."""
-            if self.ndd is None:
-                return await super().perform_request(method, url, *arguments, **others)
-            inner = super().perform_request
-            return await perform_async(self.ndd, inner, self, method, url, *arguments, **others)
-
-
-def perform(
-    driver: Driver, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
-) -> Any:
-    """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.serve(transport, "opensearch")
-    named = _named(arguments, others)
-    original = _request(method, url, named)
-
-    def send(request: Request) -> Answer:
-        send_to, sketches_of = _KIND.cutting(inner, transport, request)
-        body = send_to(request.method, request.path, **_others(request, original, named, transport))
-        return _answer(body, sketches_of(body))
-
-    return driver.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
-
-
-async def perform_async(
-    driver: Driver,
-    inner: Callable[..., Awaitable[Any]],
-    transport: Any,
-    method: str,
-    url: str,
-    *arguments: Any,
-    **others: Any,
-) -> Any:
-    """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.serve(transport, "opensearch")
-    named = _named(arguments, others)
-    original = _request(method, url, named)
-
-    async def send(request: Request) -> Answer:
-        send_to, sketches_of = _KIND.cutting(inner, transport, request)
-        body = await send_to(request.method, request.path, **_others(request, original, named, transport))
-        return _answer(body, sketches_of(body))
-
-    writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
-    return (await driver.handle_async(original, send, writable, timeout)).body
-
-
-def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of perform_request by name."""
-    names = ("params", "body", "timeout", "ignore", "headers")
-    return {**dict(zip(names, arguments, strict=False)), **others}
+        call = Call
 
 
 def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
@@ -106,21 +98,6 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _answer(body: Any, cut: CutSketches) -> Answer:
-    """Return the answer. If the caller ignores a status, only the body reports the failure."""
-    status = body.get("status") if isinstance(body, dict) and "error" in body else None
-    return Answer(body, status if isinstance(status, int) else HTTPStatus.OK, cut=cut)
-
-
-def _is_writable(transport: Any, body: Any) -> bool:
-    """Return whether the client can serialize a body."""
-    try:
-        transport.serializer.dumps(body)
-    except Exception:
-        return False
-    return True
-
-
 def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
     """Return the caller's timeout of one request in seconds, resolved like in the transport."""
     params = named.get("params") or {}
@@ -128,24 +105,3 @@ def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
     return (
         given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _DEFAULT_TIMEOUT)
     )
-
-
-def _others(request: Request, original: Request, named: Mapping[str, Any], transport: Any) -> dict[str, Any]:
-    if request is original:
-        return dict(named)
-    given = named.get("params") or {}
-    kept = {name: value for name, value in given.items() if name in _OF_THE_CLIENT}
-    same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
-    timeout: dict[str, Any] = {}
-    if request.timeout is not None:  # the transport uses one of them and sends the others to the server
-        kept = {name: value for name, value in kept.items() if name not in _TIMEOUTS}
-        own = _timeout(named, transport)
-        timeout["timeout"] = request.timeout if own is None else min(request.timeout, own)
-    body = "".join(_line(transport, line) for line in request.body) if request.parts else request.body
-    return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}
-
-
-def _line(transport: Any, value: Any) -> str:
-    """Return a line of an `_msearch`. A serializer of the user's own may return bytes."""
-    text = transport.serializer.dumps(value)
-    return f"{text.decode() if isinstance(text, bytes) else text}\n"

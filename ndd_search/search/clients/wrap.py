@@ -8,7 +8,8 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, SupportsIndex, TypeVar, Unpack
 
-from ndd_search.search.flow.driver import Driver, DriverMixin
+from ndd_search.search.clients.hook import HookedTransport, perform, perform_async
+from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import Settings, WrapSettings, settings_of
 
 Client = TypeVar("Client")
@@ -57,7 +58,7 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
     transport = getattr(unwrap(client), attribute)
     if not enabled:
         return client
-    if isinstance(transport, DriverMixin):
+    if isinstance(transport, HookedTransport):
         transport.ndd = driver
     else:
         setattr(client, attribute, _view(transport, driver, module))
@@ -70,7 +71,7 @@ def unwrap(client: Client) -> Client:
     transport = getattr(client, attribute)
     if isinstance(transport, View):
         setattr(client, attribute, transport.inner)
-    elif isinstance(transport, DriverMixin):
+    elif isinstance(transport, HookedTransport):
         transport.ndd = None
     return client
 
@@ -128,13 +129,13 @@ def _view_class(kind: type) -> type[View]:
 
 def _hooked(transport: Any, driver: Driver, module: str) -> Callable[..., Any]:
     """Return a perform_request with our hook. The transport's own is looked up per call, as others may replace it."""
-    family = import_module(f"ndd_search.search.clients.{module}")
+    call = import_module(f"ndd_search.search.clients.{module}").Call
 
     def perform_request(*arguments: Any, **others: Any) -> Any:
-        return family.perform(driver, transport.perform_request, transport, *arguments, **others)
+        return perform(driver, call(transport.perform_request, transport, *arguments, **others))
 
     async def perform_request_async(*arguments: Any, **others: Any) -> Any:
-        return await family.perform_async(driver, transport.perform_request, transport, *arguments, **others)
+        return await perform_async(driver, call(transport.perform_request, transport, *arguments, **others))
 
     asynchronous = any(map(iscoroutinefunction, (transport.perform_request, getattr(transport, "close", None))))
     return wraps(transport.perform_request)(perform_request_async if asynchronous else perform_request)

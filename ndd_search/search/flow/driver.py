@@ -1,7 +1,7 @@
 """Stands between a client and its transport: decides which requests are collapsed, and runs conversations.
 
-One loop is for threads, one for coroutines; they differ by an `await`. Each has its own `SingleFlight`: a thread that
-waits for a coroutine of its own event loop would wait for ever.
+Threads and coroutines have a `SingleFlight` each: a thread that waits for a coroutine of its own event loop
+would wait for ever.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from time import monotonic
-from typing import Any, Self, Unpack
+from typing import Any
 
 from ndd_search.core.paging.cache import SingleFlight
+from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.block_options import surrounding
 from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.cursor_search import CursorSearch, cursor_search
@@ -29,7 +30,7 @@ from ndd_search.search.flow.prepared_search import (
 )
 from ndd_search.search.flow.round_trips import DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
-from ndd_search.search.flow.settings import Settings, WrapSettings, settings_of
+from ndd_search.search.flow.settings import Settings
 from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.request import Request, is_search, is_write, option_in, read_once, stripped, why_left_alone
 
@@ -76,40 +77,41 @@ class Driver:
                      raises its own error.
         timeout: seconds that the caller allows for one request and for a wait; None for no limit.
         """
-        request = read_once(request)
-        try:
-            if (talk := self._conversation(request)) is not None:
-                return _run(self._flow(talk, self._flights, timeout), send)
-        except Exception:
-            if is_writable(stripped(request).body):
-                raise
-        answer: Answer | None = None
-        try:
-            answer = send(self._sent(request))
-            return _told(request, answer)
-        finally:
-            self._after(request, answer)
+
+        def take(step: Request | Wait) -> Answer | None:
+            return _wait_for(step) if isinstance(step, Wait) else send(step)
+
+        return run(self._answered(request, self._flights, is_writable, timeout), take)
 
     async def handle_async(
         self, request: Request, send: AsyncSend, is_writable: Writable = _anything, timeout: float | None = None
     ) -> Answer:
         """Do the same for coroutines."""
+
+        async def take(step: Request | Wait) -> Answer | None:
+            return await (_wait_for_async(step) if isinstance(step, Wait) else send(step))
+
+        return await run_async(self._answered(request, self._async_flights, is_writable, timeout), take)
+
+    def _answered(
+        self, request: Request, flights: SingleFlight, is_writable: Writable, timeout: float | None
+    ) -> DrivenFlow:
+        """Yield the requests to send and the computations to wait for; return the answer."""
         request = read_once(request)
         try:
             if (talk := self._conversation(request)) is not None:
-                return await _run_async(self._flow(talk, self._async_flights, timeout), send)
+                return (yield from self._flow(talk, flights, timeout))
         except Exception:
             if is_writable(stripped(request).body):
                 raise
         answer: Answer | None = None
         try:
-            answer = await send(self._sent(request))
+            answer = yield self._sent(request)
             return _told(request, answer)
         finally:
             self._after(request, answer)
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
-        """Yield the requests to send and the computations to wait for; return the answer."""
         flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
         return observed(flow, talk.path, talk.first_windows, observers) if observers else flow
 
@@ -175,68 +177,3 @@ def _told(request: Request, answer: Answer) -> Answer:
     if not asked or chooses or surrounding() is None or not answer.has_hits:
         return answer
     return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)
-
-
-def _run(flow: DrivenFlow, send: Send) -> Answer:
-    try:
-        step = _next_step(flow)
-        while not isinstance(step, Answer):
-            try:
-                answer = _wait_for(step) if isinstance(step, Wait) else send(step)
-            except Exception as error:
-                step = _next_step(flow, error=error)
-            else:
-                step = _next_step(flow, answer)
-        return step
-    finally:
-        flow.close()
-
-
-async def _run_async(flow: DrivenFlow, send: AsyncSend) -> Answer:
-    try:
-        step = _next_step(flow)
-        while not isinstance(step, Answer):
-            try:
-                answer = await (_wait_for_async(step) if isinstance(step, Wait) else send(step))
-            except Exception as error:
-                step = _next_step(flow, error=error)
-            else:
-                step = _next_step(flow, answer)
-        return step
-    finally:
-        flow.close()
-
-
-def _next_step(
-    flow: DrivenFlow, answer: Answer | None = None, error: Exception | None = None
-) -> Request | Wait | Answer:
-    """Return the next step of a flow after an answer or an error, its Answer when it has ended.
-
-    Raises what the flow raises. Python turns a StopIteration that passes through a generator into a RuntimeError with
-    that cause, so the original error is raised here.
-    """
-    try:
-        return flow.send(answer) if error is None else flow.throw(error)
-    except StopIteration as finished:
-        final: Answer = finished.value
-        return final
-    except RuntimeError as raised:
-        if error is not None and raised.__cause__ is error:
-            raise error from None
-        raise
-
-
-class DriverMixin:
-    """Adds the driver to a client's transport class. ndd: the driver, None once the client is unwrapped."""
-
-    _settings: Mapping[str, Any] = {}
-
-    def __init__(self, *arguments: Any, **others: Any) -> None:
-        self.ndd: Driver | None = Driver(settings_of(**self._settings))
-        super().__init__(*arguments, **others)  # needs self.ndd: with sniff_on_start it sends a request
-
-    @classmethod
-    def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:
-        """Return this class with settings of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
-        settings_of(**settings)  # raises early
-        return type(cls.__name__, (cls,), {"_settings": settings})
