@@ -22,7 +22,7 @@ import re
 from hashlib import blake2b
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.tokens import normalise, tokens
+from ndd_search.core.text.tokens import normalise, prepare, tokens
 
 MOST = 640  # characters: longer texts that differ in a number are one text with a counter or a date more often
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬]\d+)*")
@@ -31,6 +31,8 @@ _GROUPED = re.compile(  # thousands, or lakhs and thousands, then decimals after
     r"(?:(?!(?P=mark))[.,٫](?P<decimals>\d+))?"
 )
 _SEPARATOR = re.compile(r"\D")
+_LOWER = bytes(range(256)).lower()
+_NO_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 
 
 def numbers_of(text: str, recipe: Recipe) -> set[str]:
@@ -52,10 +54,19 @@ def differ_in_numbers_alone(one: str, other: str, recipe: Recipe) -> bool:
     """
     if one == other or max(len(one), len(other)) > MOST or not (_NUMBER.search(one) and _NUMBER.search(other)):
         return False
+    letters = _letters(one, recipe), _letters(other, recipe)
+    if None not in letters and letters[0] != letters[1]:
+        return False
     written = [_NUMBER.findall(normalise(text, recipe)) for text in (one, other)]
     if len(written[0]) != len(written[1]) or [*map(_unified, written[0])] == [*map(_unified, written[1])]:
         return False
     return bool(tokens(_NUMBER.sub("0", one), recipe) == tokens(_NUMBER.sub("0", other), recipe))
+
+
+def _letters(text: str, recipe: Recipe) -> bytes | None:
+    """Return the letters of a text of ASCII, None of any other. Texts that differ in them differ in words."""
+    text = prepare(text, recipe)
+    return text.encode().translate(_LOWER, _NO_LETTERS) if text.isascii() else None
 
 
 def signature_without_numbers(text: str, recipe: Recipe) -> int | None:
