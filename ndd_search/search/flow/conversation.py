@@ -8,7 +8,7 @@ continues with that one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,18 +17,19 @@ from typing import Any
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import hash_of_json
+from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, own_request, peeked, reader_of
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
-from ndd_search.search.flow.page_answer import filter_body, unfiltered_body
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, plan_of
 from ndd_search.search.flow.round_trips import Flow, RoundTrips, Waiting
 from ndd_search.search.flow.settings import Settings
-from ndd_search.search.flow.state import LISTED, State
+from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
-from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.answers import Answer, Hit, without_fields
 from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.response import block_of, hits_of, total_of
 from ndd_search.search.rest.source_filter import SketchFilter
 
 
@@ -88,12 +89,14 @@ class Conversation:
             return (yield search.request)
         page = yield from peeked(plan, settings, self._round_trips)
         if page is not None:
-            return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
+            return replace(page, body=search.filtered(page.body)) if page.has_hits else page
         for step in self.steps:
             plan = yield from step.planned(plan, self._round_trips)
         if plan.of_caller.charged:
             settings.known.came_back(search.target, search.target_of_caller)
-        cached = self._recall_state(plan)
+        cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
+        if cached is not None:
+            cached = with_table_of_stream(cached, plan, settings)
         state, learns = cached or State(), False
         while True:
             try:
@@ -136,9 +139,10 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
         if to_cache is not cached and state.lasting:
-            self._store(to_cache)
+            settings.memory.remember(self.stream_key, to_cache, self._moment)
         if has_fetched_hits and cached is None and plan.is_split:
-            self._learn_from(max(page.ranks, default=0) + 1)
+            reach = (max(page.ranks, default=0) + 1) / (search.start + search.size)
+            settings.known.reached(search.target_of_caller, reach, settings.clock(), settings.bypass_seconds)
         cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
         return (yield from self._answered(plan, state, page, cache))
 
@@ -153,31 +157,10 @@ class Conversation:
         body = unfiltered_body(plan, settings, state, page, trips.own_seconds, cache)
         for step in self.steps:
             body = step.with_answer(body, state, plan)
-        body = filter_body(body, plan.search)
+        body = plan.search.filtered(body)
         if state.lasting:
-            settings.memory.remember_page(self.key, body, state, self._moment)
+            settings.memory.remember(self.key, state, self._moment, page=body)
         return Answer(body, raw=state.raw)
-
-    def _store(self, state: State) -> None:
-        """Store a state in the cache, with its frequency table if other searches have the same one."""
-        memory = self.settings.memory
-        memory.remember_state(self.stream_key, state, self._moment)
-        if self.settings.frequency_table is True and state.table != LISTED:
-            memory.remember_table(state.frequency_table)
-
-    def _learn_from(self, end: int) -> None:
-        """Remember how far down the page reaches. end: of its ranks."""
-        reach = end / (self.search.start + self.search.size)
-        known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
-        reaches = known.of_caller(caller).reaches_at(now).after(reach, now + self.settings.bypass_seconds)
-        known.learn_of_caller(caller, reaches=reaches)
-
-    def _recall_state(self, plan: Plan) -> State | None:
-        """Return the cached state of this search with its frequency table, None if there is none."""
-        if not self._moment:
-            return None
-        cached = self.settings.memory.recall_state(self.stream_key, self.search.indexes)
-        return None if cached is None else with_table_of_stream(cached, plan, self.settings)
 
     def _make_key(self, *parts: Any) -> bytes:
         key = self._hash_of_search.copy()
@@ -205,6 +188,44 @@ class Conversation:
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         limits = self.search.limits if self.search.one_window else None  # they decide which request is sent
         return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
+
+
+def unfiltered_body(
+    plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str
+) -> dict[str, Any]:
+    """Return the answer in the engine's shape, with the page and the block `ndd`, before the caller's `filter_path`.
+
+    seconds: of our own work. cache: "hit", "miss" or "off".
+    """
+
+    def without_added(hit: Hit) -> Hit:
+        return without_fields(hit, plan.added_fields)
+
+    plain: Callable[[Hit], Hit] = without_added if plan.added_fields else dict
+    search, limits = plan.search, plan.search.limits
+    page = page.with_hits(state.documents)
+    degraded = state.stopped or state.degraded or plan.unread or page.info.degraded
+    if degraded:
+        settings.degrade(search.request.path, degraded)
+    body = dict(state.envelope or {})
+    body["hits"] = {**body["hits"], "hits": hits_of(page, plain)}
+    if "total" in body["hits"]:
+        body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
+    places = [group.rank for group in page.groups]
+    changed = places != list(range(search.start, search.start + len(places)))
+    block = block_of(page, plain)
+    block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
+    block.update(changed=changed, strategy="one_trip" if plan.is_split else "one_phase", table=state.table[:8] or None)
+    block["warnings"] += plan.warnings
+    if state.groups is not None:
+        block["unique"] = dict(state.groups)
+    if limits.total is not None and (unique := block["unique"]):
+        unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
+    if search.one_window:
+        notes = search.raised(window_for(state.stream, search.start + search.size, plan.options))[1]
+        block.update({"raised": notes} if notes else {})
+    body["ndd"] = block
+    return body
 
 
 class Uncached:

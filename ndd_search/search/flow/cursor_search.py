@@ -17,23 +17,25 @@ from typing import Any
 from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.paging.continued import ContinuedPage
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.fill_page import Fetch
+from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.block_options import NOT_OPTIONS
-from ndd_search.search.flow.conversation import Uncached
-from ndd_search.search.flow.cursor_pages import CursorPage, begin
-from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, with_more_hits
-from ndd_search.search.flow.frequency_tables import learn_frequency_table, weighs
+from ndd_search.search.flow.conversation import Uncached, unfiltered_body
+from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
+from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, has_random_scores, plan_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_steps import steps_of
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
+from ndd_search.search.rest.answers import Answer, Hit
+from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, names_tiebreak, opened, rounds, sorts
 from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
@@ -111,7 +113,7 @@ class CursorSearch(Uncached):
                 return answers
             if (pit := id_in(answers[0].body)) is None:
                 raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
-            self._pit, cursor = pit, begin(_bound(self._own, pit), pit)
+            self._pit, cursor = pit, Cursor(search=_bound(self._own, pit), pit=pit, after=[], ahead=0, pages=0)
         try:
             for step in self.steps:
                 plan = yield from step.planned(plan, self._round_trips)
@@ -142,8 +144,8 @@ class CursorSearch(Uncached):
         after = self._continued(answer, cursor.after)
         plan.hide_sketches([answer])
         sketched = answer.has_sketches(plan.field)
-        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
-            yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._outside)
+        if sketched:
+            yield from learn_frequency_table(plan, self.settings, self._outside)
         state = page.state()
         state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
@@ -229,6 +231,84 @@ class CursorSearch(Uncached):
             yield closed(self.search.request, self.settings.family, self._pit)
         except Exception:
             return
+
+
+class CursorPage(ContinuedPage):
+    """One page of a search with a cursor. cursor: of this page."""
+
+    def __init__(self, plan: Plan, settings: Settings, cursor: Cursor) -> None:
+        most = int(settings.known.about(plan.search.target).window_limit)
+        super().__init__(cursor, plan.search.size, plan.options, most)
+        self._plan, self._settings = plan, settings
+
+    def named(self, hit: Hit) -> tuple[str, str] | None:
+        return (hit["_index"], hit["_id"]) if "_id" in hit else None
+
+    def compared(self, hit: Hit) -> Mapping[str, Any] | None:
+        reading, of_sketches = self._plan.reading, self._plan.sketch_reading
+        names = {*reading.fields, *reading.stored} - {*of_sketches.fields, *of_sketches.stored}
+        return {name: value for name, value in (hit.get("fields") or {}).items() if name in names} or None
+
+    def state(self) -> State:
+        """Return the state before the new hits of a page."""
+        stream, cursor = replace(self.before(_hit_of), shown=self._plan.shown), self.cursor
+        stored = with_table(State(table=cursor.table), self._plan, self._settings) if cursor.pages else None
+        state = stored or new_state(self._plan, self._settings)
+        state = replace(state, stream=stream, documents=dict(enumerate(stream.hits)))
+        return replace(state, groups=cursor.unique, facets=cursor.facets, earlier=len(stream.hits))
+
+    def page_of(self, state: State) -> Page:
+        """Return the page of the hits fetched."""
+        return self.page(state.stream, reader_of(state, self._settings))
+
+    def answer(
+        self, state: State, page: Page, pit: str, round_trips: RoundTrips
+    ) -> tuple[dict[str, Any], Cursor | None]:
+        """Return the answer without its cursor, and the next page's cursor, None if there is no next page."""
+        stream = state.stream
+        next_hit = self.next_hit(stream)
+        after = stream.hits[next_hit - 1]["sort"] if next_hit and next_hit > self.start else self.cursor.after
+        self._restore_sort(stream)
+        body = unfiltered_body(self._plan, self._settings, state, page, round_trips.own_seconds, "off")
+        total = body["hits"].pop("total", None)
+        if total is not None and state.total is not None:
+            total = state.total["value"] if isinstance(total, int) else state.total
+        if (total := self.cursor.total if self.cursor.pages else total) is not None:
+            body["hits"] = {"total": self._grown(total, page.info.kept, stream.exhausted), **body["hits"]}
+        if next_hit is None:
+            return body, None
+        counted = {"total": total, "unique": body["ndd"]["unique"], "facets": state.facets}
+        return body, self.following(stream, next_hit, pit=pit, after=after, table=state.table, **counted)
+
+    def _grown(self, total: Any, kept: int, exhausted: bool) -> Any:
+        """Return a total that grows with the pages, if that is asked for: of their hits and those in the window.
+
+        total: of the first page. kept: number of hits with a place in the window.
+        """
+        if not self.options.ahead:
+            return total
+        count = self.cursor.shown + kept
+        return count if isinstance(total, int) else {"value": count, "relation": "eq" if exhausted else "gte"}
+
+    def with_cursor(self, body: dict[str, Any], token: str | None) -> dict[str, Any]:
+        """Return an answer with the token of the next page, and with what the caller's `filter_path` leaves of it."""
+        block = {**body["ndd"], "cursor": token, "page": self.cursor.pages + 1, "forgotten": self.cursor.forgotten}
+        return self._plan.search.filtered({**body, "ndd": block})
+
+    def _restore_sort(self, stream: Stream) -> None:
+        """Remove the sort values that the caller did not ask for from the new hits, in place."""
+        asked = sorts(self._plan.search)
+        for hit in stream.hits[self.start :]:
+            if not asked:
+                del hit["sort"]
+            elif not names_tiebreak(asked):
+                hit["sort"] = hit["sort"][:-1]
+
+
+def _hit_of(index: str, id: str, fields: Mapping[str, Any] | None) -> Hit:
+    """Return a leader of an earlier page as a hit."""
+    hit: Hit = {"_index": index, "_id": id}
+    return {**hit, "fields": dict(fields)} if fields else hit
 
 
 def _obstacle(search: Search, options: CollapseOptions, settings: Settings) -> str:

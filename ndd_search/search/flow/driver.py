@@ -100,7 +100,8 @@ class Driver:
         request = read_once(request)
         try:
             if (talk := self._conversation(request)) is not None:
-                return (yield from self._flow(talk, flights, timeout))
+                flow, observers = self._flow(talk, flights, timeout), self.settings.observers
+                return (yield from observed(flow, talk.path, talk.first_windows, observers) if observers else flow)
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -112,10 +113,6 @@ class Driver:
             self._after(request, answer)
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
-        flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
-        return observed(flow, talk.path, talk.first_windows, observers) if observers else flow
-
-    def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if (cached := talk.remembered()) is not None:
             return cached
         if not isinstance(talk, Conversation) or talk.key is None:
@@ -125,7 +122,9 @@ class Driver:
             yield from talk.wait(other, most)
             return talk.remembered() or (yield from talk.flow())
         try:
-            return (yield from self._computed(talk, talk.stream_key or talk.key, most))
+            if self.settings.memory.has_locks:
+                return (yield from self._computed(talk, talk.stream_key or talk.key, most))
+            return (yield from talk.flow())
         finally:
             flights.release(talk.key)
 

@@ -30,11 +30,8 @@ from ndd_search.search.flow.group_count import (
     count_in,
     counts_of_keys,
     counts_of_missing,
-    known_sort_field,
-    remember_sort_field,
     sample_of,
     smallest_first,
-    sort_fields,
 )
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
@@ -105,18 +102,12 @@ def _counts(
     limits = _limits(stream) if held and len(stream.hits) > _INNER_LIMIT else []
     held = held and len(limits) * count <= _MOST_PARTS
     size = _INNER_LIMIT if held else _size(count)
-    known = known_sort_field(plan, settings)
-    for sort_field in (known,) if known else sort_fields(plan.field):
-        sampler = _sampler(plan, size, sort_field, limits if held else [])
-        request = sampling(plan.search.as_found, facets, sampler)
-        (answer,) = yield from round_trips.later([request])
-        if trouble([answer], like=answer):
-            return None
-        aggregations = answer.body.get("aggregations")
-        sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
-        if not any(count_in(sample, UNSORTED) for samples in sampled.values() for sample in samples if sample):
-            break
-        remember_sort_field(plan, settings, plan.field.sketch)
+    request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else []))
+    (answer,) = yield from round_trips.later([request])
+    if trouble([answer], like=answer):
+        return None
+    aggregations = answer.body.get("aggregations")
+    sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
     counter = _Counter(state, plan, settings, held)
     return {name: counter.counts(facet, buckets[name], sampled[name]) for name, facet in facets.items()}
 
@@ -155,13 +146,13 @@ def _size(buckets: int) -> int:
     return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
-def _sampler(plan: Plan, size: int, sort_field: str, limits: Sequence[int]) -> dict[str, Any]:
+def _sampler(plan: Plan, size: int, limits: Sequence[int]) -> dict[str, Any]:
     """Return the aggregations for each bucket. limits: of its parts, none for a bucket in one part."""
     fields = list(plan.reading.fields)
     keyed = counts_of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
         "size": size,
-        "sort": smallest_first(sort_field),
+        "sort": smallest_first(plan.field),
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
@@ -170,7 +161,7 @@ def _sampler(plan: Plan, size: int, sort_field: str, limits: Sequence[int]) -> d
         ranges = [{"from": start, "to": end} for start, end in pairwise(limits)]
         parts = {"range": {"field": plan.field.smallest, "ranges": ranges}, "aggs": sample}
         sample = {_PARTS: parts, _BARE: {"missing": {"field": plan.field.smallest}, "aggs": sample}}
-    return {**sample, **counts_of_missing(plan.field, sort_field), **keyed}
+    return {**sample, **counts_of_missing(plan.field), **keyed}
 
 
 def _hits_in(sampled: Mapping[str, Any]) -> tuple[list[Hit], list[Hit], int]:

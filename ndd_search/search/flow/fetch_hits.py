@@ -21,14 +21,22 @@ from ndd_search.core.paging.fill_page import Fetch, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
-from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state, weighs
-from ndd_search.search.flow.page_answer import engine_page
+from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, ranges_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import LISTED, State
 from ndd_search.search.flow.step import Step
-from ndd_search.search.rest.answers import Answer, Hit, HitReader, drop_fields, envelope_after, envelope_of, reason_of
+from ndd_search.search.rest.answers import (
+    Answer,
+    Hit,
+    HitReader,
+    drop_fields,
+    envelope_after,
+    envelope_of,
+    reason_of,
+    without_fields,
+)
 from ndd_search.search.rest.request import Search
 from ndd_search.search.rest.wider_requests import any_sketch, peek
 
@@ -84,9 +92,8 @@ class HitFetcher:
         if (instead := (yield from self._after_trouble(answers, bool(beside)))) is not None:
             return instead
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
-        sketched = answers[-1].has_sketches(plan.field)
-        if sketched and weighs(plan, settings) and settings.counts_document_frequency:
-            yield from learn_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
+        if answers[-1].has_sketches(plan.field):
+            yield from learn_frequency_table(plan, settings, self.round_trips)
         state = with_more_hits(new_state(plan, settings), plan, settings, answers, fetch)
         if settings.items is None:
             if {"missing"}.issuperset(state.stream.lacking):
@@ -109,14 +116,17 @@ class HitFetcher:
             if plan.is_split or has_others:
                 raise DoesNotFit
             if plan.search.limits.apart:
-                raise Replan(plan.as_found, State())
+                raise Replan(replace(plan, search=plan.search.as_found), State())
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
             replan_if_learned(plan, State(), refused.complaint, self.settings)
-            return (yield from after_refusal(plan, self.settings, refused))
-        if answers[0].refusals:
+            reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
+            return (yield from own_request(plan, self.settings, reason))
+        if refusals := answers[0].refusals:  # of some shards, whose hits are missing
             replan_if_learned(plan, State(), answers[0].complaint, self.settings)
-            return (yield from after_partial_refusal(plan, self.settings, self.round_trips, answers[0]))
+            (own,) = yield from self.round_trips.later([plan.search.request])
+            if own.has_hits and len(own.refusals) < len(refusals):
+                return _degraded(own, plan, self.settings, _WIDER + refusals[0])
         return None
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
@@ -295,24 +305,6 @@ def own_request(plan: Plan, settings: Settings, reason: str) -> Flow:
     return _degraded(answer, plan, settings, reason) if answer.has_hits else answer
 
 
-def after_refusal(plan: Plan, settings: Settings, refused: Answer) -> Flow:
-    """Send the caller's own request, after the engine has refused the wider one."""
-    return own_request(plan, settings, _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body))
-
-
-def after_partial_refusal(
-    plan: Plan, settings: Settings, round_trips: RoundTrips, answer: Answer
-) -> Asking[Answer | None]:
-    """Send the caller's own request, after some shards have refused the wider one, so that their hits are missing.
-
-    Returns None if they refuse the caller's own request as well.
-    """
-    (own,) = yield from round_trips.later([plan.search.request])
-    if not own.has_hits or len(own.refusals) >= len(answer.refusals):
-        return None
-    return _degraded(own, plan, settings, _WIDER + answer.refusals[0])
-
-
 def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
     """Handle a first window without any sketch.
 
@@ -329,12 +321,15 @@ def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, st
     ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
     if not state.documents.keys() >= set(ranks) or (search.one_window and not empty):
         return (yield search.request)
-    return Answer(engine_page(plan, state, ranks), raw=state.raw)
+    hits = [without_fields(state.documents[rank], plan.added_fields) for rank in ranks]
+    body = dict(state.envelope or {})
+    body["hits"] = {**body["hits"], "hits": hits}
+    return Answer(search.filtered(body), raw=state.raw)
 
 
 def _degraded(answer: Answer, plan: Plan, settings: Settings, reason: str) -> Answer:
     degraded = settings.degrade(plan.search.request.path, reason)
-    plan.hide_sketches_in(answer.body)
+    plan.filter.clean(answer.body)
     return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
 

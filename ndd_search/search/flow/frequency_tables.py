@@ -65,7 +65,8 @@ def new_state(plan: Plan, settings: Settings) -> State:
     given, name = settings.frequency_table, ""
     table = given if isinstance(given, FrequencyTable) else None
     if given is not False and weighs(plan, settings):
-        table = table or table_of(plan.search, settings)
+        counted = _table_of(plan.search, settings)
+        table = table or (None if counted is None else counted.frequency_table)
         name = LISTED if table is None else table.digest
     return State(stream=Stream(shown=plan.shown) if plan.shown else NO_HITS, table=name, frequency_table=table)
 
@@ -94,36 +95,31 @@ _AGAIN = 3600.0  # seconds until a table is counted again
 _AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 
 
-def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
+def _table_of(search: Search, settings: Settings) -> Counted | None:
     """Return a caller's current table, None if there is none."""
-    counted = settings.known.table(search.target, settings.known.of_caller(search.target_of_caller).table)
-    return None if counted is None else counted.frequency_table
+    return settings.known.table(search.target, settings.known.of_caller(search.target_of_caller).table)
 
 
-def learn_frequency_table(
-    search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
-) -> Asking[None]:
-    """Learn a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
+def learn_frequency_table(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[None]:
+    """Learn a frequency table if the search needs one, unless the caller has a fresh one or another caller is counting.
 
     A failure is retried after a minute; until then the caller's former table is used, if there is one.
     """
-    known = settings.known
-    if not _needs_count(search, settings) or not known.claim_count(
-        search.target, search.target_of_caller, settings.clock()
-    ):
+    search, known, now = plan.search, settings.known, settings.clock()
+
+    def is_known() -> bool:
+        table = _table_of(search, settings)
+        return (table is not None and now < table.until) or now < known.of_caller(search.target_of_caller).count_again
+
+    if settings.frequency_table is not True or not weighs(plan, settings) or is_known():
+        return
+    if not known.claim_count(search.target, search.target_of_caller, now):
         return
     try:
-        if _needs_count(search, settings):  # another search may have counted it between the two lines above
-            yield from _Count(search, settings, reading, round_trips).take_over_or_count()
+        if not is_known():  # another search may have counted it before the claim
+            yield from _Count(search, settings, plan.sketch_reading, round_trips).take_over_or_count()
     finally:
-        known.end_count(search.target)
-
-
-def _needs_count(search: Search, settings: Settings) -> bool:
-    """Return whether the caller needs a count now: it has no fresh table, and its last count did not fail recently."""
-    now, caller = settings.clock(), settings.known.of_caller(search.target_of_caller)
-    table = settings.known.table(search.target, caller.table)
-    return (table is None or now >= table.until) and now >= caller.count_again
+        known.learn(search.target, counting_until=0.0)
 
 
 class _Count:

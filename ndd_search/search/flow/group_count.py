@@ -3,13 +3,10 @@
 One more request of the `_msearch` fetches a sample of the whole result. The estimate depends on the
 first window and that sample alone, so every page of a search has the same one.
 
-To count documents without a smallest value costs the engine as much as a search. So the first request puts them first:
-if none comes first, there is none. Else a second trip asks for samples that count them, one for each field that a
-sample can be sorted by. For a while, the further samples of this caller are asked for like the one that was usable.
-
-The engine sorts a result, or a bucket, by a stored field. This is `ndd.smallest`, of one value a document, or
-`ndd.sketch`, as earlier versions stored no smallest value. A sample is of use only if it is one of all documents with a
-sketch, so aggregations count the documents that have no value in the field. They are named by the constants here.
+The engine sorts a result, or a bucket, by `ndd.smallest`. To count documents without a smallest value costs the engine
+as much as a search. So the first request puts them first: if none comes first, there is none. Else a second trip asks
+for a sample that counts them, and for a while, so do the further samples of this caller. A sample is of use only if it
+is one of all documents with a sketch, so those that lack just the smallest value are counted, too.
 """
 
 from __future__ import annotations
@@ -90,7 +87,8 @@ def _sample_requests(plan: Plan, settings: Settings) -> list[Request]:
         return []
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
-    return [_request(plan, known_sort_field(plan, settings))]
+    learned = settings.known.of_caller(plan.search.target_of_caller)
+    return [_request(plan, counts=settings.clock() < learned.lacks_until)]
 
 
 def _with_group_count(
@@ -105,29 +103,23 @@ def _with_group_count(
         return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist()))).as_dict())
     answer = sampled[0] if sampled else None
     if answer is not None and _may_lack_some(answer):
-        requests = [_request(plan, field) for field in sort_fields(plan.field)]
-        answers = yield from round_trips.later(requests)
-        answer = _usable(answers, plan, settings)
-        whole = all(one.whole for one in answers)
-        envelope = envelope_after(state.envelope or {}, answers) if whole else state.envelope
-        state = replace(state, lasting=state.lasting and whole, envelope=envelope)
+        until = settings.clock() + settings.bypass_seconds
+        settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
+        (answer,) = yield from round_trips.later([_request(plan, counts=True)])
+        envelope = envelope_after(state.envelope or {}, [answer]) if answer.whole else state.envelope
+        state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)
     found = None if answer is None else _estimated(head, answer, state, plan, settings)
     if found is None and head.total is not None:
         found = extrapolated(head, head.total)
     return replace(state, groups=None if found is None else found.as_dict())
 
 
-def _request(plan: Plan, sort_field: str) -> Request:
-    """Return the request for the sample.
-
-    sort_field: the sample is sorted by it, and documents without it are counted. "" for the smallest value, where
-                documents without it come first and are not counted.
-    """
+def _request(plan: Plan, counts: bool) -> Request:
+    """Return the request for the sample. counts: of documents without a smallest value; else they come first."""
     request = sketches_only(plan.search, Fetch(0, SAMPLE), plan.field, plan.reading)
-    order = smallest_first(sort_field) if sort_field else smallest_first(plan.field.smallest, "_first")
+    order = smallest_first(plan.field, missing="_last" if counts else "_first")
     body = {**request.body, "sort": order, "track_total_hits": True}
-    counts = counts_of_missing(plan.field, sort_field) if sort_field else {}
-    if aggregations := {**counts, **counts_of_keys(plan.options)}:
+    if aggregations := {**(counts_of_missing(plan.field) if counts else {}), **counts_of_keys(plan.options)}:
         body["aggs"] = aggregations
     body.pop("track_scores", None)
     return replace(request, body=body)
@@ -146,19 +138,6 @@ def _is_of_all(sampled: Answer) -> bool:
     if counts_unsorted(aggregations):
         return not count_in(aggregations, UNSORTED)
     return not sampled.hits or smallest_of(sampled.hits[0]) is not None
-
-
-def _usable(answers: Sequence[Answer], plan: Plan, settings: Settings) -> Answer | None:
-    """Return the first usable sample of one for each of `sort_fields`, else the last, and remember its field.
-
-    None if an answer is malformed.
-    """
-    tried = list(zip(sort_fields(plan.field), answers, strict=True))
-    with suppress(*MALFORMED):
-        field, answer = next((one for one in tried if one[1].whole and _is_of_all(one[1])), tried[-1])
-        remember_sort_field(plan, settings, field)
-        return answer
-    return None
 
 
 def _estimated(head: Stream, sampled: Answer, state: State, plan: Plan, settings: Settings) -> GroupEstimate | None:
@@ -185,36 +164,19 @@ def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) 
     return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start)
 
 
-UNSKETCHED, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but no value in the field
+UNSKETCHED, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but no smallest value
 _KEYS, _KEYLESS = "keys", "keyless"  # different keys of `group_by`; documents without one
 _COUNTED_EXACTLY, _COUNT_ERROR = 10_000, 0.03  # keys that an engine counts nearly exactly; error of a larger count
 
 
-def sort_fields(field: SketchField) -> tuple[str, ...]:
-    """Return the fields by which a sample can be sorted, the fastest first. An earlier version stored only the last."""
-    return field.smallest, field.sketch
+def smallest_first(field: SketchField, missing: str = "_last") -> list[dict[str, Any]]:
+    """Return the sort by the smallest value. missing: place of the documents without one."""
+    return [{field.smallest: {"order": "asc", "mode": "min", "unmapped_type": "integer", "missing": missing}}]
 
 
-def known_sort_field(plan: Plan, settings: Settings) -> str:
-    """Return the field by which this caller's samples are sorted, "" if none is known to lack smallest values."""
-    learned = settings.known.of_caller(plan.search.target_of_caller)
-    return learned.sort if settings.clock() < learned.sort_until else ""
-
-
-def remember_sort_field(plan: Plan, settings: Settings, field: str) -> None:
-    """Sort this caller's samples by a field, and count documents without it, for a while."""
-    until = settings.clock() + settings.bypass_seconds
-    settings.known.learn_of_caller(plan.search.target_of_caller, sort=field, sort_until=until)
-
-
-def smallest_first(path: str, missing: str = "_last") -> list[dict[str, Any]]:
-    """Return the sort by the smallest value of a field. missing: place of the documents without values."""
-    return [{path: {"order": "asc", "mode": "min", "unmapped_type": "integer", "missing": missing}}]
-
-
-def counts_of_missing(field: SketchField, sort_field: str) -> dict[str, Any]:
-    """Return the aggregations that count documents without a sketch, and those that lack just the field of a sort."""
-    sketched, sortable = ([{"exists": {"field": path}} for path in paths] for paths in (field.values, [sort_field]))
+def counts_of_missing(field: SketchField) -> dict[str, Any]:
+    """Return the aggregations that count documents without a sketch, and those that lack just the smallest value."""
+    sketched, sortable = ([{"exists": {"field": path}} for path in paths] for paths in (field.values, [field.smallest]))
     return {
         UNSKETCHED: {"filter": {"bool": {"must_not": sketched}}},
         UNSORTED: {"filter": {"bool": {"should": sketched, "minimum_should_match": 1, "must_not": sortable}}},
@@ -238,7 +200,7 @@ def counts_of_keys(options: CollapseOptions) -> dict[str, Any]:
 
 
 def counts_unsorted(aggregations: Mapping[str, Any] | None) -> bool:
-    """Return whether the answer to a sample counts the documents that lack just the field of its sort."""
+    """Return whether the answer to a sample counts the documents that lack values."""
     return any(_plain_name(name) == UNSORTED for name in aggregations or {})
 
 
@@ -271,7 +233,7 @@ def sample_of(
     """Return the sample in hits that were sorted by their smallest value. Hits without values are left out.
 
     sketches: one for each hit, or why it has none. total: documents that the sample is of.
-    Returns None if a hit has the smallest value of another sketch: earlier versions replaced only the sketch.
+    Returns None if a hit has the smallest value of another sketch: some program has replaced only the sketch.
     """
     valued = [
         (hit, sketch, value)

@@ -134,8 +134,7 @@ class LearnedOfCaller:
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
     reaches:     how far down the caller's last pages reached.
-    sort:        the field by which samples of groups are sorted, "" as long as it is not known that some documents
-                 lack values. Samples by a field count the documents without values. Used until `sort_until`.
+    lacks_until: until then, samples of groups count the documents without values: there are some.
     """
 
     bypass_until: float = 0.0
@@ -145,8 +144,7 @@ class LearnedOfCaller:
     met: bool = False
     charged: bool = False
     reaches: Reaches = Reaches()
-    sort: str = ""
-    sort_until: float = 0.0
+    lacks_until: float = 0.0
 
     def reaches_at(self, now: float) -> Reaches:
         """Return how far down the last pages reached, unless that is long ago."""
@@ -202,6 +200,11 @@ class Learned:
         with self._lock:
             self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
 
+    def reached(self, target_of_caller: bytes, end: float, now: float, seconds: float) -> None:
+        """Note how far down a page reached, in multiples of the end of the page. It counts for some seconds."""
+        reaches = self.of_caller(target_of_caller).reaches_at(now).after(end, now + seconds)
+        self.learn_of_caller(target_of_caller, reaches=reaches)
+
     def table(self, target: bytes, digest: str) -> Counted | None:
         """Return a table of a target, None if it is not stored."""
         with self._lock:
@@ -228,7 +231,7 @@ class Learned:
             return True
 
     def claim_count(self, target: bytes, target_of_caller: bytes, now: float) -> bool:
-        """Let one caller request a frequency table. Returns whether this one may now; if so, it must call `end_count`.
+        """Let one caller request a frequency table. Returns whether this one may now; it then ends `counting_until`.
 
         One such request at a time goes to a target. A new caller may send one only while few new callers before have
         not returned: if every request has another identity (a fresh token), no caller would ever use its table.
@@ -251,10 +254,6 @@ class Learned:
                 self._callers[target_of_caller] = replace(caller, charged=False)
                 if (known := self._targets.get(target)) is not None:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
-
-    def end_count(self, target: bytes) -> None:
-        """End a count, so that others may count."""
-        self.learn(target, counting_until=0.0)
 
 
 class Definitions:

@@ -309,7 +309,4 @@ def _resume(flow: Flow, result: Answer | Exception | None) -> Request:
     """Resume a flow and return its next request. result: None to start it. Raises StopIteration when it ends."""
     if result is None:
         return next(flow)
-    request = flow.throw(result) if isinstance(result, Exception) else flow.send(result)
-    while request.method == "PUT":  # it would store a table
-        request = flow.send(Answer("an _msearch only searches", HTTPStatus.NOT_IMPLEMENTED))
-    return request
+    return flow.throw(result) if isinstance(result, Exception) else flow.send(result)

@@ -27,7 +27,7 @@ from urllib.parse import unquote
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
-from ndd_search.search.flow.state import NOT_STORED, State
+from ndd_search.search.flow.state import LISTED, NOT_STORED, State
 from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.request import Request
 
@@ -92,7 +92,7 @@ class Memory:
         with self._guarded:
             since_own_write = self._since_own_write
             self._replace_tokens(self._cache)
-            keys = self._keys_of(target)
+            keys = _token_keys(self._origin.cluster, target)
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *keys])
             _add(since_own_write, latest)
             return Moment(latest, dict(zip(keys or (self._key(_LATEST),), tokens or [latest], strict=True)))
@@ -119,32 +119,42 @@ class Memory:
                 return None
         return None
 
-    def remember_page(self, key: bytes | None, body: dict[str, Any], state: State, moment: Moment | None) -> None:
-        """Store a finished page. state: what it was made from. moment: before its search began."""
-        if self._cache is not None and key is not None and moment is not None:
-            with self._guarded:
-                self._remember(self._cache, key, body, b"", state, moment)
+    def remember(
+        self, key: bytes | None, state: State, moment: Moment | None, page: dict[str, Any] | None = None
+    ) -> None:
+        """Store the state of a search without the client's own answer, or the finished page that was made from it.
 
-    def remember_state(self, key: bytes | None, state: State, moment: Moment | None) -> None:
-        """Store the state of a search, without the client's own answer."""
-        if self._cache is not None and key is not None and moment is not None:
-            with self._guarded:
-                self._remember(self._cache, key, *_state_parts(state), state, moment)
-
-    def remember_table(self, table: FrequencyTable | None) -> None:
-        """Store the table of a stream for other processes, which extend the stream with the same table."""
+        moment: before the search began. An entry depends on it and on the indexes of the hits. The tokens of those
+        indexes at that moment are unknown; if nothing was written since, they are the current ones.
+        """
         cache = self._cache
-        if table is None or cache is None or isinstance(cache, MemoryCache):
-            return
-        now, key = self._clock(), self._key_of_table(table.digest)
-        if now < self._stored_tables.get(table.digest, now):
+        if cache is None or key is None or moment is None:
             return
         with self._guarded:
-            if (entry := sealed(key, table.to_dict())) is not None:
-                cache.put(key, entry, _TABLE_SECONDS)
-                if len(self._stored_tables) >= _MOST_TARGETS:
-                    self._stored_tables.clear()
-                self._stored_tables[table.digest] = now + _TABLE_AGAIN
+            depends = dict(moment.of_target)
+            if self._key(_LATEST) not in depends:
+                others = [one for one in map(self._key, _indexes_of(state)) if one not in depends]
+                depends.update(zip(others, self._tokens(cache, others), strict=True))
+                if others and cache.get_many([self._key(_LATEST)]) != [moment.latest]:
+                    return
+            tokens = {name.hex(): token.hex() for name, token in depends.items()}
+            value, arrays = _state_parts(state) if page is None else (page, b"")
+            if (entry := sealed(key, [moment.latest.hex(), tokens, value], arrays)) is not None:
+                cache.put(key, entry)
+            if page is None and not isinstance(cache, MemoryCache):
+                self._remember_table(cache, state)
+
+    def _remember_table(self, cache: Cache, state: State) -> None:
+        """Store the table of a stream for other processes, which extend the stream with the same table."""
+        table, now = state.frequency_table, self._clock()
+        if table is None or state.table == LISTED or now < self._stored_tables.get(table.digest, now):
+            return
+        key = self._key_of_table(table.digest)
+        if (entry := sealed(key, table.to_dict())) is not None:
+            cache.put(key, entry, _TABLE_SECONDS)
+            if len(self._stored_tables) >= _MOST_TARGETS:
+                self._stored_tables.clear()
+            self._stored_tables[table.digest] = now + _TABLE_AGAIN
 
     def recall_table(self, digest: str) -> FrequencyTable | None:
         """Return the table that another process has stored, None if there is none.
@@ -176,6 +186,11 @@ class Memory:
             self._replace_tokens(self._cache)
         self._since_own_write = set()
 
+    @property
+    def has_locks(self) -> bool:
+        """Whether processes that share the cache can wait for one another."""
+        return self._shared is not None
+
     def acquire(self, key: bytes) -> bytes | None:
         """Return a token for `release` if the caller may compute what is under a key, None if another computes it.
 
@@ -199,8 +214,8 @@ class Memory:
         if cache is None:
             return None
         self._replace_tokens(cache)
-        likely = (self._key(_LATEST), *self._keys_of(target), *self._behind_alias.get(target, ()))
-        keys = list(dict.fromkeys(likely))
+        of_target = _token_keys(self._origin.cluster, target)
+        keys = list(dict.fromkeys((self._key(_LATEST), *of_target, *self._behind_alias.get(target, ()))))
         entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
         found = None if entry is None else unsealed(key, entry)
         if found is None:
@@ -214,33 +229,14 @@ class Memory:
             return None
         if further := [name for name in needed if name not in current]:
             current.update(zip(further, cache.get_many(further), strict=True))
-            self._read_with_next(target, further)
+            if len(self._behind_alias) >= _MOST_TARGETS:
+                self._behind_alias.clear()
+            self._behind_alias[target] = further  # read together with the next entries
         if since_own_write is not None:
             _add(since_own_write, current[self._key(_LATEST)])
             if latest not in since_own_write:
                 return None
         return (value, arrays) if all(current[name] == token for name, token in needed.items()) else None
-
-    def _read_with_next(self, target: str, keys: list[bytes]) -> None:
-        """Read these tokens together with the next entries of a target."""
-        if len(self._behind_alias) >= _MOST_TARGETS:
-            self._behind_alias.clear()
-        self._behind_alias[target] = keys
-
-    def _remember(self, cache: Cache, key: bytes, value: Any, arrays: bytes, state: State, moment: Moment) -> None:
-        """Store an entry that depends on the moment and on the indexes of the hits.
-
-        The tokens of those indexes at that moment are unknown; if nothing was written since, they are the current ones.
-        """
-        depends = dict(moment.of_target)
-        if self._key(_LATEST) not in depends:
-            others = [one for one in map(self._key, _indexes_of(state)) if one not in depends]
-            depends.update(zip(others, self._tokens(cache, others), strict=True))
-            if others and cache.get_many([self._key(_LATEST)]) != [moment.latest]:
-                return
-        tokens = {name.hex(): token.hex() for name, token in depends.items()}
-        if (entry := sealed(key, [moment.latest.hex(), tokens, value], arrays)) is not None:
-            cache.put(key, entry)
 
     def _tokens(self, cache: Cache, keys: list[bytes]) -> list[bytes]:
         """Return the current tokens. A missing token is created; entries from before it are invalid."""
@@ -257,10 +253,6 @@ class Memory:
         token = uuid.uuid4().bytes
         cache.put(key, token, _TOKEN_SECONDS)
         return token
-
-    def _keys_of(self, target: str) -> tuple[bytes, ...]:
-        """Return the keys of the tokens of a target, none for a pattern."""
-        return _token_keys(self._origin.cluster, target)
 
     def _key_of_table(self, digest: str) -> bytes:
         return cache_key("frequency table", self._origin.cluster.hex(), digest)
@@ -297,6 +289,7 @@ def _token_key(cluster: bytes, name: str) -> bytes:
 
 @lru_cache(_MOST_TARGETS)
 def _token_keys(cluster: bytes, target: str) -> tuple[bytes, ...]:
+    """Return the keys of the tokens of a target, none for a pattern."""
     names = _names(target)
     return () if names is None else tuple(_token_key(cluster, name) for name in (_EVERYTHING, *names))
 

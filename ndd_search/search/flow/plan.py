@@ -72,20 +72,6 @@ class Plan:
     shown: tuple[Shown, ...] = ()
     unread: str = ""
 
-    def within(self, most: int) -> Plan:
-        """Return the same plan with windows of at most `most` hits."""
-        return replace(self, options=narrowed(self.options, most))
-
-    @property
-    def strategy(self) -> str:
-        """The name of the way in which hits are fetched."""
-        return "one_trip" if self.is_split else "one_phase"
-
-    @property
-    def as_found(self) -> Plan:
-        """The same plan with the caller's own candidate limits."""
-        return replace(self, search=self.search.as_found)
-
     @property
     def warnings(self) -> list[str]:
         """Sentences about fields that options name and that could only be read as the caller requests them."""
@@ -122,14 +108,11 @@ class Plan:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
         added = fields_added(self.search, self.reading)
         for answer in answers:
-            self._filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
-
-    def hide_sketches_in(self, body: Any) -> None:
-        """Remove the sketches from the answer to the caller's own request, in place, unless the caller names them."""
-        self._filter.clean(body)
+            self.filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
 
     @cached_property
-    def _filter(self) -> SketchFilter:
+    def filter(self) -> SketchFilter:
+        """What removes the sketches from an answer unless the caller names them."""
         return SketchFilter(self.search.body, self.search.request.params, self.field)
 
 
@@ -186,11 +169,13 @@ def replan_if_learned(plan: Plan, state: State, complaint: str, settings: Settin
 
     A first window is planned anew. Later ones are fetched as it was, because documents were fetched accordingly.
     """
-    if most := _shorter_window(plan, complaint):
-        settings.known.learn(plan.search.target, window_limit=most)
-        narrow = plan.within(most)
+    most, search = window_limit(complaint), plan.search
+    if most and search.start + search.size <= most < plan.options.max_window:
+        settings.known.learn(search.target, window_limit=most)
+        narrow = replace(plan, options=narrowed(plan.options, most))
         raise Replan(_again(narrow, settings) if state.envelope is None else narrow, state)
-    if _is_about_text(plan, complaint):
+    is_about_text = plan.field.recipe in complaint and "ielddata" in complaint
+    if is_about_text and not plan.sketch_reading.fields:
         settings.known.learn(plan.search.target, text_until=settings.clock() + _MAPPED)
         raise Replan(_again(plan, settings), state)
 
@@ -198,18 +183,6 @@ def replan_if_learned(plan: Plan, state: State, complaint: str, settings: Settin
 def _again(plan: Plan, settings: Settings) -> Plan:
     again = plan_of(plan.search, plan.options, settings, plan.may_split)
     return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
-
-
-def _shorter_window(plan: Plan, complaint: str) -> int | None:
-    """Return the longest window that an index allows, if it is shorter than planned and still holds the page."""
-    most = window_limit(complaint)
-    wanted = plan.search.start + plan.search.size
-    return most if most and wanted <= most < plan.options.max_window else None
-
-
-def _is_about_text(plan: Plan, complaint: str) -> bool:
-    """Return whether recipes have no doc values because they are mapped as text, and this was not known."""
-    return plan.field.recipe in complaint and "ielddata" in complaint and not plan.sketch_reading.fields
 
 
 # Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.

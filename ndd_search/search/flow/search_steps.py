@@ -46,13 +46,13 @@ def conversation(
     options = collapse_options(own_settings.options, **changes) if changes else own_settings.options
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
-    if not search.is_collapsed(options):
+    if not search.ranks_hits and "unranked" not in options.also:
         return None
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
     wanted, limit = search.start + search.size, learned.window_limit
     if wanted > limit or own_settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
-    most = min(options.max_window, limit, max(search.limit or limit, wanted))
+    most = min(options.max_window, limit, max(search.limits.found or limit, wanted))
     if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
     steps = steps_of(options, beside, own_settings)

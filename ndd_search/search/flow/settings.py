@@ -168,11 +168,6 @@ class Settings:
         table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
-    @property
-    def counts_document_frequency(self) -> bool:
-        """Whether a request of our own counts document frequencies; only the measure "kmv" uses them."""
-        return self.frequency_table is True and self.recipe.measure == "kmv"
-
     def degrade(self, path: str, reason: str) -> str:
         """Log once for each target why near-duplicates may be shown. Returns the reason."""
         return self.tell(path, reason, "near-duplicates may be shown: ")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.core.immutable import cached_property, dataclass
-from ndd_search.core.options import EVERY_SEARCH, CollapseOptions
+from ndd_search.core.options import EVERY_SEARCH
 from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.sketching.field import StoredSketches
 from ndd_search.search.rest.candidate_limits import (
@@ -27,6 +27,7 @@ from ndd_search.search.rest.candidate_limits import (
     limits_of,
     raised,
 )
+from ndd_search.search.rest.filter_path import filtered
 from ndd_search.search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks_hits, resolved
 from ndd_search.search.rest.response import INNER
 from ndd_search.search.rest.source_filter import names_of
@@ -111,11 +112,6 @@ class Search:
     names: Set[str]
 
     @property
-    def limit(self) -> int | None:
-        """Most hits that the search can give, None without a limit."""
-        return self.limits.found
-
-    @property
     def one_window(self) -> bool:
         """Whether a larger window may change the order of the first hits."""
         return self.limits.bounded
@@ -140,9 +136,10 @@ class Search:
         """Return what must change in the body to give `most` hits, and the limits that were raised."""
         return raised(self.body, most, self.limits)
 
-    def is_collapsed(self, options: CollapseOptions) -> bool:
-        """Return whether the hits are collapsed: always if the search ranks them, else if an option says so."""
-        return self.ranks_hits or "unranked" in options.also
+    def filtered(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return what the caller's `filter_path` leaves of an answer."""
+        paths = self.request.params.get("filter_path")
+        return filtered(body, paths, "ndd") if paths else body
 
     @property
     def indexes(self) -> str:
