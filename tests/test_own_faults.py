@@ -24,11 +24,11 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.pairs import resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.matching.verbatim import possible_containers
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_many
 from ndd_search.corpus.pairs import Search
-from ndd_search.integrations.verbatim import possible_containers
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.search.rest.answers import Answer, parsed, without_fields

@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
@@ -46,7 +46,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.text.printable import safe
-from ndd_search.corpus.collection import Corpus
+from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.marks import mark
 from ndd_search.corpus.newcomers import Newcomers
@@ -97,12 +97,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",
-                choices=("leaders", "connected", "communities"),
+                choices=get_args(Method),
                 default="leaders",
                 help="how pairs become groups",
             )
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
-            action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
+            action.add_argument("--fields", type=comma_list, default=[], help="fields to report by and to write")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         if name == "groups":
             action.add_argument(
@@ -233,7 +233,7 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
         else:
             _print_rows(groups.unique_documents())
     elif arguments.out:
-        groups.write(arguments.out)
+        groups.write(arguments.out, arguments.fields)
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":

@@ -25,6 +25,7 @@ from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import Guards, check_kept
 from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
+from ndd_search.corpus.inclusive import most_inclusive
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.reading import Fields
@@ -34,7 +35,7 @@ from ndd_search.errors import RecipeMismatch
 
 log = logging.getLogger("ndd_search")
 
-Method = Literal["leaders", "connected", "communities"]
+Method = Literal["leaders", "connected", "communities", "inclusive"]
 
 
 class Settings(TypedDict, total=False):
@@ -114,6 +115,8 @@ class Corpus(Documents):
         method: "leaders": each document is a near-duplicate of the one that leads its group, as on a page.
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
+                "inclusive": each document stands word for word in the one that leads its group, the longest such one,
+                as a mail does in a reply (see corpus.inclusive); takes no min_similarity, holds all texts in memory.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
         origins: as in a search; each row of the groups then tells the origins of its group. Kept fields, too.
@@ -127,8 +130,16 @@ class Corpus(Documents):
         sketches = self.sketches
         if order is not None:
             sketches, search = _taken(sketches, order), replace(search, guards=search.guards.taken(order))
-        if method == "leaders":
-            led = search.leaders(sketches)
+        if method in ("leaders", "inclusive"):
+            if method == "leaders":
+                led = search.leaders(sketches)
+            elif min_similarity == "auto":
+                texts = self.texts(range(len(self)))
+                at = range(len(self)) if order is None else order.tolist()
+                moved = {rank: texts[place] for rank, place in enumerate(at) if place in texts}
+                led = most_inclusive(sketches, moved, search.guards, self.recipe)
+            else:
+                raise ValueError(f'method "inclusive" takes no min_similarity, got {min_similarity!r}')
             leader, similarity, effort = led.leader, led.similarity, led.effort
         else:
             found = search.pairs(sketches, EACH)
@@ -232,7 +243,7 @@ def search_of(
 def check_method(method: str) -> None:
     """Raise ValueError for a method that `groups` does not have."""
     if method not in get_args(Method):
-        raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
+        raise ValueError(f"method is one of {', '.join(get_args(Method))}, got {method!r}")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.documents import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
@@ -72,21 +73,37 @@ class Documents:
 
         Raises ValueError if the sources cannot be read again, InvalidDocument when a document is there no longer.
         """
+        left = set(wanted)
+        for name, document in self._named(None):
+            if name in left:
+                left.discard(name)
+                yield document
+        if left:
+            what = "the sources no longer hold it: they have changed since they were read"
+            raise InvalidDocument(f"document {min(left)!r}", what, "read the collection again")
+
+    def texts(self, places: Iterable[int]) -> dict[int, str]:
+        """The texts of some documents by their places, without those that are there no longer.
+
+        Raises ValueError if the sources cannot be read again.
+        """
+        wanted, found = {self.ids[place]: place for place in places}, {}
+        for name, document in self._named([*self.text, *([self.id_field] if self.id_field else [])]):
+            if (place := wanted.pop(name or "", None)) is not None:
+                found[place] = text_of(document, self.text) or ""
+            if not wanted:
+                break
+        return found
+
+    def _named(self, columns: list[str] | None) -> Iterator[tuple[str | None, Document]]:
+        """The documents with their ids. columns: to read; None for all, with exact numbers."""
         if self.pieces is None:
             raise ValueError("a collection that was loaded knows no documents: read it from its sources")
         if self.pieces.read_once:
             raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
-        left, place = set(wanted), 0
-        for _, batch in self.pieces.read(_silently, exact=True):
-            for document in batch:
-                name = id_of(document, self.id_field, place)
-                place += 1
-                if name in left:
-                    left.discard(name)
-                    yield document
-        if left:
-            what = "the sources no longer hold it: they have changed since they were read"
-            raise InvalidDocument(f"document {min(left)!r}", what, "read the collection again")
+        documents = (one for _, batch in self.pieces.read(_silently, columns, exact=columns is None) for one in batch)
+        for place, document in enumerate(documents):
+            yield id_of(document, self.id_field, place), document
 
 
 def _silently(sentence: str) -> None:

@@ -76,6 +76,13 @@ class Groups:
     def __repr__(self) -> str:
         return f"Groups({len(self):,} of {len(self.corpus):,} documents by {self.method})"
 
+    @property
+    def rule(self) -> str:
+        """By what documents were grouped, for a reader."""
+        bar = "auto" if self.decision.bar is None else f"{self.decision.bar:g}"
+        similar = "" if self.method == "inclusive" else f"min_similarity {bar}, "
+        return f"{similar}method {self.method}, recipe {self.corpus.recipe.id}"
+
     @cached_property
     def is_leader(self) -> npt.NDArray[np.bool_]:
         """Whether each document stands for its group; these are the unique documents."""
@@ -162,36 +169,43 @@ class Groups:
         """
         with importing("pyarrow", "making a table", "pyarrow", "corpus"):
             import pyarrow as pa
-        ids = pa.array(self.corpus.ids, pa.string())
-        similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)
-        group = ids.take(pa.array(self.leader)) if self.names is None else pa.array(self.names, pa.string())
-        columns = {"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity}
+        kinds = {
+            "similarity": pa.float64(),
+            **dict.fromkeys(("document", "group", "first", "fingerprint"), pa.string()),
+        }
+        return pa.table({name: pa.array(values, kinds.get(name)) for name, values in self._columns().items()})
+
+    def rows(self, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+        """The rows of `table` as mappings; pyarrow is not needed.
+
+        fields: that were kept; each is a column "document.FIELD", and a last column, rule, tells how groups were made.
+        """
+        columns = self._columns()
+        columns |= {f"document.{name}": self.corpus.columns[name] for name in fields}
+        columns |= {"rule": [self.rule] * len(self.corpus)} if fields else {}
+        for values in zip(*columns.values(), strict=True):
+            yield dict(zip(columns, values, strict=True))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        ids, count = self.corpus.ids, len(self.corpus)
+        columns: dict[str, Sequence[Any]] = {
+            "document": ids,
+            "group": self.names or [ids[leader] for leader in self.leader.tolist()],
+            "size": self.sizes.tolist(),
+            "similarity": [None] * count if self.similarity is None else self.similarity.tolist(),
+        }
         if self.names is not None:
-            columns["leads"] = pa.array(self.is_leader)
+            columns["leads"] = self.is_leader.tolist()
         if self.origin_fields:
-            told = pa.Table.from_pylist([_told(one) for one in self.origins])
-            columns |= dict(zip(told.column_names, told.columns, strict=True))
-        return pa.table({**columns, "fingerprint": pa.array(self.fingerprints, pa.string())})
+            columns["origins"] = [one.number for one in self.origins]
+            columns["first"] = [None if one.first is None else str(one.first) for one in self.origins]
+            columns |= {name: [getattr(one, name) for one in self.origins] for name in ("reprints", "edited")}
+        return {**columns, "fingerprint": self.fingerprints}
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of `table` as mappings; pyarrow is not needed."""
-        ids, sizes = self.corpus.ids, self.sizes.tolist()
-        alike = [None] * len(ids) if self.similarity is None else self.similarity.tolist()
-        for place, leader in enumerate(self.leader.tolist()):
-            yield {
-                "document": ids[place],
-                "group": ids[leader] if self.names is None else self.names[place],
-                "size": sizes[place],
-                "similarity": alike[place],
-                **({} if self.names is None else {"leads": bool(self.is_leader[place])}),
-                **(_told(self.origins[place]) if self.origin_fields else {}),
-                "fingerprint": self.fingerprints[place],
-            }
-
-    def write(self, path: str | Path) -> None:
-        """Write `table` as .parquet, .jsonl or .csv."""
-        if check_kind(path) != "parquet":
-            write(path, self.rows())
+    def write(self, path: str | Path, fields: Sequence[str] = ()) -> None:
+        """Write `table` as .parquet, .jsonl or .csv. fields: as for `rows`."""
+        if check_kind(path) != "parquet" or fields:
+            write(path, self.rows(fields))
             return
         from ndd_search.corpus.store import write_table
 
@@ -219,8 +233,3 @@ class Groups:
         from ndd_search.corpus.marks import mark
 
         return mark(client, index, self.rows(), field=field, rate=rate)
-
-
-def _told(origins: Origins) -> dict[str, Any]:
-    first = None if origins.first is None else str(origins.first)
-    return {"origins": origins.number, "first": first, "reprints": origins.reprints, "edited": origins.edited}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from ndd_search.core.documents import text_of
+from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.shared_passages import find_frames
-from ndd_search.corpus.sources import id_of
 from ndd_search.reports.html import document, html_table
 from ndd_search.reports.side_by_side import as_html, side_by_side
 
@@ -58,21 +58,20 @@ def report_of(groups: Groups) -> str:
 def _summary(groups: Groups) -> str:
     count, unique = len(groups.corpus), len(groups)
     empty = len(groups.corpus.textless)
-    effort, setting = groups.effort, groups.decision
-    bar = "auto" if setting.bar is None else f"{setting.bar:g}"
+    effort = groups.effort
     rows = [
         ("documents", f"{count:,}"),
         ("groups (unique documents)", f"{unique:,}"),
         ("near-duplicates of another document", f"{count - unique:,} ({_share(count - unique, count)})"),
         ("groups of two or more", f"{int((groups.sizes[groups.is_leader] > 1).sum()):,}"),
         ("documents without text", f"{empty:,}"),
-        ("decision", f"min_similarity {bar}, method {groups.method}, recipe {groups.corpus.recipe.id}"),
+        ("decision", groups.rule),
         ("work", f"{effort.met:,} meetings in lists of values, {effort.compared:,} pairs compared"),
     ]
     if effort.cut:
         rows.append(("left out", f"{effort.cut:,} meetings beyond the budget: some pairs may be missed"))
     else:
-        rows.append(("left out", "nothing: every pair was found"))
+        rows.append(("left out", "nothing for want of budget"))
     return html_table((), rows)
 
 
@@ -117,7 +116,7 @@ def _largest(groups: Groups) -> str:
         others = members[members != leader]
         alike = groups.similarity
         chosen.append((leader, int(others[0] if alike is None else others[np.argmin(alike[others])])))
-    texts = _texts(groups, {place for pair in chosen for place in pair})
+    texts = _texts(groups.corpus, {place for pair in chosen for place in pair})
     parts = []
     for leader, other in chosen:
         ids = groups.corpus.ids
@@ -135,26 +134,14 @@ def _frames(groups: Groups) -> str:
     """The frames of the collection as text, "" where there are none or the sources cannot be read again."""
     corpus = groups.corpus
     table = corpus.frequency_table
-    found = find_frames(corpus.sketches, groups.leader, table, corpus.recipe, lambda places: _texts(groups, places))
+    found = find_frames(corpus.sketches, groups.leader, table, corpus.recipe, partial(_texts, corpus))
     rows = [(f"{frame.share:.1%}", corpus.ids[frame.document], frame.text[:_LONGEST]) for frame in found]
     return html_table(("share of documents", "for example", "passages"), rows) if rows else ""
 
 
-def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:
+def _texts(corpus: Documents, places: Iterable[int]) -> dict[int, str]:
     """The texts of some documents; none when the sources cannot be read again."""
-    corpus = groups.corpus
-    if corpus.pieces is None or corpus.pieces.read_once:
-        return {}
-    wanted, found, number = {corpus.ids[place]: place for place in places}, {}, 0
-    for _, batch in corpus.pieces.read(lambda _: None, [*corpus.text, *([corpus.id_field] if corpus.id_field else [])]):
-        for one in batch:
-            name = id_of(one, corpus.id_field, number)
-            number += 1
-            if name is not None and (place := wanted.pop(name, None)) is not None:
-                found[place] = text_of(one, corpus.text) or ""
-        if not wanted:
-            break
-    return found
+    return {} if corpus.pieces is None or corpus.pieces.read_once else corpus.texts(places)
 
 
 def _bars(counts: Sequence[tuple[str, int]], what: str) -> str:

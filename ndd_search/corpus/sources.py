@@ -309,7 +309,7 @@ def _file(path: Path, report: Report, exact: bool) -> Iterator[list[Document]]:
         is_empty = False
         yield batch
     if is_empty and path.is_dir():
-        report(f"{path} holds no file of text or HTML; name other files by a pattern, such as {path / '*.jsonl'}")
+        report(f"{path} holds no file of text, HTML or mails; name others by a pattern, such as {path / '*.jsonl'}")
 
 
 def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:

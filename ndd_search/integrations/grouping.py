@@ -19,6 +19,13 @@ from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.matching.pairs import Pairs, leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks
+from ndd_search.core.matching.verbatim import (
+    Extract,
+    lies_inside,
+    normalised,
+    possible_containers,
+    stands_between_spaces,
+)
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.hit_reader import stored_sketches
@@ -26,13 +33,6 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
-from ndd_search.integrations.verbatim import (
-    Extract,
-    lies_inside,
-    normalised,
-    possible_containers,
-    stands_between_spaces,
-)
 
 _FEW = 500  # passages of which every pair is compared to find out whether any resemble at all
 _NO_SKETCH = np.empty(0, np.int32)

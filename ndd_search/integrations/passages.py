@@ -17,13 +17,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.core.matching.verbatim import Extract, joined
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
 from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
 from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions, Where, count_words, passage_options
 from ndd_search.integrations.results import Copy, Passage, Passages, Relation
-from ndd_search.integrations.verbatim import Extract, joined
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
 

@@ -1,4 +1,4 @@
-/* Texts that may stand word for word in longer ones (integrations/verbatim.py). */
+/* Texts that may stand word for word in longer ones (core/matching/verbatim.py). */
 #pragma once
 #include "page_calls.h"
 

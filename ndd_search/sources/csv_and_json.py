@@ -1,4 +1,4 @@
-"""Documents from one file or standard input: JSON lines, a JSON array or CSV, read in bounded memory."""
+"""Documents from one file or standard input: JSON lines, a JSON array, CSV or mails, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.errors import InvalidDocument
+from ndd_search.sources.mails import MAILS, read_mails
 
 Report = Callable[[str], None]  # takes a sentence for the user
 Document = dict[str, Any]
@@ -30,24 +31,30 @@ _KINDS = ("jsonl", "ndjson", "csv", "tsv", "json")
 
 
 def read_rows(source: Path, report: Report, note: Report, exact: bool = False) -> Rows:
-    """Yield the documents of a file with their numbers, from 1: of lines, or of elements of a JSON array.
+    """Yield the documents of a file with their numbers, from 1: of lines, elements of a JSON array, or mails.
 
-    source: .jsonl, .ndjson, .json, .csv or .tsv, also with .gz; "-" is standard input, whose format is detected by its
-            first character.
+    source: .jsonl, .ndjson, .json, .csv or .tsv, also with .gz; .eml or .mbox (see read_mails); "-" is standard input,
+            whose format is detected by its first character.
     report: called with a sentence for every line that is skipped.
     note:   called with a sentence for what was replaced, or is missing, in lines that are not skipped.
     exact:  whether numbers of JSON that no float has exactly are WrittenNumber; documents with vectors take three times
             as long to read.
     Raises ValueError for another kind of file, InvalidDocument for a damaged one.
     """
+    if source.suffix.lower() in MAILS:
+        return read_mails(source, source.name, report, {})
     kind = source.name.removesuffix(".gz").rpartition(".")[2].lower()
     if source != STDIN and kind not in _KINDS:
-        raise ValueError(f"{source}: expected .jsonl, .ndjson, .json, .csv, .tsv (also with .gz) or a folder")
+        raise ValueError(
+            f"{source}: expected .jsonl, .ndjson, .json, .csv, .tsv (also with .gz), .eml, .mbox or a folder"
+        )
     return _rows(source, kind, report, note, exact)
 
 
 def unit_of(source: Path) -> str:
-    """Return what `read_rows` counts in a file, "line" or "element"."""
+    """Return what `read_rows` counts in a file: "line", "element" or "mail"."""
+    if source.suffix.lower() in MAILS:
+        return "mail"
     if not source.name.removesuffix(".gz").endswith(".json"):
         return "line"
     with _opened(source) as file:

@@ -14,12 +14,13 @@ from ndd_search.core.text.printable import safe
 from ndd_search.embedded.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.sources.csv_and_json import STDIN, Document, Report, Rows, read_rows
+from ndd_search.sources.mails import MAILS, read_mails
 from ndd_search.sources.text_files import is_html, read_file
 
 PEEK = 500  # documents read before the first is indexed, to check that they have the requested fields
 
 _TEXT_FIELDS = ("title", "headline", "name", "text", "body", "content", "description", "abstract")
-_FOLDER_TYPES = (".txt", ".md", ".html", ".htm")
+_FOLDER_TYPES = (".txt", ".md", ".html", ".htm", *MAILS)
 _ID_NAMES = ("id", "_id", "uuid", "guid", "url", "uri", "link", "key", "doi", "isbn", "sku")
 
 
@@ -42,6 +43,7 @@ def read_documents(source: Path, options: SourceOptions, *, report: Report, note
 
     source: a file as for read_rows, or a folder. In a folder every .txt, .md and .html file is a document: its path is
             the id, its name or the title of the page the title, its text the body, and its address the field "file".
+            So is every mail of .eml and .mbox files (see read_mails).
     report: called with a sentence for every line or file that is skipped.
     note:   called with a sentence for everything that was read in another way than written, but not skipped.
     Raises InvalidDocument if no document has an id, and whatever read_rows raises.
@@ -169,11 +171,15 @@ def _names(documents: Iterable[Document], most: int = 40) -> str:
 
 
 def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iterator[tuple[str, Document]]:
+    threads: dict[str, str] = {}
     for path in _files(folder, report):
         if path.suffix.lower() not in _FOLDER_TYPES or not path.is_file():
             continue
-        name = safe(str(path))
+        name, id, file = safe(str(path)), path.relative_to(folder).as_posix(), path.resolve().as_uri()
         try:
+            if path.suffix.lower() in MAILS:
+                yield from ((name, {**mail, "file": file}) for _, mail in read_mails(path, id, report, threads))
+                continue
             title, text, is_legible = read_file(path, main_text)
         except OSError as error:
             report(f"{name} was skipped: {error.strerror}")
@@ -181,8 +187,7 @@ def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iter
         if not is_legible:
             what = "in neither the encoding that it names nor UTF-8" if is_html(path) else "not UTF-8"
             note(f"{name} has characters that are {what}: they were replaced by \ufffd")
-        fields = {"title": title or path.stem, "body": _without(title, text), "file": path.resolve().as_uri()}
-        yield name, {"id": path.relative_to(folder).as_posix(), **fields}
+        yield name, {"id": id, "title": title or path.stem, "body": _without(title, text), "file": file}
 
 
 def _files(folder: Path, report: Report) -> list[Path]:

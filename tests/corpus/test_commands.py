@@ -154,7 +154,7 @@ def test_a_folder_that_holds_no_documents_and_a_missing_collection_are_told(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("groups", tmp_path, "--text", "body") == 3
-    assert "holds no file of text or HTML" in capsys.readouterr().err
+    assert "holds no file of text, HTML or mails" in capsys.readouterr().err
     (tmp_path / "empty.parquet").mkdir()
     assert run("groups", tmp_path / "empty.parquet", "--text", "body") == 2
     assert "it is a folder without .parquet files" in capsys.readouterr().err

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.core.sketching import sketch_many
-from ndd_search.integrations.passages import passages
-from ndd_search.integrations.verbatim import (
+from ndd_search.core.matching.verbatim import (
     Extract,
     joined,
     lies_inside,
@@ -19,6 +17,8 @@ from ndd_search.integrations.verbatim import (
     possible_containers,
     stands_between_spaces,
 )
+from ndd_search.core.sketching import sketch_many
+from ndd_search.integrations.passages import passages
 
 LONG = (
     "From today on the fee is 20 euros (it was 15). The first steel works have paid it already, and \n\n the others "

@@ -67,12 +67,16 @@ def stands_between_spaces(short: str, long: str) -> bool:
 def lies_inside(short: str, long: str) -> bool:
     """Whether a text stands in a longer one word for word, whole words and whole numbers at both ends; normalised."""
     short = short.rstrip(_CLOSING)
-    at = _find(short, long) if 0 < len(short) < len(long) else -1
-    while at >= 0:
-        if not _cut_off(long[max(at - 2, 0) : at], short, long[at + len(short) : at + len(short) + 3]):
-            return True
+    return len(short) < len(long) and place_of(short, long) >= 0
+
+
+def place_of(short: str, long: str, start: int = 0) -> int:
+    """Return where a text stands in another one in that way, at `start` or behind; -1 if it does not."""
+    short = short.rstrip(_CLOSING)
+    at = _find(short, long, start) if short else -1
+    while at >= 0 and _cut_off(long[max(at - 2, 0) : at], short, long[at + len(short) : at + len(short) + 3]):
         at = _find(short, long, at + 1)
-    return False
+    return at
 
 
 def _find(short: str, long: str, start: int = 0) -> int:
