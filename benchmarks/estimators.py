@@ -12,7 +12,9 @@ import argparse
 
 import numpy as np
 
-from ndd_search.core.sketching.estimates import broder_resemblance, resemblance, standard_error
+from ndd_search.core.matching.measures import estimate
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.estimates import resemblance, standard_error
 from ndd_search.core.sketching.sketches import VALUES
 
 KS = (32, 64, 128, 256)
@@ -39,7 +41,7 @@ def main() -> None:
     for _ in range(arguments.pairs):
         first, second, true = pair(rng, rng.uniform(0.1, 0.95))
         truths.append(true)
-        broder.append([broder_resemblance(first[:k], second[:k], k) for k in KS])
+        broder.append([estimate(first[:k], second[:k], Recipe(k=k, estimator="broder")).value for k in KS])
         kmv.append([resemblance(first[:k], second[:k], k) for k in KS])
     truth = np.array(truths)
     errors = {name: np.array(found) - truth[:, None] for name, found in (("Broder", broder), ("KMV", kmv))}

@@ -21,7 +21,7 @@ from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.methods.signatures import profile
 from ndd_search.core.methods.simhash import as_sketches, fingerprints, from_sketches
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import broder_resemblance, resemblance
+from ndd_search.core.sketching.estimates import resemblance
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.indexing.mapping import mapping_properties
 from tests import plain_sketching as plain
@@ -104,7 +104,8 @@ def test_overlap_and_broders_estimate_are_those_of_sets(sketches: list[list[int]
     cut = [one[:5] for one in sketches]
     first, second = np.triu_indices(len(cut), 1)
     overlap = [len({*a} & {*b}) / max(len(a), len(b), 1) for a, b in combinations(cut, 2)]
-    broder = [broder_resemblance(a, b, 5) for a, b in combinations(cut, 2)]
+    unions = [(sorted({*a} | {*b})[:5], {*a} & {*b}) for a, b in combinations(cut, 2)]
+    broder = [len(common.intersection(union)) / max(len(union), 1) for union, common in unions]
     assert similarities(rows, first, second, "overlap") == pytest.approx(overlap)
     shorter = [len({*a} & {*b}) / max(min(len(a), len(b)), 1) for a, b in combinations(cut, 2)]
     assert similarities(rows, first, second, "shorter") == pytest.approx(shorter)

@@ -9,12 +9,10 @@ from ndd_search.core.methods.simhash import (
     Rarity,
     Tables,
     as_sketches,
-    block_tokens,
     cheapest_blocks,
     distance,
     fingerprint,
     fingerprints,
-    from_block_tokens,
     near_blocks,
 )
 
@@ -61,23 +59,6 @@ def test_a_table_of_many_fingerprints_finds_planted_neighbours_online_and_in_one
     assert set(zip(first.tolist(), second.tolist(), strict=True)) >= {(i, 50_000 + i) for i in range(200)}
     assert (distance(tables.prints[first], tables.prints[second]) <= 3).all()
     assert all(50_000 + i in tables.near(many[i])[0] for i in range(200))
-
-
-@given(st.integers(0, 2**64 - 1), st.sampled_from([1, 2, 4, 8, 16]))
-def test_tokens_hold_the_fingerprint_in_any_order(value: int, blocks: int) -> None:
-    assert from_block_tokens(block_tokens(value, blocks)[::-1]) == value
-
-
-@given(st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=3))
-def test_documents_within_three_bits_share_a_token(value: int, bits: set[int]) -> None:
-    other = value ^ sum(1 << bit for bit in bits)
-    assert set(block_tokens(value)) & set(block_tokens(other))
-
-
-@pytest.mark.parametrize("stored", [["0:0000", "2:0000", "3:0000", "1:00"], ["0:0000"], ["x"]])
-def test_other_tokens_are_refused(stored: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"not the tokens|invalid literal"):
-        from_block_tokens(stored)
 
 
 def test_a_fingerprint_is_the_sign_of_the_weighted_bits_of_its_features() -> None:

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from ndd_search.core.matching.choose_leaders import leaders
 from ndd_search.core.sketching.estimates import (
-    broder_resemblance,
     containment,
     estimate_resemblance,
     estimated_shingles,
@@ -26,14 +25,13 @@ def of(shingles: set[int], k: int) -> list[int]:
 def test_whole_documents_are_compared_exactly(a: set[int], b: set[int]) -> None:
     jaccard = len(a & b) / len(a | b) if a | b else 0.0
     assert resemblance(of(a, 64), of(b, 64), 64) == pytest.approx(jaccard)
-    assert broder_resemblance(of(a, 64), of(b, 64), 64) == pytest.approx(jaccard)
     assert containment(of(a, 64), of(b, 64), 64) == pytest.approx(len(a & b) / min(len(a), len(b)) if a and b else 0.0)
     assert estimate_resemblance(of(a, 64), of(b, 64), 64).standard_error == 0
 
 
 @given(values, values, st.integers(1, 12))
 def test_both_estimates_stay_in_range_are_symmetric_and_know_equals(a: set[int], b: set[int], k: int) -> None:
-    for estimate in (resemblance, containment, broder_resemblance):
+    for estimate in (resemblance, containment):
         value = estimate(of(a, k), of(b, k), k)
         assert 0 <= value <= 1
         assert value == estimate(of(b, k), of(a, k), k)

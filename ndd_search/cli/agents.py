@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proxy", action="store_true", help="the URL is that of ndd-search serve")
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve HTTP here instead of standard input and output")
     parser.add_argument(
-        "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources say each"
+        "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each group has"
     )
     for name in ("--ca-certs", "--insecure", "--recipe"):
         add_shared(parser, name)

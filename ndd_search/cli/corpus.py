@@ -9,9 +9,9 @@ examples:
   ndd-search corpus groups http://localhost:9200/news --text title,body --out groups.jsonl
   ndd-search corpus mark groups.jsonl http://localhost:9200/news
 
-A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), a pattern of such files, a folder of
-texts or HTML, or the address of an index. With --store FOLDER the sketches are kept while they are made, and the same
-command goes on there after it was interrupted in any way.
+A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), an .eml or .mbox file, a pattern of
+such files, a folder of texts, HTML and mails, or the address of an index. With --store FOLDER the sketches are kept
+while they are made, and the same command goes on there after it was interrupted in any way.
 
 The exit code is 3 when lines, documents or files were left out: standard error names them.
 """
@@ -106,7 +106,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         if name == "groups":
             action.add_argument(
-                "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each has"
+                "--origins",
+                type=comma_list,
+                default=[],
+                metavar="FIELD[,TIME]",
+                help="tell how many sources each group has",
             )
             action.add_argument("--since", metavar="FILE", help="what --out wrote earlier: groups keep their names")
         action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")

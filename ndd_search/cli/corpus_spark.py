@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
     if not (arguments.out or "").endswith(kinds):
         raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
-    for name in ("store", "report", "origins", "since"):
+    for name in ("store", "report", "fields", "origins", "since"):
         if getattr(arguments, name, None):
-            raise ValueError(f"--{name} does not go with --spark")
+            raise ValueError(f"--{name} does not go with --spark: leave one of them out")
     left_out: list[str] = []
 
     def report(sentence: str) -> None:

@@ -92,7 +92,8 @@ def _configure_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
-        help="a .jsonl, .ndjson, .json, .csv, .tsv (also .gz), - for standard input, or a folder of .txt, .md, .html",
+        help="a .jsonl, .ndjson, .json, .csv, .tsv (also .gz), .eml, .mbox, - for standard input, or a folder of "
+        "mails, .txt, .md, .html",
     )
     add_folder(parser)
     parser.add_argument(

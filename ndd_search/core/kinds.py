@@ -147,14 +147,19 @@ class Duration(Text):
 
 @dataclass(frozen=True)
 class Several(Kind):
-    """A list of values of one kind, kept as a tuple. one: whether one value may stand for a list of it."""
+    """A list of values of one kind, kept as a tuple. one: whether one value may stand for a list of it.
+
+    most: values there may be, None for any number.
+    """
 
     kind: Kind
     one: bool = False
+    most: int | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
         several = {"type": "array", "items": self.kind.schema}
+        several |= {} if self.most is None else {"maxItems": self.most}
         return {"anyOf": [self.kind.schema, several]} if self.one else several
 
     def check(self, name: str, value: Any) -> tuple[Any, ...]:
@@ -163,6 +168,8 @@ class Several(Kind):
         if isinstance(value, str) or not isinstance(value, Collection):
             remedy = f": write [{value!r}]" if isinstance(value, str) else ""
             raise TypeError(f"{name} must be a list, got {value!r}{remedy}")
+        if self.most is not None and len(value) > self.most:
+            raise ValueError(f"{name} must be at most {self.most} values, got {len(value)}")
         return tuple(self.kind.check(name, each) for each in value)
 
     def read(self, name: str, text: str) -> tuple[Any, ...]:

@@ -179,7 +179,7 @@ class CollapseOptions:
     min_length_ratio: float = setting(Share(), 0.0)
     must_match: tuple[str, ...] = setting(Several(Field()), ())
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
-    origins: tuple[str, ...] = setting(Several(Field(), one=True), ())
+    origins: tuple[str, ...] = setting(Several(Field(), one=True, most=2), ())
     max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
     numbers_must_match: bool = setting(YesNo(), False)
     max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
@@ -196,8 +196,6 @@ class CollapseOptions:
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):
             modes = ", ".join(LISTING)
             raise ValueError(f'members="all" lists the copies of a hit under it: set mode to {modes}, max_per_group=1')
-        if len(self.origins) > 2:
-            raise ValueError(f"origins names a field, and at most one with the time, got {len(self.origins)}")
         if self.max_per and (self.max_per_group > 1 or self.keep != ("score",)):
             raise ValueError("max_per counts the best hit of each group: leave out keep and max_per_group")
 

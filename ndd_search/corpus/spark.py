@@ -141,8 +141,13 @@ class SparkCorpus:
         keep: Sequence[Keep] = ("score",),
         **settings: Unpack[Settings],
     ) -> SparkGroups:
-        """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there."""
+        """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there.
+
+        There is no method "inclusive", origins or since: they need all texts or documents of a group on one machine.
+        """
         check_method(method)
+        if method == "inclusive":
+            raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')
         pairs = self._pairs(min_similarity, keep, settings)
         return SparkGroups(self, pairs.groups(method, self.text), pairs.effort, pairs.search.decision, method)
 

@@ -12,8 +12,7 @@ blocks, sorted by them.
     collapse(hits, sketches=as_sketches(prints), recipe=Recipe.simhash())           # on a page
 
 In an index a fingerprint is stored as a sketch of four values, its blocks of 16 bits (`Recipe.simhash()` weights by
-count), or, in a keyword field of your own, as block tokens. A terms query on either finds every document within
-distance 3, and the fingerprint can be restored from the blocks.
+count). A terms query finds every document within distance 3, and the fingerprint can be restored from the blocks.
 """
 
 from __future__ import annotations
@@ -101,25 +100,6 @@ def from_sketches(blocks: npt.NDArray[np.integer]) -> tuple[Prints, npt.NDArray[
     values = blocks.astype(np.uint64)
     parts = (values & np.uint64(0xFFFF)) << (_BLOCK * _PLACES[::-1])
     return np.bitwise_or.reduce(parts, axis=1), (values >> _BLOCK == _PLACES).all(axis=1)
-
-
-def block_tokens(fingerprint: int, blocks: int = 4) -> list[str]:
-    """Return a fingerprint as `blocks` tokens like "0:1f2e". Fingerprints within distance blocks - 1 share a token."""
-    width = BITS // blocks
-    if blocks * width != BITS or width % 4:
-        raise ValueError(f"blocks must be 1, 2, 4, 8 or 16, got {blocks}")
-    digits = f"{fingerprint:016x}"
-    step = width // 4
-    return [f"{block}:{digits[block * step : (block + 1) * step]}" for block in range(blocks)]
-
-
-def from_block_tokens(stored: Sequence[str]) -> int:
-    """Return the fingerprint of tokens in any order. Raises ValueError unless they are all blocks of one."""
-    parts = sorted((int(number), digits) for number, _, digits in (token.partition(":") for token in stored))
-    digits = "".join(part for _, part in parts)
-    if [number for number, _ in parts] != list(range(len(parts))) or len(digits) != BITS // 4:
-        raise ValueError(f"not the tokens of one fingerprint: {', '.join(stored)}")
-    return int(digits, 16)
 
 
 def from_rows(values: Blocks, lengths: Places) -> tuple[Prints, npt.NDArray[np.bool_]]:

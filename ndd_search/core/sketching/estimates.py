@@ -63,15 +63,6 @@ def estimate_containment(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> Estimate
     return _estimate(shared, min(left, right), exact)
 
 
-def broder_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
-    """Return Broder's estimate, the share of common values among the k smallest of the union; arguments as above."""
-    first, second = checked_sketch(a, k), checked_sketch(b, k)
-    union = np.union1d(first, second)[:k]
-    if not len(union):
-        return 0.0
-    return float(np.isin(union, np.intersect1d(first, second, assume_unique=True)).sum()) / len(union)
-
-
 def standard_error(resemblance: float, k: int) -> float:
     """Return sqrt(J * (1 - J) / k), the standard error of an estimated resemblance J from full sketches."""
     return sqrt(resemblance * (1 - resemblance) / k)
