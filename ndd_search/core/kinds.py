@@ -158,7 +158,7 @@ class Several(Kind):
 
     @property
     def schema(self) -> dict[str, Any]:
-        several = {"type": "array", "items": self.kind.schema}
+        several: dict[str, Any] = {"type": "array", "items": self.kind.schema}
         several |= {} if self.most is None else {"maxItems": self.most}
         return {"anyOf": [self.kind.schema, several]} if self.one else several
 
