@@ -21,7 +21,7 @@ DOCUMENTS = 28
 EXPLAINED = [str(place) for place in range(0, DOCUMENTS - 9, 9)]  # ids
 UNSKETCHED = range(0, DOCUMENTS, 7)
 SEEN = (1, 7, 16, 23)  # places of documents that were shown before; one of them has no sketch
-SEED = int(os.environ.get("NDD_TEST_SEED", "0"))
+SEED = os.environ.get("NDD_TEST_SEED", "0")
 
 OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of", "ndd.duplicate_of_index", "ndd.origins"}
 

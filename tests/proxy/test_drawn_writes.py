@@ -68,7 +68,7 @@ UPDATES = [
 class Draw:
     """Draws one write. `@` stands for the name of the index. ids: of documents that it may write."""
 
-    def __init__(self, seed: int, number: int) -> None:
+    def __init__(self, seed: str, number: int) -> None:
         self.rng = random.Random(f"{seed} {number}")
         self.ids = [f"{number}-{k}" for k in range(3)]
         single = self.rng.random() < 0.3

@@ -1,7 +1,8 @@
 """Writes drawn at random, in every way of writing and every shape of the text, by a plain client and by a wrapped one.
 
-The engine answers both alike and stores the same documents but for the sketches, and each text has its sketch, or one
-that is marked stale after a partial update. NDD_TEST_LONG=1 draws many more, NDD_TEST_SEED=7 others.
+The engine answers both alike and stores the same documents, under the same routing, but for the sketches, and each text
+has its sketch, or one that is marked stale after a partial update. In between, queries change or delete documents, and
+documents pass an ingest pipeline. NDD_TEST_LONG=1 draws many more, NDD_TEST_SEED=7 others.
 """
 
 from __future__ import annotations
@@ -31,16 +32,40 @@ pytestmark = pytest.mark.newest_servers
 COUNT = 3000 if os.environ.get("NDD_TEST_LONG") else 150
 FIELDS = ["title", "page.body"]
 WORDS = TEXT.split()
+PIPELINE = "ndd-drawn-writes"  # sets a field where the server of the tests can
+OLD: dict[str, Any] = {"version": 1, "version_type": "external"}  # any document that is there is as new
+ABOUT = {"index": OLD, "create": {"pipeline": PIPELINE}, "update": {"retry_on_conflict": 2}, "delete": {}}
+BETWEEN = 20  # rounds of writes to a change by a query
 
-Write = dict[str, Any]  # kind, id, and body: a document, or what an update says
+Write = dict[str, Any]  # kind, id, about: what else a line of a bulk says, body: a document, or what an update says
 
 
 def drawn_write(rng: random.Random, ids: list[str]) -> Write:
     kind = rng.choice(["index", "index", "create", "update", "update", "delete"])
-    write = {"kind": kind, "id": rng.choice(ids)}
+    write = {"kind": kind, "id": rng.choice(ids), "about": rng.choice([{}, {}, {"routing": "north"}, ABOUT[kind]])}
     if kind == "update":
         return {**write, "body": drawn_update(rng)}
     return {**write, "body": drawn_document(rng)} if kind != "delete" else write
+
+
+def by_query(rng: random.Random, client: Any, index: str) -> None:
+    """Change or delete documents by a query, without their texts."""
+    client.indices.refresh(index=index)
+    number = rng.randrange(9)
+    query = {"query": {"term": {"n": number}}} if number else {"query": {"match_all": {}}}
+    if rng.random() < 0.3 and number:
+        client.delete_by_query(index=index, body=query, refresh=True)
+    else:
+        client.update_by_query(index=index, body={**query, "script": {"source": "ctx._source.by = 1"}}, refresh=True)
+
+
+def last_of(writes: list[Write], statuses: list[int], id: str) -> str:
+    """The kind of the last write that changed a document, "" if none did. statuses: of each write, or of faults."""
+    faults = [status >= 300 for status in statuses]
+    if len(faults) != len(writes):
+        return "update"
+    kinds = [one["kind"] for one, fault in zip(writes, faults, strict=True) if one["id"] == id and not fault]
+    return kinds[-1] if kinds else ""
 
 
 def drawn_update(rng: random.Random) -> dict[str, Any]:
@@ -76,7 +101,7 @@ def drawn_text(rng: random.Random) -> Any:
 def lines(index: str, writes: list[Write]) -> list[Any]:
     found: list[Any] = []
     for one in writes:
-        found.append({one["kind"]: {"_index": index, "_id": one["id"]}})
+        found.append({one["kind"]: {"_index": index, "_id": one["id"], **one.get("about", {})}})
         found += [one["body"]] if "body" in one else []
     return found
 
@@ -97,7 +122,8 @@ BODIES: dict[str, Callable[[list[Any]], Any]] = {
     "str": text,
     "bytes": lambda given: text(given).encode(),
 }
-WAYS = [*BODIES, "one by one", "helper", "helper with a generator"]
+HELPERS = ("bulk", "streaming_bulk", "parallel_bulk")
+WAYS = [*BODIES, "one by one", *HELPERS, *(f"{name} with a generator" for name in HELPERS)]
 
 
 class Writer:
@@ -121,14 +147,27 @@ class Writer:
             answer = body_of(self._value(lambda: self._client.bulk(**{self.lines: BODIES[way](lines(index, writes))})))
             return [next(iter(item.values()))["status"] for item in answer["items"]]
         actions: Any = [
-            {"_op_type": one["kind"], "_index": index, "_id": one["id"]}
+            {"_op_type": one["kind"], "_index": index, "_id": one["id"], **one.get("about", {})}
             | (one["body"] if one["kind"] == "update" else {"_source": one["body"]} if "body" in one else {})
             for one in writes
         ]
-        send = self._helpers.async_bulk if self._asynchronous else self._helpers.bulk
-        given = actions if way == "helper" else iter(actions)
-        _, errors = self._value(lambda: send(self._client, given, raise_on_error=False))
-        return [next(iter(item.values()))["status"] for item in errors]
+        name, _, generated = way.partition(" ")
+        given: dict[str, Any] = {"actions": iter(actions) if generated else actions, "raise_on_error": False}
+        return [next(iter(item.values()))["status"] for item in self._helped(name, given)]
+
+    def _helped(self, name: str, given: dict[str, Any]) -> list[Any]:
+        """What a helper tells of each write; `bulk` of those that failed."""
+        if name == "bulk":
+            helper = self._helpers.async_bulk if self._asynchronous else self._helpers.bulk
+            return list(self._value(lambda: helper(self._client, **given))[1])
+        if not self._asynchronous:
+            more = {"thread_count": 1, "chunk_size": 2} if name == "parallel_bulk" else {}
+            return [item for _, item in getattr(self._helpers, name)(self._client, **given, **more)]
+
+        async def every() -> list[Any]:
+            return [item async for _, item in self._helpers.async_streaming_bulk(self._client, **given)]
+
+        return self._runner.run(every())
 
     def msearch(self, searches: Any) -> Any:
         name = "searches" if self.lines == "operations" else "body"
@@ -137,7 +176,7 @@ class Writer:
     def _one(self, index: str, write: Write) -> int:
         call, body = getattr(self._client, write["kind"]), {"body": write["body"]} if "body" in write else {}
         try:
-            self._value(lambda: call(index=index, id=write["id"], **body))
+            self._value(lambda: call(index=index, id=write["id"], **body, **write.get("about", {})))
         except Exception as error:
             status: int = error.status_code  # type: ignore[attr-defined]
             return status
@@ -160,8 +199,10 @@ def indexes(engine: Engine) -> Iterator[list[str]]:
     names = [f"ndd-writes-{uuid.uuid4().hex[:12]}" for _ in range(2)]
     with engine.client() as client:
         for name in names:
-            mappings = {"dynamic": False, "properties": mapping_properties()}
+            mappings = {"dynamic": False, "properties": {**mapping_properties(), "n": {"type": "integer"}}}
             client.indices.create(index=name, body={"mappings": mappings})
+        sets = [{"set": {"field": "piped", "value": 1}}] if engine.family == "opensearch" else []
+        client.ingest.put_pipeline(id=PIPELINE, body={"processors": sets})
         yield names
         client.indices.delete(index=",".join(names))
 
@@ -180,11 +221,19 @@ def test_what_a_wrapped_client_writes_is_what_a_plain_one_writes_with_the_right_
             described = f"NDD_TEST_SEED={SEED} {number}: {way} {writes}"
             statuses = [one.send(way, index, writes) for one, index in zip((plain, ours), indexes, strict=True)]
             assert statuses[0] == statuses[1], described
-            found, expected = (stored(client, index, ids) for index in reversed(indexes))
+            if (
+                number % BETWEEN == BETWEEN - 1 and engine.family == "opensearch"
+            ):  # the other server of the tests cannot
+                for index in indexes:
+                    by_query(random.Random(f"{SEED} {number}"), client, index)
+            both = [stored(client, index, ids) for index in reversed(indexes)]
+            found, expected = ({id: one["_source"] for id, one in each.items()} for each in both)
+            routings = [{id: one.get("_routing") for id, one in each.items()} for each in both]
+            assert routings[0] == routings[1], described
             made = {id: source.pop("ndd", None) for id, source in found.items()}
             assert found == expected, described
             for id, source in found.items():
-                last = [one["kind"] for one in writes if one["id"] == id][-1]
+                last = last_of(writes, statuses[1], id)
                 if last == "update" and "page.body" in source:
                     continue  # an object in an update does not tell of a dotted key that was stored before
                 assert is_right(made[id], source, may_be_stale=last == "update"), (id, source, made[id], described)
@@ -200,9 +249,9 @@ def test_what_a_wrapped_client_writes_is_what_a_plain_one_writes_with_the_right_
 
 
 def stored(client: Any, index: str, ids: list[str]) -> dict[str, Any]:
-    """The documents of an index by id."""
+    """The documents of an index by id, as `mget` returns them."""
     found = client.mget(index=index, body={"ids": ids})["docs"]
-    return {one["_id"]: one["_source"] for one in found if one.get("found")}
+    return {one["_id"]: one for one in found if one.get("found")}
 
 
 def is_right(made: Any, source: dict[str, Any], may_be_stale: bool) -> bool:
