@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from copy import copy
 from typing import Any
 
@@ -11,6 +12,7 @@ from opensearchpy import AIOHttpConnection, Urllib3HttpConnection
 
 import ndd_search as ndd
 from tests.engines.find import Engine
+from tests.proxy.serving import serving
 from tests.searching import in_one_phase
 from tests.wrapping.conftest import Caller, Connect, settings_of
 
@@ -67,3 +69,22 @@ def connecting(engine: Engine, asynchronous: bool) -> Connect:
         return caller
 
     return connect
+
+
+def serving_to(engine: Engine, connect: Connect, stack: ExitStack) -> Connect:
+    """Return the same for clients of a proxy with the settings that a wrapped client would have.
+
+    connect: gives plain clients of the engine. stack: ends the proxies.
+    """
+
+    def through(wrapped: bool = True, splits: bool = True, **settings: Any) -> Caller:
+        if not wrapped:
+            return connect(wrapped=False)
+        settings = {name: value for name, value in settings.items() if value is not None}
+        served = stack.enter_context(serving(engine.url, **settings))
+        if not splits:
+            in_one_phase(served.proxy.driver.settings)
+        client = stack.enter_context(Engine(**{**engine.__dict__, "url": served.url}).client())
+        return Caller(client, asynchronous=False)
+
+    return through

@@ -18,7 +18,7 @@ from ndd_search.core.options import EVERY_SEARCH
 from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine, Engines
 from tests.prove.all_pairs import Row, is_allowed
-from tests.prove.asked_once import connecting
+from tests.prove.asked_once import connecting, serving_to
 from tests.prove.walks import EXPLAINED, SEEN, UNSKETCHED, Walk, documents
 from tests.wrapping.conftest import Connect, bulk
 
@@ -66,8 +66,9 @@ OTHERS: dict[str, list[Any]] = {
     "frequency_table": [True, False],
     "storage": ["integers", "packed", "both"],
     "keys": [8, 0],
-    "query": ["sorted", "scored", "all"],
+    "query": ["sorted", "scored", "all", "tied"],
     "size": [5, 3, 12],
+    "target": ["one", "pattern", "list", "alias"],  # one index, or two in each way of naming them
 }
 VALUES = {name: {str(value): value for value in values} for name, values in (OPTIONS | OTHERS).items()}
 FACTORS = {name: list(values) for name, values in VALUES.items()}
@@ -102,7 +103,10 @@ LEFT_ALONE: list[dict[str, list[str]]] = [
 ]
 FIRST = {name: values[0] for name, values in FACTORS.items()}
 
+CLIENTS = ("sync", "async", "sync", "async", "sync", "async", "proxy")  # as often as they are drawn
+
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
+_ENDS = ("whole", "half0", "half1")  # of the names of indexes with the same documents
 _running: dict[str, tuple[Engine, dict[str, str], dict[str, Connect]]] = {}
 
 
@@ -113,13 +117,18 @@ def draw(rng: random.Random) -> Row:
         if rng.random() < share:
             values = [one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, [*REFUSED, *LEFT_ALONE])]
             row[name] = rng.choice(values)
-    return {"engine": rng.choice(ENGINES), "client": rng.choice(("sync", "async")), "which": rng.choice(WHICH)} | row
+    client = rng.choice(CLIENTS)
+    if client == "proxy" and ("items" in row or row.get("given") == "block"):  # only a program in Python has these
+        client = "sync"
+    return {"engine": rng.choice(ENGINES), "client": client, "which": rng.choice(WHICH)} | row
 
 
 def check(case: Row) -> Counter[str]:
     """Compare all pages of a search with what they promise. Returns what was compared. Raises AssertionError."""
-    pages = walk_of(case).check()
-    return Counter({"pages": pages, f"on {case.get('engine', ENGINES[0])}": 1})
+    with ExitStack() as served:
+        pages = walk_of(case, served).check()
+    client = f"through a {case['client']}" if case.get("client") == "proxy" else "by clients"
+    return Counter({"pages": pages, f"on {case.get('engine', ENGINES[0])}": 1, client: 1})
 
 
 @contextmanager
@@ -135,7 +144,7 @@ def servers() -> Iterator[None]:
 
 @contextmanager
 def running(engine: Engine, which: Sequence[str]) -> Iterator[None]:
-    """Make an index for each set of documents and form of storage, with keys and without.
+    """Make an index for each set of documents and form of storage, with keys and without, and two for its halves.
 
     Every seventh document has no sketch.
     """
@@ -150,37 +159,57 @@ def running(engine: Engine, which: Sequence[str]) -> Iterator[None]:
     names, actions = dict[str, str](), list[dict[str, Any]]()
     for one, storage, keys in product(which, OTHERS["storage"], OTHERS["keys"]):
         name = names[f"{one} {storage} {keys}"] = f"{prefix}-{engine.name}-{one}-{storage}-{keys}"
-        made = [{"_index": name, "_id": str(place), **each} for place, each in enumerate(documents(one))]
         given: Any = {"fields": ["body"], "keys": keys, "numbers": True, "storage": storage}
-        actions += ndd.with_sketches([each for each in made if each["place"] not in UNSKETCHED], **given)
-        actions += [each for each in made if each["place"] in UNSKETCHED]
+        for half in (False, True):
+            places = enumerate(documents(one))
+            made = [{"_index": index_of(name, place, half), "_id": str(place), **each} for place, each in places]
+            actions += ndd.with_sketches([each for each in made if each["place"] not in UNSKETCHED], **given)
+            actions += [each for each in made if each["place"] in UNSKETCHED]
     with engine.client() as client:
-        for name in names.values():
-            client.indices.create(index=name, body=body)
-        bulk(engine, client, actions)
         try:
+            for name in names.values():
+                for end in _ENDS:
+                    client.indices.create(index=f"{name}-{end}", body=body)
+                client.indices.put_alias(index=f"{name}-half0,{name}-half1", name=f"{name}-both")
+            bulk(engine, client, actions)
             _running[engine.name] = engine, names, {}
             yield
         finally:
             for name in names.values():
-                client.indices.delete(index=name)
+                client.indices.delete(index=",".join(f"{name}-{end}" for end in _ENDS), ignore_unavailable=True)
 
 
-def walk_of(row: Row) -> Walk:
-    """Return the search of a row. What it lacks has its first value."""
+def index_of(name: str, place: int, halves: bool) -> str:
+    """Return the index that holds a document: the one with all of them, or one with half of them."""
+    return f"{name}-{f'half{place % 2}' if halves else 'whole'}"
+
+
+TARGETS = {"one": "{0}-whole", "pattern": "{0}-half*", "list": "{0}-half1,{0}-half0", "alias": "{0}-both"}
+
+
+def walk_of(row: Row, served: ExitStack | None = None) -> Walk:
+    """Return the search of a row. What it lacks has its first value. served: closes proxies, for a row that has one."""
     row = FIRST | {"engine": ENGINES[0], "client": "sync", "which": WHICH[0]} | row
     engine, indexes, clients = _running[row["engine"]]
     if row["client"] not in clients:
         clients[row["client"]] = connecting(engine, row["client"] == "async")
+    connect = clients[row["client"]]
+    if served is not None and row["client"] == "proxy":
+        connect = serving_to(engine, connect, served)
     values = {name: VALUES[name][row[name]] for name in FACTORS}
-    index, made = indexes[f"{row['which']} {row['storage']} {row['keys']}"], documents(row["which"])
+    name, made = indexes[f"{row['which']} {row['storage']} {row['keys']}"], documents(row["which"])
     always = ("min_similarity", "window")  # the table's first values are not the defaults
     options = {name: values[name] for name in OPTIONS if name in always or row[name] != FIRST[name]}
-    beside = {"seen": _seen(values["seen"], index, made), "explain": values["explain"] and EXPLAINED}
+    beside = {
+        "seen": _seen(values["seen"], name, made, row["target"] != "one"),
+        "explain": values["explain"] and EXPLAINED,
+    }
     body: dict[str, Any] = {"size": values["size"], "query": MATCH}
     match row["query"]:
         case "sorted":
             body["sort"] = [{"place": "asc"}]
+        case "tied":
+            body["sort"] = [{"day": "desc"}]
         case "scored":
             body["query"] = SCORED
         case "all":
@@ -191,8 +220,9 @@ def walk_of(row: Row) -> Walk:
     if paging == "template" and engine.family == "elasticsearch":  # the server of these tests has no mustache
         paging = "from"
     return Walk(
-        connect=clients[row["client"]],
-        index=index,
+        connect=connect,
+        index=TARGETS[row["target"]].format(name),
+        rule=f"{name}*",
         documents=made,
         body=body,
         options=options,
@@ -205,13 +235,13 @@ def walk_of(row: Row) -> Walk:
     )
 
 
-def _seen(form: str | None, index: str, made: list[dict[str, Any]]) -> list[Any]:
+def _seen(form: str | None, name: str, made: list[dict[str, Any]], halves: bool) -> list[Any]:
     """Return what was shown before."""
     match form:
         case "texts":
             return [made[place]["body"] for place in SEEN]
         case "hits":
-            return [{"_index": index, "_id": str(place)} for place in SEEN]
+            return [{"_index": index_of(name, place, halves), "_id": str(place)} for place in SEEN]
         case "sketches":
             return [ndd.sketch(made[place]["body"]).tolist() for place in SEEN]
     return []
