@@ -83,23 +83,33 @@ def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     own: dict[str, list[float]] = {name: [] for name in ways}
+    engines: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, actions in ways.items():
             create(client, NAME, {**PLAIN, **mapping_properties(keys=True)})
-            began, used = time.perf_counter(), time.process_time()
+            began, used, used_there = time.perf_counter(), time.process_time(), processor(client)
             bulk_of(client)(client, actions())  # type: ignore[no-untyped-call]
             if number:  # the first round warms the server up
+                engines[name].append(processor(client) - used_there)
                 seconds[name].append(time.perf_counter() - began)
                 own[name].append(time.process_time() - used)
     plain = statistics.median(seconds["plain"])
     for name in ways:
         median = statistics.median(seconds[name])
         client_ms = 1_000 * statistics.median(own[name]) / documents
-        rate = documents / median
-        print(
+        engine = statistics.median(engines[name])
+        rate, times = documents / median, engine / statistics.median(engines["plain"])
+        told = (
             f"{name:24} {rate:8,.0f} documents/s   {median / plain:5.2f} x plain   client {client_ms:.3f} ms/document"
         )
+        print(f"{told}   processor of the engine {1_000 * engine / documents:.3f} ms/document, {times:.2f} x plain")
     return {name: statistics.median(values) / plain for name, values in seconds.items()}
+
+
+def processor(client: Any) -> float:
+    """Return the processor seconds that the server has used; of use if nobody else uses it."""
+    (node,) = client.nodes.stats(metric="process")["nodes"].values()
+    return float(node["process"]["cpu"]["total_in_millis"]) / 1_000
 
 
 def backfill(client: Any, documents: int) -> dict[str, float]:

@@ -101,6 +101,30 @@ def test_missing_values_and_texts_of_data_frames_are_no_keys_and_no_texts(option
     assert len(ndd.collapse(guarded, text="body", must_match=["price"])) == 1
 
 
+def test_max_per_counts_groups_whatever_copy_is_shown_and_however_many() -> None:
+    """`keep` brings no source above its limit, and a hit that max_per passes over is no copy of the hit above it."""
+    hits = [
+        {"body": TEXTS[0], "source": "x", "day": "2026-05-01"},
+        {"body": TEXTS[1], "source": "y", "day": "2026-05-02"},
+        {"body": TEXTS[2], "source": "x", "day": "2026-05-09"},  # passed over
+        {"body": TEXTS[0], "source": "y", "day": "2026-05-08"},
+        {"body": TEXTS[0], "source": None, "day": "2026-05-07"},
+        {"body": TEXTS[0], "source": "x", "day": "2026-05-06"},
+    ]
+    settings: Any = {"text": "body", "max_per": {"source": 1}, "keep": ["newest:day"]}
+    page = ndd.collapse(hits, **settings)
+    assert [group.rank for group in page.groups] == [4, 1]
+    assert [copy.rank for copy in page.groups[0].duplicates] == [0, 2, 3, 5]
+    both = ndd.collapse(hits, **settings, max_per_group=2)
+    assert [group.rank for group in both.groups] == [4, 1, 3]
+    assert [copy.rank for copy in both.groups[0].duplicates] == [0, 2, 5]
+    pages = [ndd.collapse(hits, **settings, max_per_group=2, size=1, from_=start) for start in range(4)]
+    assert [group.rank for one in pages for group in one.groups] == [4, 1, 3]
+    assert [one.info.kept for one in pages] == [3] * 4
+    last = ndd.collapse(hits, **settings, max_per_group=2, mode="demote")
+    assert [group.rank for group in last.groups] == [4, 1, 3, 0, 2, 5]
+
+
 def test_guards_keep_texts_apart_and_not_keys() -> None:
     """Language versions of one text are variants of one hit, and `keep` says which one is shown."""
     hits = [
@@ -122,8 +146,6 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         ({"max_per": ["source"]}, "max_per must map fields to values"),
         ({"max_per": {"source": 0}}, "max_per of source must be at least 1"),
         ({"max_per": {"source": True}}, "max_per of source must be a whole number"),
-        ({"max_per": {"source": 1}, "keep": ["longest"]}, "leave out keep and max_per_group"),
-        ({"max_per": {"source": 1}, "max_per_group": 2}, "leave out keep and max_per_group"),
     ],
 )
 def test_what_is_wrong_with_a_setting_is_told(settings: dict[str, Any], told: str) -> None:

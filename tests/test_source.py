@@ -257,6 +257,8 @@ def test_a_cursor_keeps_guards_numbers_and_how_many_of_a_group_were_shown() -> N
         {"group_by": "price"},
         {"max_per": {"price": 2}},
         {"max_apart": {"day": "1d"}},
+        {"max_per": {"price": 1}, "max_per_group": 2},
+        {"items": ndd.items.Items(text=ndd.items.Text())},
     ):
         found = ndd.stream(Source(hits), text="text", key="q", window=4, **options)
         shown: list[int] = []

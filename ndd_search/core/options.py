@@ -144,8 +144,8 @@ class CollapseOptions:
                       time, ("source", "published"). Each group then tells how many different origins its hits have,
                       which was first, and how many copies are reprints of one text or edited (see `Origins`).
     max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
-                      hits with that value are listed under the first of these groups. Not together with `keep` or
-                      max_per_group.
+                      hits with that value are listed under the first of these groups, and are no copies of it for
+                      max_per_group. `keep` chooses among copies that have no other value there than the best hit.
     numbers_must_match: whether near-duplicates must hold the same numbers, as for products and releases. An index must
                       store the numbers beside the sketch (numbers=True); a hit without them
                       stands alone.
@@ -196,8 +196,6 @@ class CollapseOptions:
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):
             modes = ", ".join(LISTING)
             raise ValueError(f'members="all" lists the copies of a hit under it: set mode to {modes}, max_per_group=1')
-        if self.max_per and (self.max_per_group > 1 or self.keep != ("score",)):
-            raise ValueError("max_per counts the best hit of each group: leave out keep and max_per_group")
 
     @property
     def initial_window(self) -> int:

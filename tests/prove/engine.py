@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -109,6 +110,7 @@ class Engine:
         elif "rescore" in body:
             rows.sort(key=lambda row: -_score(body["query"], row[1]))
         total = {"value": len(rows), "relation": "eq"}
+        aggregated = self._aggregated(body["aggs"], [one for _, one in rows]) if "aggs" in body else None
         if "search_after" in body:
             after = tuple(body["search_after"])
             rows = [row for row in rows if (-row[1]["score"], row[0]) > (-after[0], after[1])]
@@ -123,10 +125,37 @@ class Engine:
         counted = {} if body.get("track_total_hits") is False else {"total": total}
         if point is not None:
             answer["pit_id"] = point
-        if "aggs" in body:
-            lacking = sum(not one["values"] for _, one in rows)
-            answer["aggregations"] = {"lacking": {"doc_count": lacking}, "unsorted": {"doc_count": 0}}
+        if aggregated is not None:
+            answer["aggregations"] = aggregated
         return Answer({**answer, "hits": {**counted, "max_score": hits[0]["_score"] if hits else None, "hits": hits}})
+
+    def _aggregated(self, asked: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:
+        """The aggregations of some documents."""
+        return {name: self._aggregation(one, documents) for name, one in asked.items()}
+
+    def _aggregation(self, asked: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:
+        def bucket(those: list[dict[str, Any]], **key: Any) -> dict[str, Any]:
+            return {**key, "doc_count": len(those), **self._aggregated(asked.get("aggs", {}), those)}
+
+        match asked:
+            case {"terms": {"field": field}}:
+                counts = Counter(one[field] for one in documents if one[field] is not None)
+                order = sorted(counts, key=lambda key: (-counts[key], key))
+                return {"buckets": [bucket([one for one in documents if one[field] == key], key=key) for key in order]}
+            case {"range": {"field": field, "ranges": ranges}}:
+                return {"buckets": [bucket([one for one in documents if _is_in(one, field, each)]) for each in ranges]}
+            case {"filters": {"filters": filters}}:
+                return {
+                    "buckets": {name: bucket([d for d in documents if _score(q, d)]) for name, q in filters.items()}
+                }
+            case {"filter": query}:
+                return bucket([one for one in documents if _score(query, one)])
+            case {"missing": _}:
+                return bucket([one for one in documents if not one["values"]])
+            case {"top_hits": given}:
+                first = sorted(documents, key=lambda one: one["values"] or [2**31])[: given["size"]]
+                return {"hits": {"hits": [self._hit(0, one, given) for one in first]}}
+        raise AssertionError(f"an aggregation that this engine does not know: {asked}")
 
     def _is_sorted_by_value(self, body: dict[str, Any]) -> bool:
         """Return whether the hits are sorted by their smallest value."""
@@ -178,6 +207,7 @@ def _score(query: dict[str, Any], document: dict[str, Any]) -> int:
             return _score(inner, document)
         case {"bool": clauses}:
             needed = [_score(one, document) for name in ("must", "filter") for one in clauses.get(name, ())]
+            needed += [not _score(one, document) for one in clauses.get("must_not", ())]
             found = sum(_score(one, document) for one in clauses.get("should", ()))
             return max(found, 1) if all(needed) and found >= clauses.get("minimum_should_match", 0) else 0
     return int(_matches(query, document))
@@ -193,7 +223,15 @@ def _matches(query: dict[str, Any], document: dict[str, Any]) -> bool:
             return key in keys_of(document["values"] or [], KEYS)
         case {"term": {"ndd.recipe": _}}:
             return document["values"] is not None
+        case {"term": {"price": price}}:
+            return bool(document["price"] == price)
     return True
+
+
+def _is_in(document: dict[str, Any], field: str, limits: dict[str, int]) -> bool:
+    """Return whether a document has a number of a range in a field, or its smallest value."""
+    number = document.get(field) if field == "time" else (document["values"] or [None])[0]
+    return number is not None and limits.get("from", -1) <= number < limits.get("to", 2**31)
 
 
 def source_of(document: dict[str, Any]) -> dict[str, Any]:

@@ -83,18 +83,13 @@ def but(name: str, *values: Any) -> list[str]:
 REFUSED: list[dict[str, list[str]]] = [
     {"members": ["all"], "mode": ["drop", "demote", "annotate"]},
     {"members": ["all"], "max_per_group": ["2"]},
-    {"max_per": but("max_per", {}), "keep": but("keep", ["score"])},
-    {"max_per": but("max_per", {}), "max_per_group": ["2"]},
     {"window": ["60"], "max_window": ["17"]},
     {"items": but("items", None), "seen": but("seen", None)},
     {"items": but("items", None), "min_similarity": ["identical", "high"]},
     {"items": but("items", None), "keep": [str(["longest"])]},
     *({"items": but("items", None), name: but(name, OPTIONS[name][0])} for name in NEED_SKETCHES),
-    {"paging": ["cursor"], "items": but("items", None)},
-    {"paging": ["cursor"], "explain": ["True"]},
     {"paging": ["cursor"], "seen_mode": ["demote"], "seen": but("seen", None)},
     {"paging": ["cursor"], "mode": ["demote"]},
-    {"paging": ["cursor"], "max_per_group": ["2"], "keep": but("keep", ["score"])},
 ]
 # Searches that nothing asks to be collapsed: only a body, or `also`, asks for those that do not rank and for templates.
 LEFT_ALONE: list[dict[str, list[str]]] = [

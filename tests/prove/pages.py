@@ -23,6 +23,11 @@ from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 Body = dict[str, Any]
 
 SEARCH: Body = {"query": {"match": {"body": "market"}}}
+FACETS: dict[str, Body] = {
+    "prices": {"terms": {"field": "price"}, "aggs": {"times": {"terms": {"field": "time"}}}},
+    "ages": {"range": {"field": "time", "ranges": [{"to": 150}, {"from": 150}]}},
+    "kinds": {"filters": {"filters": {"cheap": {"term": {"price": 1}}, "dear": {"term": {"price": 2}}}}},
+}
 GUARDS = {"must_match", "numbers_must_match", "max_apart", "min_length_ratio"}
 SEEN = "seen"  # id of a document that was seen before the others
 
@@ -39,8 +44,9 @@ def draw_cursors(rng: random.Random) -> Case:
 
 def _draw(world: World, with_cursor: bool) -> Case:
     rng = world.rng
-    options = world.options(*(("keep", "max_window", "mode") if with_cursor else ()))
+    options = world.options(*(("max_window", "mode") if with_cursor else ()))
     if with_cursor:
+        options["facets"] = [name for name in FACETS if rng.random() < 0.3]
         options["mode"] = rng.choice(["group", "drop", "annotate"])
         options["total"] = rng.choice(["auto", "groups", "estimate", "hits"])
     steps: list[Any] = []
@@ -204,12 +210,21 @@ class _Play:
         shown: list[str] = []
         named: list[str] = []
         totals: list[int] = []
+        facets: list[Body] = []
         seen = self.case.get("seen")
+        first = [{**dict.fromkeys(ranked[0]), "id": SEEN, "values": seen, "lack": ""}] if seen and ranked else []
+        aggs = {name: FACETS[name] for name in self.options.get("facets", ())}
         while cursor:
             if self.case.get("clients"):
                 self.driver = self.client()
             body = self._ask(
-                "_search", {**SEARCH, "size": size, "ndd": {"cursor": cursor, "seen": [seen] if seen else None}}
+                "_search",
+                {
+                    **SEARCH,
+                    **({"aggs": aggs} if aggs else {}),
+                    "size": size,
+                    "ndd": {"cursor": cursor, "seen": [seen] if seen else None},
+                },
             )
             hits = body["hits"]["hits"]
             self._are_whole(hits)
@@ -218,6 +233,8 @@ class _Play:
             named += [one["_id"] for one in (*body["ndd"]["late"], *body["ndd"].get("seen", ()))]
             totals.append(body["hits"]["total"]["value"])
             self._is_total(totals, len(shown), body)
+            facets.append(body["ndd"].get("facets"))
+            assert facets[0] == facets[-1]
             cursor = body["ndd"]["cursor"]
             assert len(hits) == size or cursor is None
             assert len(shown) <= len(ranked), "a cursor does not end"
@@ -232,14 +249,39 @@ class _Play:
         if self._is_counted():
             return
         try:
-            whole = {**self.options, "window": 1000, "max_window": 10_000}
-            first = [{**dict.fromkeys(ranked[0]), "id": SEEN, "values": seen, "lack": ""}] if seen and ranked else []
-            page = Oracle([*first, *ranked], whole, self.recipe.k, self.recipe.size, self.table).page(0, 1000)
+            oracle = self._whole([*first, *ranked])
+            page, names = oracle.page(0, 1000), [one["id"] for one in oracle.ranked]
+            leader = {id: names[place] for id, (place, _) in zip(names, oracle.leaders, strict=True)}
         except Undecided:
             return
         self.counts["cursors compared"] += 1
         expected = [id for id in page.shown if SEEN not in (id, page.leader_of.get(id))]
+        if self.options.get("keep", ["score"]) != ["score"] and self.options["mode"] != "annotate":
+            shown, expected = ([leader[id] for id in ids] for ids in (shown, expected))  # `keep` reads a page's window
         assert shown == expected, f"shown {shown}, expected {expected}"
+        for name in aggs:
+            self._are_counts(FACETS[name], facets[0][name]["buckets"], first, ranked)
+
+    def _whole(self, ranked: list[Body]) -> Oracle:
+        """The oracle for one page with all hits, the best of each group."""
+        whole = {**self.options, "window": 1000, "max_window": 10_000, "keep": ["score"]}
+        return Oracle(ranked, whole, self.recipe.k, self.recipe.size, self.table)
+
+    def _are_counts(self, facet: Body, buckets: list[Body], first: list[Body], ranked: list[Body]) -> None:
+        """Whether each exact count of a facet is that of a search within its bucket, and each other has its bounds."""
+        for place, bucket in enumerate(buckets):
+            within = [one for one in ranked if _is_within(facet, bucket["key"], place, one)]
+            assert bucket["documents"] == len(within)
+            assert bucket["low"] <= bucket["value"] <= bucket["high"] <= len(within)
+            try:
+                groups = {leader for leader, _ in self._whole([*first, *within]).leaders} - set(range(len(first)))
+            except Undecided:
+                continue
+            if bucket["relation"] == "eq":
+                self.counts["exact counts"] += 1
+                assert bucket["value"] == len(groups), (bucket, len(groups))
+            for name, inner in bucket.get("facets", {}).items():
+                self._are_counts(facet["aggs"][name], inner["buckets"], first, within)
 
     def _is_total(self, totals: list[int], shown: int, body: Body) -> None:
         """Whether a paginator that believes the total goes on as long as there are pages, and no further."""
@@ -250,6 +292,17 @@ class _Play:
             assert totals[-1] == shown, (totals, shown)
         if total in ("groups", "hits"):
             assert len(set(totals)) == 1
+
+
+def _is_within(facet: Body, key: Any, place: int, document: Body) -> bool:
+    """Whether a bucket of one of FACETS holds a document. place: of the bucket."""
+    match facet:
+        case {"terms": {"field": field}}:
+            return bool(document[field] == key)
+        case {"filters": {"filters": filters}}:
+            return bool(document["price"] == filters[key]["term"]["price"])
+    limits = facet["range"]["ranges"][place]
+    return document["time"] is not None and limits.get("from", 0) <= document["time"] < limits.get("to", 1000)
 
 
 def _client(settings: Body) -> Driver:

@@ -244,7 +244,7 @@ class Walk:
             first = number * self.size
             for one in entries:
                 assert one["status"] in ("shown", "hidden", "beyond_window"), one
-                on_page = one["status"] == "shown" and first < one["place"] <= first + self.size
+                on_page = one["status"] == "shown" and first < one.get("place", 0) <= first + self.size
                 assert on_page == (one["_id"] in here), one
                 assert not on_page or order[one["place"] - 1] == one["_id"]
 

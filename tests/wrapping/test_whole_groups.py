@@ -16,7 +16,6 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import DONE, NO, main
-from ndd_search.errors import CursorUnusable
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.search.flow.observer import Observation
 from tests.engines.find import Engine
@@ -280,10 +279,29 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
     with ndd.options(explain=["3-0"]):
         (entry,) = caller.search(index=articles.index, body={"query": RANKED})["ndd"]["explain"]
         assert entry["status"] == "shown"
-        with pytest.raises(CursorUnusable, match='"explain" cannot be continued by a cursor'):
-            caller.search(index=articles.index, body={"query": RANKED, "ndd": {"cursor": True}})
     with pytest.raises(TypeError, match="ids of documents, as strings, got"):
         explained(7)  # type: ignore[arg-type]
+
+
+def test_each_page_of_a_cursor_says_where_documents_are(articles: Articles, connect: Connect, engine: Engine) -> None:
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    asked = ["3-0", "3-1", "12-0", "12-2", "45-9"]
+    told: list[dict[str, Any]] = []
+    cursor: Any = True
+    for _ in range(2):
+        caller = connect(window=12, min_similarity=0.6)  # as in another process
+        body = {"query": RANKED, "size": 8, "ndd": {"cursor": cursor, "explain": asked}}
+        answer = caller.search(index=articles.index, body=body)
+        told.append({one["_id"]: one for one in answer["ndd"]["explain"]})
+        cursor = answer["ndd"]["cursor"]
+    first, second = told
+    assert (first["3-0"]["status"], first["3-0"]["page"], first["3-0"]["place"]) == ("shown", 1, 4)
+    assert (first["12-0"]["status"], second["12-0"]["page"], second["12-0"]["place"]) == ("beyond_window", 2, 13)
+    assert second["3-0"]["description"].startswith("shown on an earlier page; ")
+    assert (second["3-1"]["status"], second["3-1"]["duplicate_of"]) == ("beyond_window", "3-0")
+    assert "an earlier page has dealt with it, or it ranks below" in second["3-1"]["description"]
+    assert {one["45-9"]["status"] for one in told} == {"not_found"}
 
 
 def test_the_command_explains_a_search(

@@ -34,6 +34,12 @@ def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
     return {comparable(one) for one in listed if not is_missing(one) and one != ""}
 
 
+def passed_over(shares: Iterable[tuple[int, str]], options: CollapseOptions) -> set[int]:
+    """Return the hits that max_per alone put under their leader. shares: of each hit that a field put there."""
+    fields = options.max_per.keys() - set(options.group_by)
+    return {index for index, field in shares if field in fields} if fields else set()
+
+
 def full_values(leaders: Iterable[Any], most: Mapping[str, int], value: Value) -> set[FieldValue]:
     """Return the values that lead as many groups as `max_per` allows. most: groups for each value, by field."""
     led = Counter((name, one) for hit in leaders for name in most for one in values_of(hit, name, value))

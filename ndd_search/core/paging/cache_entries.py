@@ -46,7 +46,7 @@ _HEAD, _ABOUT_JSON = struct.Struct("<4sI"), struct.Struct("<Ic")
 _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 64 bits, and refuses lone surrogates
 _ATOMS = {str, int, float, bool, type(None)}
 _ARRAYS = {"ranks": "<i8", "leader": "<i8", "similarity": "<f8"}  # of a stream, beside its sketches
-_NOT_STORED = ("sketches", "shown", "seen")  # the first are arrays too; a stream with the others is not cached
+_NOT_STORED = ("sketches", "shown", "earlier", "seen")  # the first are arrays too; a stream with others is not cached
 _STORED_AS_IT_IS = [one.name for one in fields(Stream) if one.name not in (*_ARRAYS, *_NOT_STORED)]
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

@@ -20,6 +20,7 @@ from ndd_search.core.paging.fill_page import count_places, first_window
 from ndd_search.core.paging.layout import places_of
 from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
 from ndd_search.core.paging.stream import Reader, Stream
+from ndd_search.errors import CursorUnusable
 
 _NONE = np.empty(0, np.int32)
 
@@ -35,6 +36,7 @@ class ContinuedPage(ABC):
     def __init__(self, cursor: Cursor, size: int, options: CollapseOptions, most: int) -> None:
         self.cursor, self.size, self.options, self.most = cursor, size, options, most
         self.start = sum(cursor.leaders.shown)  # place of the page in the stream: earlier pages have shown so many hits
+        self.by_fields = reads_keys(options)  # else nothing joins a hit without a sketch
 
     @abstractmethod
     def named(self, hit: Any) -> tuple[str, str] | None:
@@ -61,6 +63,7 @@ class ContinuedPage(ABC):
             ranks=np.arange(len(hits)),
             leader=np.array([*range(len(leaders)), *again], np.int64),
             similarity=np.ones(len(hits)),
+            earlier=len(hits),
             fetched=len(hits),
         )
 
@@ -78,8 +81,11 @@ class ContinuedPage(ABC):
 
     def page(self, stream: Stream, reader: Reader) -> Page:
         """Return the page. Its facts are about the new hits alone."""
-        places, known, whole = self._places(stream), self.start, max(1, stream.fetched)
-        page = slice_page(stream, known, self.size, reader, replace(self.options, window=whole, max_window=whole))
+        places, known, named = self._places(stream), self.start, self._named(stream)
+        options = whole(stream, self.options)
+        page = slice_page(stream, known, self.size, reader, options)
+        if named is not stream:
+            page = replace(page, groups=slice_page(named, known, self.size, reader, options).groups)
         new = len(stream.hits) - known
         unique = page.info.unique
         if self.cursor.pages:
@@ -91,20 +97,21 @@ class ContinuedPage(ABC):
             hidden=new - len(places),
             capped=not stream.exhausted and new >= self.options.max_window,
             unique=unique,
-            late=self._late(stream, set(places)),
+            late=self._late(named, page.shown_ranks.union(stream.ranks[places[self.size :]].tolist())),
             seen=tuple(
-                (int(stream.ranks[index]), item, alike)
-                for index, item, alike in stream.seen
-                if index >= known + self.cursor.ahead
+                (int(named.ranks[index]), item, alike)
+                for index, item, alike in named.seen
+                if named.ranks[index] >= known + self.cursor.ahead
             ),
         )
         return replace(page, info=info)
 
-    def following(self, stream: Stream, next_hit: int, **where: Any) -> Cursor:
-        """Return the cursor of the next page. next_hit: index of its first hit. where: other fields of the cursor."""
-        ahead, pages = len(stream.hits) - next_hit, self.cursor.pages + 1
+    def following(self, stream: Stream, page: Page, next_hit: int, **where: Any) -> Cursor:
+        """Return the cursor after a page. next_hit: index of its first hit. where: other fields of the cursor."""
+        ahead = stream.fetched - self.rank_of(stream, next_hit) if self._named(stream) is stream else 0
+        pages = self.cursor.pages + 1
         shown = self._places(stream)[: self.size]
-        leaders, count = self._leaders(stream, shown), self.cursor.shown + len(shown)
+        leaders, count = self._leaders(stream, shown, page), self.cursor.shown + len(shown)
         return replace(self.cursor, ahead=ahead, pages=pages, leaders=leaders, shown=count, **where).bounded()
 
     def next_hit(self, stream: Stream) -> int | None:
@@ -118,25 +125,46 @@ class ContinuedPage(ABC):
         """Return the places of the new hits that may be shown."""
         return [place for place in places_of(stream, self.options) if place >= self.start]
 
-    def _late(self, stream: Stream, places: set[int]) -> tuple[tuple[int, int, float], ...]:
-        """Return the hidden hits whose leader an earlier page has shown, unless an earlier page has named them."""
+    def _named(self, stream: Stream) -> Stream:
+        """Return the stream as far as the page names its hits.
+
+        If `keep` chooses several hits of a group, this ends with the page's last place: a hit from further down would
+        come again with a later page.
+        """
+        if self.options.max_per_group == 1 or self.options.keep == ("score",):
+            return stream
+        end = self.next_hit(stream)
+        return stream if end is None else stream.only(range(end))
+
+    def rank_of(self, stream: Stream, index: int) -> int:
+        """Return the rank of a hit of the stream, or of the one after its last."""
+        return int(stream.ranks[index]) if index < len(stream.hits) else stream.fetched
+
+    def _late(self, stream: Stream, shown: set[int]) -> tuple[tuple[int, int, float], ...]:
+        """Return the hidden hits whose leader an earlier page has shown, unless an earlier page has named them.
+
+        shown: ranks of hits that this page shows, and of places on later pages.
+        """
         ranks = stream.ranks.tolist()
         return tuple(
             (ranks[index], ranks[stream.leader[index]], float(stream.similarity[index]))
-            for index in range(self.start + self.cursor.ahead, len(stream.hits))
-            if stream.leader[index] < self.start and index not in places
+            for index in range(self.start, len(stream.hits))
+            if ranks[index] >= self.start + self.cursor.ahead
+            and stream.leader[index] < self.start
+            and ranks[index] not in shown
         )
 
-    def _leaders(self, stream: Stream, shown: list[int]) -> Leaders:
+    def _leaders(self, stream: Stream, shown: list[int], page: Page) -> Leaders:
         """Return the leaders of all hits shown so far, without those that came without an id.
 
-        shown: the places that this page has shown. A hit that was shown and leads none is kept without its sketch.
+        shown: the places that the page has shown. A hit that was shown and leads none is kept without its sketch.
         """
         old, counts = self.cursor.leaders, Counter(stream.leader[shown].tolist())
-        by_keys = reads_keys(self.options)  # else nothing joins a hit without a sketch
+        if self.may_repeat:
+            shown = sorted({*shown, *map(stream.index_of, page.shown_ranks)})  # `keep` may have chosen others
         leads = {place: bool(stream.leader[place] == place) for place in shown}
         names = {place: self.named(stream.hits[place]) for place in shown if leads[place] or self.may_repeat}
-        kept = self.may_repeat or by_keys
+        kept = self.may_repeat or self.by_fields
         new = [(place, name) for place, name in names.items() if name and (kept or len(stream.sketches[place]))]
         if self.options.max_per_group == 1 or self.options.mode == "annotate":
             counts = Counter({place: 1 for place, _ in new})  # no further hit of these groups has a place, or all have
@@ -150,3 +178,20 @@ class ContinuedPage(ABC):
                 *(max(1, counts[place]) for place, _ in new),
             ),
         )
+
+
+def whole(stream: Stream, options: CollapseOptions) -> CollapseOptions:
+    """Return options with which a page of a stream examines all of it."""
+    most = max(1, stream.fetched)
+    return replace(options, window=most, max_window=most)
+
+
+def check_has_end(about: str, options: CollapseOptions, is_seen: bool = False) -> None:
+    """Raise CursorUnusable if hits are to be shown after all others, which a page of a cursor does not know.
+
+    about: the search, or its source. is_seen: whether it has items that were seen.
+    """
+    for name, demotes in (("mode", options.mode == "demote"), ("seen_mode", is_seen and options.seen_mode == "demote")):
+        if demotes:
+            problem = f'{name}="demote" shows hits after all others, and a page of a cursor does not know the last one'
+            raise CursorUnusable(about, problem, f'use {name}="annotate", or from and size')

@@ -72,9 +72,10 @@ class Leaders:
     def newest(self, most: int) -> Leaders:
         """Return the newest leaders, as many as have at most so many sketch values together.
 
-        A hit without a sketch, which is kept for its fields, counts as much as a short one.
+        A hit without a sketch, which is kept for its fields, counts as these do.
         """
-        ends = np.cumsum([len(sketch) or _WITHOUT_SKETCH for sketch in reversed(self.sketches)])
+        both = zip(reversed(self.sketches), reversed(self.fields), strict=True)
+        ends = np.cumsum([len(sketch) or max(_WITHOUT_SKETCH, len(repr(fields)) // 4) for sketch, fields in both])
         older = len(self) - int(np.searchsorted(ends, most, side="right"))
         return Leaders(**{one.name: getattr(self, one.name)[older:] for one in fields(self)}) if older else self
 

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.keys import passed_over
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
 
@@ -135,6 +136,8 @@ def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
         return len(leader) - len(seen)
     if options.max_per_group == 1 and not seen:  # the leaders
         return sum(map(eq, leader.tolist(), count()))
-    places = np.minimum(np.bincount(leader), min(options.max_per_group, len(leader)))
+    may_be_shown = np.ones(len(leader), np.int64)
+    may_be_shown[[index for index in passed_over(stream.shares, options) if index < len(leader)]] = 0
+    places = np.minimum(np.bincount(leader, may_be_shown), options.max_per_group)
     places[seen] = 0
     return int(places.sum())

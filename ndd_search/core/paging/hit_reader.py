@@ -144,7 +144,9 @@ class HitReader:
 
     def compared(self, hit: Any, options: CollapseOptions) -> dict[str, Any]:
         """Return what is compared of a hit beside its sketch, for `Earlier`."""
-        names = dict.fromkeys((*options.must_match, *options.max_apart, *options.group_by, *options.max_per))
+        of_items = self.items.paths if self.items is not None else ()
+        compared = (*options.must_match, *options.max_apart, *options.group_by, *options.max_per)
+        names = dict.fromkeys((*compared, *of_items))
         found = {name: value for name in names if (value := self.value(hit, name)) is not None}
         words = self._without_numbers(hit) if options.min_similarity == "auto" else None
         if options.numbers_must_match or words is not None:

@@ -12,6 +12,7 @@ from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
 from ndd_search.core.matching.guards import allowed
 from ndd_search.core.matching.insides import inside
+from ndd_search.core.matching.keys import passed_over, values_of
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
@@ -88,12 +89,12 @@ class Layout:
         for index, leader in enumerate(self.leader):
             if leader != index:
                 self._duplicates.setdefault(leader, []).append(index)
-        self.shares = dict(stream.shares)
+        self.shares, self._passed = dict(stream.shares), passed_over(stream.shares, options)
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
         slots = self.leaders
         if options.max_per_group > 1:
-            slots = sorted(i for leader in slots for i in self._members(leader)[: options.max_per_group])
+            slots = sorted(i for leader in slots for i in self._copies(leader)[: options.max_per_group])
         self.slots = [index for index in slots if self.leader[index] not in moved] if moved else slots
         self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 
@@ -118,10 +119,11 @@ class Layout:
             origins = self._origins([place], reader)
             return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item, origins=origins)
         members = self._members(leader)
-        chosen = self._chosen(members, reader)
+        chosen = self._chosen(leader, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
-        nth = members.index(place)
-        if nth:
+        if place != leader:
+            slots = self._copies(leader)[: self.options.max_per_group]
+            nth = [*slots, *sorted(set(members).difference(slots))].index(place)
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
@@ -138,24 +140,38 @@ class Layout:
         """Return the indexes of a group's hits, ascending."""
         return [leader, *self._duplicates.get(leader, ())]
 
+    def _copies(self, leader: int) -> list[int]:
+        """Return those members of a group that may be shown: all but hits that only max_per put there."""
+        return [index for index in self._members(leader) if index not in self._passed]
+
     def _hit(self, index: int) -> Any:
         return self._whole.get(self.ranks[index], self.stream.hits[index])
 
-    def _chosen(self, members: list[int], reader: Reader) -> list[int]:
+    def _chosen(self, leader: int, reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
 
         Each is the preferred copy, not shown before, within the first window that holds the place. So a longer window
-        shows the same copy there, and no later page repeats it.
+        shows the same copy there, and no later page repeats it. What an earlier page of a cursor has shown stays.
         """
-        places = members[: self.options.max_per_group]
+        copies, earlier = self._copies(leader), self.stream.earlier
+        places = copies[: self.options.max_per_group]
         if self.options.keep == ("score",):
             return places
-        chosen: list[int] = []
-        for place in places:
+        chosen = [place for place in places if place < earlier]
+        for place in places[len(chosen) :]:
             known = self.stream.examined(first_window(self.ranks[place] + 1, self.options))
-            left = [index for index in members if index < known and index not in chosen]
+            left = [index for index in copies if earlier <= index < known and index not in chosen]
+            if place == leader and self.options.max_per:
+                left = [index for index in left if self._leads_no_more(index, leader, reader)]
             chosen += self._in_order(left, reader)[:1]
         return chosen
+
+    def _leads_no_more(self, index: int, leader: int, reader: Reader) -> bool:
+        """Return whether a copy, shown for its leader, has no value for max_per that the leader lacks."""
+        hits, value = self.stream.hits, reader.value
+        return all(
+            values_of(hits[index], name, value) <= values_of(hits[leader], name, value) for name in self.options.max_per
+        )
 
     def _in_order(self, members: list[int], reader: Reader) -> list[int]:
         hits, preferences, k = self.stream.hits, self.options.preferences, reader.recipe.k
@@ -167,7 +183,7 @@ class Layout:
         for leader in {self.leader[place] for place in self.slots[:start]}:
             members = self._members(leader)
             if members[-1] >= before:
-                chosen = self._chosen(members, reader)
+                chosen = self._chosen(leader, reader)
                 late += [(index, leader) for index in members if index >= before and index not in chosen]
         return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
 

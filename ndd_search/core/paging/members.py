@@ -21,7 +21,6 @@ def members_of(
     hits: Sequence[Any],
     reader: Reader,
     options: CollapseOptions,
-    earlier: int = 0,
 ) -> tuple[Stream, set[int]]:
     """Return the stream with those of some later hits that belong to the groups of some leaders.
 
@@ -30,14 +29,14 @@ def members_of(
     A hit that `max_per` would put under a leader is left out: whether its value leads too many groups depends on the
     hits between, which are unknown.
 
-    earlier: as many hits at the beginning stand for earlier pages, whose other hits are not in the stream. If these
-    lead as many groups of a hit's value as `max_per` allows, an earlier page may have listed the hit under one of them.
+    If hits of earlier pages lead as many groups of a hit's value as `max_per` allows, one of these pages, whose other
+    hits are not in the stream, may have listed the hit under one of them.
     Such a hit is left out, too. The second result are the leaders of these hits.
     """
     whole = stream.extend(hits, len(hits), reader, replace(options, max_per={}))
     known = len(stream.hits)
     added = (known + np.flatnonzero(np.isin(whole.leader[known:], leaders))).tolist()
-    before = (stream.hits[index] for index in range(earlier) if stream.leader[index] == index)
+    before = (stream.hits[index] for index in range(stream.earlier) if stream.leader[index] == index)
     full = full_values(before, options.max_per, reader.value)
     listed = {
         index

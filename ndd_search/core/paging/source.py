@@ -21,7 +21,7 @@ from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
-from ndd_search.core.paging.continued import ContinuedPage
+from ndd_search.core.paging.continued import ContinuedPage, check_has_end
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
 from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, Earlier, HitReader, Text, Where, joined
@@ -259,10 +259,10 @@ class Source:
         made = page.page(stream, self._reader)
         if (next_hit := page.next_hit(stream)) is None:
             return made
-        place = int(stream.ranks[next_hit]) if next_hit < len(stream.hits) else stream.fetched
+        place = page.rank_of(stream, next_hit)
         unique = made.info.unique and dict(vars(made.info.unique))
         return replace(
-            made, cursor=token_of(page.following(stream, next_hit, after=[place + ahead], unique=unique), None)
+            made, cursor=token_of(page.following(stream, made, next_hit, after=[place + ahead], unique=unique), None)
         )
 
     def _cursor(self, given: bool | str, from_: int) -> Cursor:
@@ -271,13 +271,11 @@ class Source:
         obstacles = {
             "from_ above 0": from_ > 0,
             "no key=, or with seen=,": not self._may_continue,
-            "items": self._reader.items is not None,
             'total="groups"': options.total == "groups",
-            'mode="demote"': options.mode == "demote",
-            "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
         }
         if reason := next((name for name, present in obstacles.items() if present), ""):
             raise CursorUnusable(_A_CURSOR, f"a source with {reason} has none", "use from_ and size")
+        check_has_end(_A_CURSOR, options)
         if given is True:
             return Cursor(search=own, pit="", after=[0], ahead=0, pages=0)
         if not isinstance(given, str):

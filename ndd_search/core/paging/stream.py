@@ -83,6 +83,7 @@ class Stream:
     similarity: of each hit to its leader, 1.0 for leaders; float64.
     shares:     of each hit that a field put under its leader, its index and that field (group_by, max_per).
     shown:      what was shown before this search.
+    earlier:    how many hits at the beginning stand for the earlier pages of a cursor, for each hit that these showed.
     apart:      why two hits are none whatever their sketches say, "" if they may be; None for all. It is not cached.
     seen:       of each leader that resembles an item of it: its index, the item, and the similarity.
     fetched:    how many places of the engine's list were fetched.
@@ -98,6 +99,7 @@ class Stream:
     similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     shares: tuple[tuple[int, str], ...] = ()
     shown: tuple[Shown, ...] = ()
+    earlier: int = 0
     apart: Callable[[Any, Any], str] | None = None
     seen: tuple[tuple[int, int, float], ...] = ()
     fetched: int = 0
@@ -159,6 +161,7 @@ class Stream:
             similarity=assigned.similarity,
             shares=(*self.shares, *sorted(assigned.shares.items())),
             shown=self.shown,
+            earlier=self.earlier,
             apart=self.apart,
             seen=(*self.seen, *((index, *one) for index, one in sorted(assigned.seen.items()))),
             fetched=self.fetched + len(hits),

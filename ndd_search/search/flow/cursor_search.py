@@ -17,7 +17,7 @@ from typing import Any
 from ndd_search.core.matching.keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.core.paging.continued import ContinuedPage
+from ndd_search.core.paging.continued import ContinuedPage, check_has_end, whole
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.page import Page
@@ -61,8 +61,9 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = replace(search, changes={**changes, **search.changes})
     named = {one: value for one, value in search.changes.items() if one not in (*NOT_OPTIONS, "cursor")}
     options = collapse_options(settings.options, **named)
-    if reason := _obstacle(search, options, settings):
+    if reason := _obstacle(search):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
+    check_has_end(request.path, options, bool(search.changes.get("seen")))
     own = _hash_of(search, options, settings)
     cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
     beside = {name: search.changes[name] for name in (*NOT_OPTIONS, "cursor") if name in search.changes}
@@ -81,7 +82,8 @@ def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, s
         problem = "the token belongs to another search, or to another caller"
         raise CursorUnusable(path, problem, "send the same query, sort, options and credentials with every page")
     is_signed = settings.cursor_key is not None
-    if not is_signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options)):
+    by_fields = reads_keys(options) or settings.items is not None
+    if not is_signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, by_fields):
         raise CursorUnusable(path, "the token is not one that a page gave", "begin again with a new one")
     return cursor
 
@@ -163,9 +165,9 @@ class CursorSearch(Uncached):
             state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
-        made = page.page_of(state)
+        made, examined = page.page_of(state), replace(plan, options=whole(state.stream, plan.options))
         for step in self.steps:
-            state, made = yield from step.with_page(state, made, plan, self._round_trips)
+            state, made = yield from step.with_page(state, made, examined, self._round_trips)
         body, next_cursor = page.answer(state, made, self._pit, self._round_trips)
         for step in self.steps:
             body = step.with_answer(body, state, plan)
@@ -240,6 +242,7 @@ class CursorPage(ContinuedPage):
         most = int(settings.known.about(plan.search.target).window_limit)
         super().__init__(cursor, plan.search.size, plan.options, most)
         self._plan, self._settings = plan, settings
+        self.by_fields |= settings.items is not None
 
     def named(self, hit: Hit) -> tuple[str, str] | None:
         return (hit["_index"], hit["_id"]) if "_id" in hit else None
@@ -255,7 +258,7 @@ class CursorPage(ContinuedPage):
         stored = with_table(State(table=cursor.table), self._plan, self._settings) if cursor.pages else None
         state = stored or new_state(self._plan, self._settings)
         state = replace(state, stream=stream, documents=dict(enumerate(stream.hits)))
-        return replace(state, groups=cursor.unique, facets=cursor.facets, earlier=len(stream.hits))
+        return replace(state, groups=cursor.unique, facets=cursor.facets, before=cursor.shown)
 
     def page_of(self, state: State) -> Page:
         """Return the page of the hits fetched."""
@@ -278,7 +281,7 @@ class CursorPage(ContinuedPage):
         if next_hit is None:
             return body, None
         counted = {"total": total, "unique": body["ndd"]["unique"], "facets": state.facets}
-        return body, self.following(stream, next_hit, pit=pit, after=after, table=state.table, **counted)
+        return body, self.following(stream, page, next_hit, pit=pit, after=after, table=state.table, **counted)
 
     def _grown(self, total: Any, kept: int, exhausted: bool) -> Any:
         """Return a total that grows with the pages, if that is asked for: of their hits and those in the window.
@@ -311,7 +314,7 @@ def _hit_of(index: str, id: str, fields: Mapping[str, Any] | None) -> Hit:
     return {**hit, "fields": dict(fields)} if fields else hit
 
 
-def _obstacle(search: Search, options: CollapseOptions, settings: Settings) -> str:
+def _obstacle(search: Search) -> str:
     """Return what prevents a cursor, "" if nothing does."""
     obstacles = {
         '"from"': search.start > 0,
@@ -319,11 +322,6 @@ def _obstacle(search: Search, options: CollapseOptions, settings: Settings) -> s
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
         'a sort whose "format" rounds its values': rounds(search),
-        '"explain"': bool(search.changes.get("explain")),
-        "a comparison by items": settings.items is not None,
-        'mode="demote"': options.mode == "demote",
-        'seen_mode="demote"': options.seen_mode == "demote" and bool(search.changes.get("seen")),
-        "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
     return next((name for name, present in obstacles.items() if present), "")
 
@@ -342,7 +340,7 @@ def _hash_of(search: Search, options: CollapseOptions, settings: Settings) -> st
         for one in fields(options)
         if one.name not in _OF_A_PAGE and (value := getattr(options, one.name)) != getattr(default, one.name)
     }
-    recipe = settings.recipe.id, settings.sketch_field.name
+    recipe = settings.items.id if settings.items else settings.recipe.id, settings.sketch_field.name
     return cache_key("cursor", search.caller, search.request.path, params, body, of_stream, keep, recipe).hex()
 
 

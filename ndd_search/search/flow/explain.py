@@ -106,8 +106,9 @@ def _entries(
         fields = settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
         return text_of(hit.get("_source") or {}, fields)
 
-    places = _Places(page, stream, longer, replace(reader, text=text), plan)
-    wanted = [index for index, hit in enumerate(longer.hits) if hit.get("_id") in ids]
+    places = _Places(page, stream, longer, replace(reader, text=text), plan, state.before)
+    again = {index for index in range(stream.earlier) if stream.leader[index] != index}  # stand for other hits
+    wanted = [index for index, hit in enumerate(longer.hits) if hit.get("_id") in ids and index not in again]
     order = {id: at for at, id in enumerate(ids)}
     return sorted([*map(places.entry, wanted), *others], key=lambda one: order[one["_id"]])
 
@@ -143,10 +144,10 @@ def _read(ids: Sequence[str], answers: Sequence[Answer], plan: Plan) -> tuple[li
 class _Places:
     """The places of hits in the list that all pages show together.
 
-    stream: the examined hits. longer: the same with further hits. page: of the answer.
+    stream: the examined hits. longer: the same with further hits. page: of the answer. before: see State.
     """
 
-    def __init__(self, page: Page, stream: Stream, longer: Stream, reader: HitReader, plan: Plan) -> None:
+    def __init__(self, page: Page, stream: Stream, longer: Stream, reader: HitReader, plan: Plan, before: int) -> None:
         self._longer, self._reader, self._plan = longer, reader, plan
         self._examined = len(stream.hits)
         options = plan.options if plan.options.mode != "drop" else replace(plan.options, mode="group")
@@ -156,20 +157,23 @@ class _Places:
             for place, group in enumerate(groups, first + 1):
                 for hit in (*(copy.hit for copy in group.duplicates), group.hit):
                     self._of[_name(hit)] = place, group
+        self._earlier, self._before = stream.earlier, before
 
     def entry(self, index: int) -> Entry:
         """Return the entry of a hit of the longer stream."""
         hit, rank = self._longer.hits[index], int(self._longer.ranks[index])
         place, group = self._of.get(_name(hit), (0, None))
         if group is None:
-            beyond = f"the search matches it, but it ranks below the {self._examined:,} hits examined for this page"
+            either = "an earlier page has dealt with it, or " if self._earlier else ""
+            new = self._examined - self._earlier
+            beyond = f"the search matches it, but {either}it ranks below the {new:,} hits examined for this page"
             return self._judged(hit, "beyond_window", rank, beyond)
-        at = {"page": (place - 1) // self._plan.search.size + 1, "place": place}
-        if index < self._examined:
+        where, at = self._at(place)
+        if index < self._examined and not self._earlier:
             at["rank"] = rank + 1
         if _name(group.hit) == _name(hit):
-            return self._judged(hit, "shown", rank, f"shown {self._where(place)}") | at
-        above = f"hidden: listed under {group.hit.get('_id')!r} {self._where(place)}"
+            return self._judged(hit, "shown", rank, f"shown {where}") | at
+        above = f"hidden: listed under {group.hit.get('_id')!r} {where}"
         if self._longer.leader[index] == index:  # `keep` prefers another copy
             above += ", which keep prefers"
             rank = next((at for at, other in self._ranked() if _name(other) == _name(group.hit)), rank)
@@ -193,11 +197,15 @@ class _Places:
             }
         return {**_entry(hit, status, f"{fate}; {found.rule}"), **figures}
 
-    def _where(self, place: int) -> str:
-        search = self._plan.search
-        if search.start < place <= search.start + search.size:
-            return f"on this page, at place {place:,}"
-        return f"on page {(place - 1) // search.size + 1:,}, at place {place:,}"
+    def _at(self, place: int) -> tuple[str, Entry]:
+        """Return where a place is, in words and in fields of an entry: not for places before the page of a cursor."""
+        if place <= self._earlier:
+            return "on an earlier page", {}
+        search, counted = self._plan.search, place - self._earlier + self._before
+        page = (counted - 1) // search.size + 1
+        is_here = search.start < place <= search.start + search.size
+        words = f"on {'this page' if is_here else f'page {page:,}'}, at place {counted:,}"
+        return words, {"page": page, "place": counted}
 
     def _ranked(self) -> Iterator[tuple[int, Hit]]:
         return zip(self._longer.ranks.tolist(), self._longer.hits, strict=True)

@@ -96,7 +96,7 @@ def _counts(
 ) -> Asking[_Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     stream = state.stream
-    held = stream.exhausted and stream.fetched - state.earlier <= plan.options.initial_window
+    held = stream.exhausted and stream.fetched - stream.earlier <= plan.options.initial_window
     buckets = {name: buckets_of(found, name) for name in facets}
     count = sum(_number(facet, buckets[name]) for name, facet in facets.items())
     limits = _limits(stream) if held and len(stream.hits) > _INNER_LIMIT else []
@@ -188,10 +188,10 @@ class _Counter:
         self._state, self._plan, self._settings = state, plan, settings
         self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
         stream = state.stream
-        placed = zip(stream.hits, stream.sketches, strict=True) if held else ()
-        self._places: dict[Any, int] = {}
-        for place, (hit, sketch) in enumerate(placed):
-            self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
+        self._has_ids = all("_id" in hit for hit in stream.hits)  # those of a split search have none
+        self._places: dict[Any, list[int]] = {}
+        for place, name in enumerate(self._names(stream.hits, stream.sketches) if held else ()):
+            self._places.setdefault(name, []).append(place)
 
     def counts(
         self, facet: Mapping[str, Any], buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]
@@ -218,8 +218,10 @@ class _Counter:
             return GroupEstimate.exactly(self._leaders(every) if every else total)
         options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
         is_all = total == len(every) + alone and not (alone and (reads_keys(options) or count_in(sampled, UNSORTED)))
-        if is_all and (ordered := self._in_order(every)) is not None:
-            return GroupEstimate.exactly(self._leaders(ordered) + alone)
+        if is_all and (orders := self._orders(every)):
+            groups = [self._leaders(one) + alone for one in orders]
+            low, high = min(groups), max(groups)
+            return GroupEstimate(groups[0], "eq" if low == high else "estimate", low, high)
         if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
         sketches = sketches_of(hits, self._settings)
@@ -232,16 +234,24 @@ class _Counter:
         read = {name: listed(value_of(hit.get("_source") or {}, name)) for name in self._plan.sketch_reading.fields}
         return {**hit, "fields": {**read, **hit.get("fields", {})}}
 
-    def _in_order(self, hits: Sequence[Hit]) -> list[Hit] | None:
-        """Return the hits of a bucket in the engine's order, None if the window does not hold all of them."""
-        sketches = sketches_of(hits, self._settings)
-        keys = [
-            (hit.get("_index"), b"" if isinstance(one, str) else one.tobytes())
-            for hit, one in zip(hits, sketches, strict=True)
-        ]
-        if not all(key in self._places for key in keys):
-            return None
-        return [hits[at] for at in sorted(range(len(hits)), key=lambda at: self._places[keys[at]])]
+    def _orders(self, hits: Sequence[Hit]) -> list[list[Hit]]:
+        """Return the hits of a bucket in the engine's order, none if the window does not hold all of them.
+
+        Without ids, hits with equal sketches may have each other's places: there are two orders if these decide.
+        """
+        names = self._names(hits, sketches_of(hits, self._settings))
+        if not all(name in self._places for name in names):
+            return []
+        places = [self._places[name] for name in names]
+        orders = [sorted(range(len(hits)), key=[one[end] for one in places].__getitem__) for end in (0, -1)]
+        return [[hits[at] for at in order] for order in orders[: 1 + (orders[0] != orders[1])]]
+
+    def _names(self, hits: Sequence[Hit], sketches: Sequence[Any]) -> list[Any]:
+        """Return what tells hits apart: their ids, or else their sketches."""
+        if self._has_ids:
+            return [(hit.get("_index"), hit["_id"]) for hit in hits]
+        values = [b"" if isinstance(one, str) else one.tobytes() for one in sketches]
+        return [(hit.get("_index"), one) for hit, one in zip(hits, values, strict=True)]
 
     def _leaders(self, hits: Sequence[Hit]) -> int:
         reader = self._reader(sketches_of(hits, self._settings))

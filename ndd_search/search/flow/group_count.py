@@ -161,7 +161,7 @@ def _sample(sampled: Answer, plan: Plan, settings: Settings) -> Sample | None:
 
 
 def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:
-    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start)
+    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
 UNSKETCHED, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but no smallest value

@@ -54,21 +54,16 @@ class AllMembers(Step):
 
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents."""
-        whole = _WholeGroups(plan, self._settings, round_trips, state.earlier)
-        return (yield from whole.with_members(state, page))
+        return (yield from _WholeGroups(plan, self._settings, round_trips).with_members(state, page))
 
 
 @dataclass(frozen=True)
 class _WholeGroups:
-    """Finds the members of the groups of one page.
-
-    earlier: hits at the beginning of the stream that stand for earlier pages (see `members_of`).
-    """
+    """Finds the members of the groups of one page."""
 
     plan: Plan
     settings: Settings
     round_trips: RoundTrips
-    earlier: int
 
     def with_members(self, state: State, page: Page) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents.
@@ -76,7 +71,8 @@ class _WholeGroups:
         `info.members` of the page says how many were found beyond them, and which groups may have more.
         """
         plan, settings = self.plan, self.settings
-        state, stream = with_counted_table(state, plan, settings), _examined(state, self.earlier + page.info.examined)
+        state = with_counted_table(state, plan, settings)
+        stream = _examined(state, state.stream.earlier + page.info.examined)
         leaders: list[int] = []
         answers: list[Answer] | str = []
         if not page.info.exhausted:
@@ -130,7 +126,7 @@ class _WholeGroups:
         reader = reader_of(state, settings, sketches)
         for hit in hits:
             drop_fields(hit, plan.sketch_fields)
-        longer, passed = members_of(stream, leaders, hits, reader, plan.options, self.earlier)
+        longer, passed = members_of(stream, leaders, hits, reader, plan.options)
         reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
         return (
             longer,
