@@ -19,7 +19,7 @@ from typing import Any
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_min_similarity, add_preset, add_shared, comma_list, warn
 from ndd_search.cli.ui import searcher_of
-from ndd_search.errors import importing
+from ndd_search.errors import NDDError, importing
 from ndd_search.search.flow.driver import AsyncSend, Driver
 from ndd_search.search.rest.answers import Answer, Hit
 from ndd_search.search.rest.reading import copies
@@ -83,7 +83,7 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         try:
             asked = Asked(q=query, start=start, size=size, options=options)
             return list((await searcher.search(asked, {})).response["hits"]["hits"])
-        except (SearchFailed, ValueError) as error:
+        except (NDDError, SearchFailed, ValueError) as error:
             reason = error.reason if isinstance(error, SearchFailed) else str(error)
             raise ToolError(f"the search failed: {reason}") from error
 

@@ -1,4 +1,4 @@
-"""A store that holds each text once: an index folder that is asked whether it knows a text before it takes it.
+"""A store that holds each text once: an index that is asked whether it knows a text before it takes it.
 
 store = Deduplicated(ndd_search.Index.open("memories.idx", text=["text"]), date="at")
 store.add({"text": "The user prefers tea.", "at": "2025-03-01"}).status      # "new"
@@ -7,19 +7,25 @@ store.add({"text": "The user prefers tea!", "at": "2025-04-01"}).status      # "
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import isnan
 from threading import Lock
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.matching.guards import seconds_since_1970
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.presets import CollapseChanges, collapse_options
+from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.tokens import tokens
-from ndd_search.embedded.index import Index
 from ndd_search.errors import InvalidDocument
+from ndd_search.search.flow.block_options import options
+
+if TYPE_CHECKING:
+    from ndd_search.embedded.index import Index
 
 _WORDS, _CANDIDATES = 64, 50  # words of a text that are searched for; hits that are compared with it
 
@@ -41,16 +47,55 @@ class Added(NamedTuple):
     replaced: Mapping[str, Any] | None = None
 
 
-class Deduplicated:
-    """index: the folder. date: the field with the time of a document, "" to keep the document that was there.
+@dataclass(frozen=True)
+class EngineIndex:
+    """An index of Elasticsearch or OpenSearch in the place of a folder. It needs neither sketches nor keys.
 
-    A document without a readable time is older than all others. changes: which texts resemble each other, as in a
-    search (min_similarity, must_match, ...); texts that differ in a number alone do not.
+    client: synchronous, wrapped or not. name: of one index. text: the fields with the text, which the engine searches.
+    """
+
+    client: Any
+    name: str
+    text: Sequence[str]
+    recipe: Recipe = field(default_factory=Recipe)
+    options: CollapseOptions = field(default_factory=CollapseOptions)
+    frequency_table: None = None
+
+    def get(self, id: str) -> dict[str, Any] | None:
+        """Return a document with its id, None if there is none."""
+        return next(iter(self._found({"ids": {"values": [id]}}, 1)), None)
+
+    def add(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Store documents in the place of those with the same ids; the next search finds them."""
+        for one in documents:
+            source = {name: value for name, value in one.items() if name != "_id"}
+            self.client.index(index=self.name, id=one.get("id", one.get("_id")), body=source, refresh=True)
+
+    def search(self, query: str, *, size: int, **_: Any) -> dict[str, Any]:
+        """Return the documents that hold most words of a query, as a folder does; they are not collapsed."""
+        found = self._found({"simple_query_string": {"query": query, "fields": list(self.text)}}, size)
+        return {"hits": {"hits": [{"_source": one} for one in found]}}
+
+    def _found(self, query: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+        with options(enabled=False):  # a wrapped client would collapse them
+            found = self.client.search(
+                index=self.name, body={"query": query, "size": size, "_source": {"excludes": ["ndd"]}}
+            )
+        return [{**hit["_source"], "id": hit["_id"]} for hit in found["hits"]["hits"]]
+
+
+class Deduplicated:
+    """index: the folder, or the index of an engine. date: the field with the time of a document, "" for none.
+
+    The newer of two documents that resemble each other stays; one without a readable time is older than all. changes:
+    which texts resemble each other, as in a search (min_similarity, must_match, ...); texts that differ in a number
+    alone do not.
     One object may be used by several threads; two objects, or processes, may each take a copy of one new text.
     """
 
-    def __init__(self, index: Index, *, date: str = "", **changes: Unpack[CollapseChanges]) -> None:
+    def __init__(self, index: Index | EngineIndex, *, date: str = "", **changes: Unpack[CollapseChanges]) -> None:
         self.index, self._date, self._lock = index, date, Lock()
+        self._text = index.text if isinstance(index, EngineIndex) else index.meta.text
         self._options = collapse_options(index.options, **changes)
 
     def add(self, document: str | Mapping[str, Any]) -> Added:
@@ -60,10 +105,10 @@ class Deduplicated:
         made of its text. Of one whose id is stored, the newer of the two stays.
         Raises InvalidDocument for a document without text, or one that the index cannot hold.
         """
-        given = {self.index.meta.text[0]: document} if isinstance(document, str) else dict(document)
-        text = text_of(given, self.index.meta.text)
+        given = {self._text[0]: document} if isinstance(document, str) else dict(document)
+        text = text_of(given, self._text)
         if not text or not text.strip():
-            what = f"it has no text in {', '.join(self.index.meta.text)}"
+            what = f"it has no text in {', '.join(self._text)}"
             raise InvalidDocument("a document", what, "name its text as the text fields of the index are named")
         own = given.get("id", given.get("_id"))
         id = blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest() if own is None else str(own)
@@ -82,7 +127,7 @@ class Deduplicated:
 
     def known(self, text: str) -> Mapping[str, Any] | None:
         """Return the document that the store holds for a text, perhaps a newer one; None for an unknown text."""
-        return self._known("", {self.index.meta.text[0]: text}, text)[0]
+        return self._known("", {self._text[0]: text}, text)[0]
 
     def _known(self, id: str, given: Mapping[str, Any], text: str) -> tuple[dict[str, Any] | None, float]:
         """Return the document with this id, or the one that resembles a document most, and the similarity."""
@@ -96,7 +141,7 @@ class Deduplicated:
         page = collapse(
             [given, *(hit["_source"] for hit in found)],
             size=1,
-            text=self.index.meta.text,
+            text=self._text,
             recipe=self.index.recipe,
             frequency_table=self.index.frequency_table or False,
             options=self._options,

@@ -3,14 +3,17 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from tests.engines.find import Engine
+from tests.engines.launch import free_ports
 from tests.integrations.texts import BUDGET, FINAL, STEEL, STEEL_AGAIN
+from tests.proxy.serving import serving
 
 mcp = pytest.importorskip("mcp", reason="run `make test-third-parties`")
 
@@ -45,32 +48,67 @@ def folder(tmp_path: Path) -> str:
     return str(index.path)
 
 
-def test_an_agent_searches_goes_on_and_asks_why_a_document_is_hidden(folder: str) -> None:
-    async def ask(client: Any) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "more", "why_hidden"}
-        every: dict[str, Any] = {"query": "ministers friday side budget", "size": 1}
-        found, start = [], 0
-        page = content(await client.call_tool("search", every))
-        while True:
-            found += page["hits"]
-            if (start := page["next"]) is None:
-                break
-            page = content(await client.call_tool("more", {**every, "start": start}))
-        with ndd.Index.open(folder) as index:
-            expected = [hit["_id"] for hit in index.search(every["query"])["hits"]["hits"]]
-        assert [hit["id"] for hit in found] == expected
-        story = next(hit for hit in found if hit["copies"])
-        [hidden] = story["ids_of_copies"]
-        assert {story["id"], hidden} == {"1", "2"}
-        assert story["origins"] == {"number": 2, "first": story["document"]["source"], "reprints": 1, "edited": 0}
-        why = await client.call_tool("why_hidden", {"query": every["query"], "id": hidden})
-        assert f"{hidden} is hidden under {story['id']}" in why.content[0].text
-        shown = await client.call_tool("why_hidden", {"query": every["query"], "id": expected[0]})
-        assert "is shown, at place 1" in shown.content[0].text
-        absent = await client.call_tool("why_hidden", {"query": every["query"], "id": "nine"})
-        assert "is not among the hits" in absent.content[0].text
-        refused = await client.call_tool("more", {"query": "ministers", "start": -1})
-        assert refused.is_error
-        assert "start must be at least 0" in json.dumps(refused.content[0].text)
+@pytest.fixture
+def filled(engine: Engine, index: str) -> Iterator[str]:
+    """The name of an index of a server that holds the memories."""
+    with engine.client() as client:
+        source = {"source": {"type": "keyword"}}
+        client.indices.create(index=index, body={"mappings": {"properties": {**ndd.mapping_properties(), **source}}})
+        for one in ndd.with_sketches([{"_id": one["id"], **one} for one in MEMORIES], fields=["text"]):
+            client.index(index=index, id=one["_id"], body={name: one[name] for name in one if name != "_id"})
+        client.indices.refresh(index=index)
+        yield index
+        client.indices.delete(index=index)
 
-    asked([folder, "--origins", "source"], ask)
+
+async def walk(client: Any) -> None:
+    """Page through a search of all memories, and ask where each of them is."""
+    assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "more", "why_hidden"}
+    every: dict[str, Any] = {"query": "ministers friday side budget", "size": 1}
+    found, start = [], 0
+    page = content(await client.call_tool("search", every))
+    while True:
+        found += page["hits"]
+        if (start := page["next"]) is None:
+            break
+        page = content(await client.call_tool("more", {**every, "start": start}))
+    ids = [hit["id"] for hit in found]
+    assert len(ids) == 3
+    story = next(hit for hit in found if hit["copies"])
+    [hidden] = story["ids_of_copies"]
+    assert {story["id"], hidden} == {"1", "2"}
+    assert {*ids, hidden} == {"1", "2", "3", "4"}
+    assert story["origins"] == {"number": 2, "first": story["document"]["source"], "reprints": 1, "edited": 0}
+    why = await client.call_tool("why_hidden", {"query": every["query"], "id": hidden})
+    assert f"{hidden} is hidden under {story['id']}" in why.content[0].text
+    shown = await client.call_tool("why_hidden", {"query": every["query"], "id": ids[0]})
+    assert "is shown, at place 1" in shown.content[0].text
+    absent = await client.call_tool("why_hidden", {"query": every["query"], "id": "nine"})
+    assert "is not among the hits" in absent.content[0].text
+    refused = await client.call_tool("more", {"query": "ministers", "start": -1})
+    assert refused.is_error
+    assert "start must be at least 0" in json.dumps(refused.content[0].text)
+
+
+def test_an_agent_searches_goes_on_and_asks_why_a_document_is_hidden(folder: str) -> None:
+    asked([folder, "--origins", "source"], walk)
+
+
+@pytest.mark.newest_servers
+def test_the_tools_over_an_engine_answer_as_those_over_a_folder(engine: Engine, filled: str) -> None:
+    asked([engine.url, filled, "--origins", "source"], walk)
+
+
+@pytest.mark.newest_servers
+def test_the_tools_through_a_proxy_show_what_the_proxy_collapses(engine: Engine, filled: str) -> None:
+    with serving(engine.url) as served:
+        asked([served.url, filled, "--proxy", "--origins", "source"], walk)
+
+
+def test_an_index_that_is_not_there_is_told_to_the_agent(tmp_path: Path) -> None:
+    async def ask(client: Any) -> None:
+        failed = await client.call_tool("search", {"query": "ministers"})
+        assert failed.is_error
+        assert "the search failed" in failed.content[0].text
+
+    asked([f"http://127.0.0.1:{free_ports(1)[0]}", "nothing"], ask)
