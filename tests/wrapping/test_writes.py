@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
 from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.settings import settings_of
 from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.request import Request
 from ndd_search.search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
@@ -22,6 +25,45 @@ from tests.engines.find import MODULES, Engine
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 LATER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
 WRITES = SketchedWrites.of(IndexRules.of({"news*": {"text": "body"}}, ndd.CollapseOptions()))
+
+
+def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
+    engine: Engine, index: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fits, dynamic, closed = f"{index}-fits", f"{index}-dynamic", f"{index}-closed"
+    with engine.client() as plain, engine.client() as client:
+        plain.indices.create(index=fits, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        plain.indices.create(index=closed, body={"mappings": {"dynamic": False}})
+        ndd.wrap(client, indexes={f"{name}*": {"text": ["body"], "keys": 8} for name in (fits, dynamic, closed)})
+        for id in "12":
+            for name in (fits, dynamic, closed):
+                client.index(index=name, id=id, body={"body": TEXT})
+        for name in (fits, dynamic, closed):
+            plain.indices.delete(index=name)
+    told = sorted(record.getMessage() for record in caplog.records if record.name == "ndd_search")
+    unmapped = "ndd.sketch is not mapped, ndd.recipe is not mapped, ndd_keys is not mapped"
+    for name, problem, sentence in ((closed, unmapped, told[0]), (dynamic, "ndd.recipe is text, not keyword", told[1])):
+        assert sentence.startswith(f"/{name}: searches cannot read its sketches as they should: {problem}")
+        assert "run ndd-search template" in sentence
+    assert len(told) == 2
+
+
+def test_a_mapping_is_asked_for_once_for_each_index_and_never_without_a_sketch() -> None:
+    asked = list[str]()
+
+    def send(request: Request) -> Answer:
+        asked.append(f"{request.method} {request.path}")
+        if "_mapping" in request.path:
+            raise PermissionError("not yours to read")
+        return Answer({"_index": request.path.split("/")[1], "_id": "1", "result": "created"})
+
+    driver = Driver(settings_of(indexes={"news*": {"text": ["body"]}}))
+    for path in ("/news/_doc/1", "/news/_doc/2", "/others/_doc/1", "/news-2/_doc/1"):
+        assert driver.handle(request(path, {"body": TEXT}), send).body["result"] == "created"
+    driver.handle(request("/news-3/_doc/1", {"price": 1}), send)
+    assert [one for one in asked if "_mapping" in one] == [
+        f"GET /{name}/_mapping/field/ndd.sketch,ndd.recipe" for name in ("news", "news-2")
+    ]
 
 
 def request(path: str, body: Any, method: str = "PUT") -> Request:

@@ -115,6 +115,12 @@ class SketchField:
         """Return the paths of which every object that this library has written holds one."""
         return *self.read, f"{self.name}.group"
 
+    def mapped(self, keys: bool) -> dict[str, tuple[str, ...]]:
+        """Return the fields of what is stored, each with the types of a mapping that searches read. keys: and these."""
+        kinds = {self.sketch: ("integer", "long"), self.packed: ("binary",), self.recipe: ("keyword",)}
+        kinds.pop({"integers": self.packed, "packed": self.sketch}.get(self.storage, ""), None)
+        return {**kinds, self.keys: ("keyword",)} if keys else kinds
+
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
         """Return the object stored under `name`, in plain values for any JSON writer. numbers: None stores none."""
         return {**self._values(sketch), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import Any
+from urllib.parse import quote
 
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
@@ -28,7 +30,7 @@ from ndd_search.search.flow.prepared_search import (
     template_search,
     without_options,
 )
-from ndd_search.search.flow.round_trips import DrivenFlow, Wait
+from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.rest.answers import Answer
@@ -39,6 +41,7 @@ AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
 Talk = Conversation | CursorSearch | MultiConversation | PipelineSearch | TemplateSearch
 
+_MEND = "run ndd-search template before an index is made, ndd-search doctor for one that exists"
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
@@ -106,11 +109,29 @@ class Driver:
             if is_writable(stripped(request).body):
                 raise
         answer: Answer | None = None
+        plain = without_options(stripped(request))
+        sent = self.settings.writes(plain)
         try:
-            answer = yield self._sent(request)
+            answer = yield sent
+            if sent is not plain:
+                yield from self._check_mappings(request, answer)
             return _told(request, answer)
         finally:
             self._after(request, answer)
+
+    def _check_mappings(self, request: Request, answer: Answer) -> Asking[None]:
+        """After the first sketches for an index, log what of its mapping does not fit them."""
+        for index in sorted(indexes_written(request, answer) or ()):
+            fields = self.settings.writes.mapped(index)
+            if not fields or not self.settings.is_first(index, "mapping"):
+                continue
+            path = f"/{quote(index, safe='')}/_mapping/field/{','.join(fields)}"
+            with suppress(Exception):  # a caller may write without the right to read mappings
+                found = yield Request("GET", path, {}, request.headers, None)
+                if unfit := self.settings.writes.unfit(index, found.body):
+                    self.settings.tell(
+                        f"/{index}", f"searches cannot read its sketches as they should: {unfit}; {_MEND}"
+                    )
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if (cached := talk.remembered()) is not None:
@@ -158,10 +179,6 @@ class Driver:
         if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
             return talk
         return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
-
-    def _sent(self, request: Request) -> Request:
-        """Return what is sent for a request that is not collapsed."""
-        return self.settings.writes(without_options(stripped(request)))
 
     def _after(self, request: Request, answer: Answer | None) -> None:
         """After a write, invalidate the cache, so that searches through this client see the write."""
