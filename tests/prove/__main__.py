@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file = chosen.folder / f"{name}-{failure.seed}-{failure.number}.json"
             file.write_text(json.dumps({"program": name, "case": json.loads(failure.case)}, indent=1))
             print(f"{name}, seed {failure.seed}: case {failure.number} fails, python -m tests.prove --replay {file}")
+            print(failure.told)
             return _replay(file)
     return 0
 

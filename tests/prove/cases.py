@@ -17,7 +17,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
-from traceback import walk_tb
+from traceback import format_exception, walk_tb
 from typing import Any
 
 CHUNK = 200  # cases
@@ -48,17 +48,18 @@ class Program:
             case = self.case(seed, number)
             try:
                 counts += self.check(case)
-            except Exception:
-                raise Failure(seed, number, json.dumps(smallest(case, self.check))) from None
+            except Exception as error:
+                told = "".join(format_exception(error))
+                raise Failure(seed, number, json.dumps(smallest(case, self.check)), told) from None
         return counts + Counter(cases=len(numbers))
 
 
 class Failure(Exception):
-    """A case that failed. case: JSON, made smaller."""
+    """A case that failed. case: JSON, made smaller. told: the traceback of its first error."""
 
-    def __init__(self, seed: int, number: int, case: str) -> None:
-        super().__init__(seed, number, case)
-        self.seed, self.number, self.case = seed, number, case
+    def __init__(self, seed: int, number: int, case: str, told: str) -> None:
+        super().__init__(seed, number, case, told)
+        self.seed, self.number, self.case, self.told = seed, number, case, told
 
 
 def error_of(case: Case, check: Callable[[Case], Counter[str]]) -> Exception | None:

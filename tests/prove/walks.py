@@ -138,9 +138,8 @@ class Walk:
 
     @property
     def reorders_ties(self) -> bool:
-        """Whether a point in time may order equal hits of several indexes in another way than a search."""
-        several = len({hit["_index"] for hit in self.found.values()}) > 1
-        return self.paging == "cursor" and several and len(set(self.places.values())) < len(self.found)
+        """Whether a point in time may order equal hits of several shards in another way than a search."""
+        return self.paging == "cursor" and len(set(self.places.values())) < len(self.found)
 
     @cached_property
     def places(self) -> dict[str, int]:

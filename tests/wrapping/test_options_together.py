@@ -32,6 +32,7 @@ FAULTS: list[dict[str, Any]] = [  # three or more options that once failed toget
     {"size": 3, "items": ITEMS, "total": "estimate", "window": 4},
     {"size": 12, "members": "all", "must_match": ["language"], "paging": "msearch"},
     {"size": 5, "members": "all", "numbers_must_match": True, "query": "all"},
+    {"size": 5, "paging": "cursor", "seen": "hits", "total": "groups"},
 ]
 TABLE: list[Row] = [{name: str(value) for name, value in one.items()} for one in FAULTS]
 TABLE += all_pairs(FACTORS, [*REFUSED, *LEFT_ALONE], f"{SEED} 0")

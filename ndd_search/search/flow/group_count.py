@@ -67,7 +67,7 @@ class AllGroups(Step):
         stream, settings = state.stream, self._settings
         most = min(plan.options.max_window, settings.known.about(plan.search.target).window_limit)
         if not stream.exhausted and stream.fetched < most:
-            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading)
+            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, ids=bool(plan.shown))
             request = replace(request, body={**request.body, "sort": ordered(plan.search)})
             (answer,) = yield from round_trips.later([request])
             if answer.whole:
