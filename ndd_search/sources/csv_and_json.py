@@ -193,23 +193,8 @@ def _json(file: io.BufferedReader, source: Path, report: Report, note: Report, e
             else:
                 yield 1, document
             return
-    rest = cast(io.BufferedReader, io.BufferedReader(cast(Any, _Chained(whole, file))))
-    yield from json_lines(_lines(rest, source, report, note), report, exact)
-
-
-class _Chained(io.RawIOBase):
-    """A file whose first bytes were read already: those bytes, followed by the rest of the file."""
-
-    def __init__(self, start: bytes, rest: io.BufferedReader) -> None:
-        self._start, self._rest = io.BytesIO(start), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._start.read(len(buffer)) or self._rest.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
+    file.seek(0)
+    yield from json_lines(_lines(file, source, report, note), report, exact)
 
 
 def _array(file: io.BufferedReader, report: Report, note: Report, exact: bool) -> Rows:

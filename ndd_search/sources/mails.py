@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import mailbox
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -43,12 +45,9 @@ def read_mails(
 def _raw(path: Path) -> Iterator[bytes]:
     if path.suffix.lower() == ".eml":
         yield path.read_bytes()
-        return
-    box = mailbox.mbox(path, create=False)
-    try:
-        yield from map(box.get_bytes, box.iterkeys())
-    finally:
-        box.close()
+    else:
+        with closing(mailbox.mbox(path, create=False)) as box:
+            yield from map(box.get_bytes, box.iterkeys())
 
 
 def _document(raw: bytes, id: str, threads: dict[str, str]) -> dict[str, Any]:
@@ -116,10 +115,9 @@ def _header(mail: EmailMessage, name: str) -> str:
 
 def _date(mail: EmailMessage) -> str | None:
     try:
-        found: str = cast(Any, mail["date"]).datetime.isoformat()
-    except Exception:  # there is none, or none that any standard allows
+        return parsedate_to_datetime(_header(mail, "date")).isoformat()
+    except ValueError:
         return None
-    return found
 
 
 def _clean(text: str) -> str:
