@@ -2,6 +2,7 @@
 
     python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto] [--sampled 500] [--texts FOLDER]
     python -m benchmarks.corpus_spark 300000 --master standalone
+    python -m benchmarks.corpus_spark 100000 --recipe w1-k4-v2-simhash --real-words
 
 Documents and --texts are those of benchmarks.corpus. The master "standalone" is a cluster of two workers of one
 processor each, started for the run. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
@@ -46,7 +47,7 @@ def _running(master: str, folder: Path) -> Iterator[str]:
         yield running.url
 
 
-def figures(texts: Texts, master: str, bar: float | str, folder: Path) -> dict[str, Any]:
+def figures(texts: Texts, master: str, bar: float | str, folder: Path, recipe: str | None = None) -> dict[str, Any]:
     """Sums over all tasks, for each document."""
     count = texts.count
     rest = enumerate(texts)
@@ -61,16 +62,19 @@ def figures(texts: Texts, master: str, bar: float | str, folder: Path) -> dict[s
     with _running(master, folder) as address, session(address, **events) as spark:
         corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
-        groups = corpus_on_spark.read(spark, source, text="text", work=folder / "work").groups(bar)
+        groups = corpus_on_spark.read(spark, source, text="text", recipe=recipe, work=folder / "work").groups(bar)
         seconds = time.perf_counter() - start
         found = {row["document"]: row["group"] for row in groups.table.toArrow().to_pylist()}
         met = groups.effort.met
-    expected = {row["document"]: row["group"] for row in Corpus.read(source, text="text").groups(bar).rows()}
+    expected = {
+        row["document"]: row["group"] for row in Corpus.read(source, text="text", recipe=recipe).groups(bar).rows()
+    }
     tasks = tasks_of(log)
     shuffled = sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks)
     written = sum(path.stat().st_size for path in (folder / "work").rglob("*.parquet"))
     return {
         "documents": count,
+        "recipe": recipe,
         "bar": bar,
         "different_groups": sum(found[name] != group for name, group in expected.items()),
         "seconds": round(seconds, 1),
@@ -90,6 +94,8 @@ def main() -> None:
     parser.add_argument(
         "--sampled", type=int, help="documents in which holders are counted, as if there were many more"
     )
+    parser.add_argument("--recipe", help="id of another recipe than the default")
+    parser.add_argument("--real-words", action="store_true", help="see benchmarks.corpus")
     parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
     arguments = parser.parse_args()
     if arguments.sampled:
@@ -97,8 +103,10 @@ def main() -> None:
     bar = arguments.min_similarity
     for size in arguments.sizes:
         with TemporaryDirectory() as folder:
-            texts = Texts.of(arguments.texts or Path(folder) / "texts", size)
-            found = figures(texts, arguments.master, bar if bar == "auto" else float(bar), Path(folder))
+            texts = Texts.of(arguments.texts or Path(folder) / "texts", size, arguments.real_words)
+            found = figures(
+                texts, arguments.master, bar if bar == "auto" else float(bar), Path(folder), arguments.recipe
+            )
         print(json.dumps(found), flush=True)
 
 

@@ -40,6 +40,18 @@ def test_products_with_other_numbers_are_told_right_by_their_preset_whatever_the
     assert len(ndd.collapse(POSTS, preset=messages)) == 2
 
 
+def test_messages_join_copies_of_a_tweet_and_tell_two_shows_apart() -> None:
+    """Basu's examples (2011), each passed on with another link."""
+    vet = "Vet, 77, Busted For Obama Death Threat"
+    chicago = "Playing a show in Chicago, IL at 9:00 PM today at LE PASSAGE"
+    venue = "Playing a show in Cape Girardeau, MO at 9:00 PM today at The Venue"
+    firsts = [f"{vet} | The Smoking Gun http://t.co/MrTUwxv via @", f"{chicago} http://a.example/32on"]
+    firsts.append(f"{venue} http://a.example/32ow")
+    copies = [f"{vet} http://tinyurl.com/25zyxgp #tcot #tlot #sgp", f"RT @dj_one: {chicago} http://b.example/1"]
+    copies.append(f"{venue} #music http://b.example/2")
+    assert ndd.collapse([*firsts, *copies], preset="messages").hits == firsts
+
+
 def test_an_unknown_preset_is_named_with_those_that_are_there() -> None:
     with pytest.raises(
         ValueError, match=r"no preset 'mesages'.*did you mean messages.*there are news, web, products, chunks|messages"

@@ -109,6 +109,8 @@ PUBLISHED = [
     ("w1-k4-v2-simhash", "auto"),
     ("w1-k4-v2-simhash", 0.92),
     ("c4-k10-v2-ngrams", "auto"),
+    ("c17-k16-v2-overlap", "auto"),
+    ("w1-k2-v2-profile", "auto"),
 ]
 
 
@@ -116,12 +118,20 @@ PUBLISHED = [
 def test_groups_by_a_published_method_are_those_of_one_machine(
     spark: Any, tmp_path: Path, recipe: str, bar: float | str
 ) -> None:
-    rows = [{**row, "text": re.sub(r"((?:\S+ ){9}\S+) ", r"\1. ", row["text"])} for row in documents()]
+    """NDD_TEST_LONG=1 compares the groups of 20,000 documents."""
+    made_of = documents(20_000 if LONG else COUNT)
+    rows = [{**row, "text": re.sub(r"((?:\S+ ){9}\S+) ", r"\1. ", row["text"])} for row in made_of]
     source = write(tmp_path / "docs", rows)
     here = ndd.Corpus.read(source, text="text", recipe=recipe).groups(bar)
     there = corpus_on(spark, source, text="text", recipe=recipe, work=tmp_path / "work").groups(bar)
     assert by_document(there.table.toArrow().to_pylist()) == by_document(here.rows())
-    assert sum(row["size"] > 1 for row in here.rows()) > 50
+    assert sum(row["size"] > 1 for row in here.rows()) > 10
+
+
+def test_every_row_of_the_page_of_methods_is_tried_here() -> None:
+    page = (ROOT / "docs" / "methods.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| `Recipe[^`]+`, ([\w-]+) \|", page, re.MULTILINE)
+    assert set(rows) == {name for name, _ in PUBLISHED}
 
 
 def kill_once(flag: Path) -> Any:

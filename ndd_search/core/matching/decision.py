@@ -63,7 +63,8 @@ class Constants:
     power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
     margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
-    unknown: shingles. Shorter texts count as this long, and so do all texts if no documents were counted.
+    unknown: shingles, of characters twice as many. Shorter texts count as this long, and so do all texts if no
+             documents were counted.
     pages:   pages of print (see PAGE) that both texts have of their own if the bar on their resemblance is half-way up
              to 1 - least, where nearly three times as much is shared as differs.
     handful: documents that may share a value before it is common: a name, a quotation, a saying.
@@ -192,7 +193,7 @@ class Decision:
         margin = self.constants.margin * self.size
         if self.bar is not None:
             return Rule(self.bar, power=power, margin=margin)
-        few = self.constants.unknown
+        few = self.constants.unknown * (2 if self.kind == "characters" else 1)  # a changed word is in ten of these
         known = few + (self.frequency_table.documents if self.frequency_table else 0)
         content = self.constants.pages * PAGE[self.kind]
         edges = float(self.kind == "words")

@@ -116,15 +116,15 @@ def split(points: Points) -> list[str]:
     return [text[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def split_each(texts: Sequence[str], apart: bool, longest_dropped: int = 0) -> list[list[str]]:
-    """Return the tokens of each prepared text, but for those of `longest_dropped` letters or fewer; see `clean`."""
+def split_each(texts: Sequence[str], apart: bool) -> list[list[str]]:
+    """Return the tokens of each prepared text; see `clean`."""
     points, offsets, flags = clean(texts, apart)
-    edges = find_tokens(points, flags).reshape(-1, 2)
-    edges = edges[edges[:, 1] - edges[:, 0] > longest_dropped]
-    bounds = np.searchsorted(edges[:, 0], offsets - 1).tolist()
-    whole = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
-    words = [whole[start:end] for start, end in (edges + 1).tolist()]
-    return [words[first:last] for first, last in pairwise(bounds)]
+    if flags & SINGLE:  # tokens can be adjacent
+        return [split(points[first:end]) for first, end in pairwise(offsets.tolist())]
+    points = np.where(points, points, ord(" "))
+    points[offsets - 1] = ord("\n")
+    whole = points.astype("<u4").tobytes().decode("utf-32-le")
+    return [line.split() for line in whole.split("\n")[1:-1]]
 
 
 def find_tokens(points: Points, flags: int) -> Places:
