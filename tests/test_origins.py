@@ -38,6 +38,13 @@ def test_a_page_tells_of_each_group_how_many_sources_it_has_and_which_was_first(
     assert [group.rank for group in by_sources] == [0, 1]
 
 
+def test_a_hit_that_a_limit_puts_under_another_is_no_copy_of_it() -> None:
+    hits = [{"text": story, "desk": desk} for desk in ("a", "b") for story in (STEEL, FINAL)]
+    [first, second] = ndd.collapse(hits, text="text", max_per={"desk": 1}, origins="desk").groups
+    assert [copy.hit["text"] for copy in first.duplicates] == [FINAL, STEEL]
+    assert (first.origins, second.origins) == (Origins(2, "a", 1, 0), Origins(1, "b", 0, 0))
+
+
 def test_a_page_of_a_folder_passages_and_a_collection_tell_the_same(tmp_path: Path) -> None:
     with ndd.Index.open(tmp_path / "news.idx", text=["text"]) as index:
         index.add(NEWS)

@@ -81,13 +81,13 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
         found: Document = passage.hit
         if not passage.copies:
             return found
-        listed = passage.provenance_after(lambda one: one.metadata)
+        told = passage.told(lambda one: one.metadata)
         if passage.text == found.page_content:
-            return _with(found, near_duplicates=listed)
+            return _with(found, **told)
         metadata = {name: value for name, value in found.metadata.items() if name != _STORED}  # of a shorter text
         whole = found.model_copy(update={"page_content": passage.text, "metadata": metadata})
         start = {} if passage.start is None else {self.start: passage.start}
-        return _with(whole, near_duplicates=listed, **start)
+        return _with(whole, **told, **start)
 
 
 def _id(document: Document) -> Any:

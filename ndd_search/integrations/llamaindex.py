@@ -65,7 +65,7 @@ def _node(passage: Passage) -> NodeWithScore:
     if not passage.copies:
         return found
     node: BaseNode = found.node.model_copy()
-    node.metadata = {**node.metadata, LISTED: passage.provenance_after(lambda one: one.node.metadata)}
+    node.metadata = {**node.metadata, **passage.told(lambda one: one.node.metadata)}
     node.excluded_llm_metadata_keys = _and_listed(node.excluded_llm_metadata_keys)
     node.excluded_embed_metadata_keys = _and_listed(node.excluded_embed_metadata_keys)
     if passage.text != found.node.get_content(metadata_mode=MetadataMode.NONE):

@@ -11,6 +11,7 @@ from ndd_search.core.paging.origins import Origins, independent
 Relation = Literal["similar", "contained", "merged"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
+ORIGINS = "near_duplicate_origins"  # the metadata that holds a sentence about the origins, if they are asked for
 
 
 class Copy(NamedTuple):
@@ -78,15 +79,15 @@ class Passage(NamedTuple):
             for copy in self.copies
         ]
 
-    def provenance_after(self, metadata: Callable[[Any], Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the provenance, with what earlier filters listed under this passage and under those it stands for.
+    def told(self, metadata: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return for the metadata of a framework the provenance, with that of earlier filters, and the origins.
 
         metadata: passage as it was given -> its metadata. Ranks of earlier entries are those of the earlier list.
         """
         entries = _listed(metadata(self.hit))
         for copy, entry in zip(self.copies, self.provenance, strict=True):
             entries += entry, *_listed(metadata(copy.hit))
-        return entries
+        return {LISTED: entries, **({} if self.origins is None else {ORIGINS: str(self.origins)})}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ FOUND = [
 ]
 
 
+def test_the_origins_of_copies_are_told_in_the_meta() -> None:
+    first, *_ = NearDuplicateFilter(guards={"origins": ["file_path", "date"]}).run(documents=FOUND)["documents"]
+    assert first.meta["near_duplicate_origins"] == "2 sources, first 1.txt, 1 reprint, 0 edited"
+
+
 def pipeline(**settings: Any) -> Any:
     made = haystack.Pipeline()
     made.add_component("filter", NearDuplicateFilter(**settings))

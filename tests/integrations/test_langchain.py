@@ -48,6 +48,12 @@ def test_a_compression_retriever_shows_different_documents_and_what_they_stand_f
     assert asyncio.run(retriever.ainvoke("emissions")) == found
 
 
+def test_the_origins_of_copies_are_told_to_the_model() -> None:
+    first, *others = NearDuplicateFilter(guards={"origins": ["source", "date"]}).compress_documents(FOUND, "")
+    assert first.metadata["near_duplicate_origins"] == "2 sources, first a.html, 1 reprint, 0 edited"
+    assert "near_duplicate_origins" not in others[-1].metadata
+
+
 def test_a_document_that_stands_for_nothing_else_is_the_one_that_was_found() -> None:
     before = [one.model_copy(deep=True) for one in FOUND]
     assert NearDuplicateFilter().compress_documents(FOUND, "")[-1] is FOUND[-1]

@@ -45,6 +45,13 @@ def test_neither_the_model_nor_an_embedding_sees_the_list_of_copies() -> None:
         assert shown.node.get_content(metadata_mode=mode) == FOUND[0].node.get_content(metadata_mode=mode)
 
 
+def test_the_model_is_told_how_many_sources_say_it() -> None:
+    first, *_ = NearDuplicatePostprocessor(guards={"origins": "file_path"}).postprocess_nodes(FOUND, query_str="")
+    assert "2 sources, first a.html, 1 reprint, 0 edited" in first.node.get_content(
+        metadata_mode=schema.MetadataMode.LLM
+    )
+
+
 def test_the_nodes_found_are_not_changed() -> None:
     before = [one.model_copy(deep=True) for one in FOUND]
     assert NearDuplicatePostprocessor().postprocess_nodes(FOUND)[-1] is FOUND[-1]

@@ -42,6 +42,7 @@ class Articles:
 
     index: str
     groups: dict[str, list[str]]
+    is_paged: bool  # whether the server has cursors
 
 
 class Seen:
@@ -82,7 +83,7 @@ def articles(engine: Engine) -> Iterator[Articles]:
         mappings = {"properties": {**properties, "desk": {"type": "keyword"}}}
         client.indices.create(index=index, body={"settings": settings, "mappings": mappings})
         bulk(engine, client, list(ndd.with_sketches(found, fields=["body"], keys=8)))
-        yield Articles(index, groups)
+        yield Articles(index, groups, engine.name != "opensearch2")
         client.indices.delete(index=index)
 
 
@@ -150,6 +151,43 @@ def test_so_does_every_page_of_a_cursor(sort: list[Any], engine: Engine, article
                 assert len(hit.get("sort", [])) == len(sort)
                 shown.append(hit["_id"])
     assert shown == [articles.groups[str(text)][0] for text in range(2 * SIZE)]
+
+
+def origins_of(hit: dict[str, Any]) -> dict[str, Any]:
+    (told,) = hit["fields"]["ndd.origins"]
+    return dict(told)
+
+
+def check_origins(hit: dict[str, Any], articles: Articles) -> None:
+    """The desks of a group are counted, and the first is that of the oldest copy."""
+    members, told = articles.groups[group_of(hit["_id"])], origins_of(hit)
+    assert (told["number"], told["first"]) == (COPIES, f"desk{members[-1].partition('-')[2]}")
+    assert told["reprints"] + told["edited"] == COPIES - 1
+
+
+def test_origins_count_all_members_on_pages_and_in_cursors(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=WINDOW, frequency_table=False)
+    options = {**KEEP, "origins": ["desk", "day"]}
+    for start in STARTS:
+        body = {"query": RANKED, "size": SIZE, "from": start, "ndd": options}
+        for hit in caller.search(index=articles.index, body=body)["hits"]["hits"]:
+            check_origins(hit, articles)
+    if articles.is_paged and not caller.asynchronous:
+        body = {"query": RANKED, "size": SIZE, "ndd": options}
+        with closing(iter(ndd.pages(caller.client, index=articles.index, body=body))) as pages:
+            for answer in islice(pages, 2):
+                assert len(answer["hits"]["hits"]) == SIZE
+                for hit in answer["hits"]["hits"]:
+                    check_origins(hit, articles)
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_origins_without_all_members_count_those_of_the_window(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=GROUPS * COPIES, max_window=GROUPS * COPIES, frequency_table=False)
+    for window, number in ((WINDOW, 1), (GROUPS * COPIES, COPIES)):
+        options = {"window": window, "origins": "desk"}
+        hits = caller.search(index=articles.index, body={"query": RANKED, "size": SIZE, "ndd": options})["hits"]["hits"]
+        assert [(origins_of(hit)["number"], origins_of(hit)["first"]) for hit in hits] == [(number, "desk0")] * SIZE
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)

@@ -114,9 +114,8 @@ class Layout:
         leader, mode = self.leader[place], self.options.mode
         if mode == "annotate":
             return self._single(place)
-        item, similarity = self.seen.get(leader, (None, 1.0))
+        (item, similarity), origins = self.seen.get(leader, (None, 1.0)), self._origins(leader, reader)
         if leader not in self._duplicates:
-            origins = self._origins([place], reader)
             return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item, origins=origins)
         members = self._members(leader)
         chosen = self._chosen(leader, reader)
@@ -127,12 +126,12 @@ class Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
-        origins = self._origins(members, reader)
         return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item, origins=origins)
 
-    def _origins(self, members: Sequence[int], reader: Reader) -> Origins | None:
+    def _origins(self, leader: int, reader: Reader) -> Origins | None:
         if not self.options.origins:
             return None
+        members = self._copies(leader)  # a hit that only max_per put here says something else
         hits, sketches = ([values[index] for index in members] for values in (self.stream.hits, self.stream.sketches))
         return origins_of(hits, sketches, self.options.origins, reader.value, reader.recipe)
 

@@ -101,7 +101,7 @@ class NearDuplicateFilter:
         found: Document = passage.hit
         if not passage.copies:
             return found
-        meta = {**found.meta, "near_duplicates": passage.provenance_after(lambda one: one.meta)}
+        meta = {**found.meta, **passage.told(lambda one: one.meta)}
         score = passage.best.score  # it may be cut off or sorted by its score
         if passage.text == (found.content or ""):
             return replace(found, meta=meta, score=score)
