@@ -1,6 +1,6 @@
 """Records of several fields: quality without labels, and time from records to groups, beside other libraries.
 
-    python -m benchmarks.items [--people 10000 50000] [--peers] [--collections FOLDER] [--overview]
+    python -m benchmarks.items [--people 10000 50000] [--peers] [--collections FOLDER] [--overview FOLDER ...]
 
 People are generated (tests/items/made.py): nicknames, gaps and errors. --collections names a folder with the labelled
 collections airports and febrl; without them only people are measured. --peers adds splink and recordlinkage where they
@@ -70,8 +70,7 @@ def splink(kind: str, records: Records) -> Callable[[], Result]:
     """splink 5 on DuckDB, term frequencies on, by the recipe of its demonstration of historical persons."""
     import pandas as pd
     import splink.comparison_library as cl
-    from splink import Linker, SettingsCreator, block_on
-    from splink.backends.duckdb import DuckDBAPI
+    from splink import block_on
 
     def text(name: str) -> Any:
         return cl.JaroWinklerAtThresholds(name, [0.92, 0.85, 0.7]).configure(term_frequency_adjustments=True)
@@ -119,6 +118,16 @@ def splink(kind: str, records: Records) -> Callable[[], Result]:
             block_on("substr(name,1,6)", "country"),
         ]
         train, sure = [block_on("city", "country"), block_on("name")], [block_on("name", "city", "country")]
+    return _splinked(frame, comparisons, rules, train, sure)
+
+
+def _splinked(
+    frame: Any, comparisons: list[Any], rules: list[Any], train: list[Any], sure: list[Any]
+) -> Callable[[], Result]:
+    """Train splink without labels, and group by connected components."""
+    from splink import Linker, SettingsCreator
+    from splink.backends.duckdb import DuckDBAPI
+
     api = DuckDBAPI()
     settings = SettingsCreator("dedupe_only", comparisons=comparisons, blocking_rules_to_generate_predictions=rules)
     linker = Linker(api.register(frame), settings, log_level=50)
@@ -136,6 +145,52 @@ def splink(kind: str, records: Records) -> Callable[[], Result]:
         return pairs, [set(group) for _, group in clusters.groupby("cluster_id")["unique_id"]], len(frame)
 
     return read
+
+
+def untuned(kind: str, records: Records) -> Callable[[], Result]:
+    """splink without a recipe: of each guessed field the comparison that its documentation names for such values.
+
+    Records meet where a field is equal, or two fields are, unless that makes more than 50 pairs of each record. The two
+    rules that make most pairs train it; two of the four fields with most values make a pair sure.
+    """
+    import pandas as pd
+    import splink.comparison_library as cl
+    from splink import block_on
+
+    frame = pd.DataFrame(records).rename(columns={"id": "unique_id"})
+    frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
+    comparisons: list[Any] = []
+    names = []
+    for name, field in ndd.items.Items.guess(records).fields.items():
+        paths = field.paths(name)
+        if field.kind == "place" and len(paths) == 2:
+            frame[list(paths)] = frame[list(paths)].astype(float)
+            comparisons.append(cl.DistanceInKMAtThresholds(*paths, [1, 3, 10, 30]))
+            continue
+        frame[name] = [None if value is None else str(value) for value in frame[paths[0]]]
+        names.append(name)
+        if field.kind == "date":
+            comparisons.append(cl.DamerauLevenshteinAtThresholds(name, [1, 2]))
+        elif field.kind in ("name", "text", "url"):
+            text = cl.JaroWinklerAtThresholds(name, [0.92, 0.85, 0.7])
+            comparisons.append(text.configure(term_frequency_adjustments=field.kind == "name"))
+        else:
+            comparisons.append(cl.ExactMatch(name).configure(term_frequency_adjustments=True))
+
+    def pairs(*by: str) -> float:
+        sizes = frame.dropna(subset=list(by)).groupby(list(by)).size()
+        return float((sizes * (sizes - 1) / 2).sum())
+
+    telling = sorted(names, key=lambda name: -frame[name].nunique())
+    blocks = [(name,) for name in telling if 0 < pairs(name) <= 50 * len(frame)]
+    rest = [name for name in telling if (name,) not in blocks]
+    both = [(one, other) for place, one in enumerate(rest) for other in rest[:place]]
+    blocks += [two for two in both if 0 < pairs(*two) <= 50 * len(frame)]  # type: ignore[misc]
+    rules = [block_on(*block) for block in blocks]
+    train = [block_on(*block) for block in sorted(blocks, key=lambda block: -pairs(*block))[:2]]
+    few = telling[:4]
+    sure = [block_on(one, other) for place, one in enumerate(few) for other in few[:place]]
+    return _splinked(frame, comparisons, rules, train, sure)
 
 
 def recordlinkage(kind: str, records: Records) -> Callable[[], Result]:
@@ -172,6 +227,7 @@ def recordlinkage(kind: str, records: Records) -> Callable[[], Result]:
 
 
 METHODS: dict[str, Method] = {"ndd_search": ours, "splink": splink, "recordlinkage": recordlinkage}
+UNTUNED: dict[str, Method] = {"ndd_search": ours, "splink": untuned}
 
 
 def f1(found: Pairs, true: Pairs) -> float:
@@ -188,29 +244,41 @@ def pairs_of(groups: Iterable[Iterable[str]]) -> Pairs:
     return found
 
 
-def _measured(name: str, kind: str, records: Records, queue: Any) -> None:
+def _measured(method: Method, kind: str, records: Records, queue: Any) -> None:
     began, wall = time.process_time(), time.perf_counter()
     try:
-        read = METHODS[name](kind, records)
+        read = method(kind, records)
     except ImportError as error:
-        queue.put(f"{name} was skipped: {error}")
+        queue.put(f"{method.__name__} was skipped: {error}")
+        return
+    except Exception as error:  # of another library
+        queue.put(f"{method.__name__} failed: {type(error).__name__}")
         return
     processor, elapsed = time.process_time() - began, time.perf_counter() - wall
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     queue.put((*read(), processor, elapsed, memory))
 
 
+def _apart(method: Method, kind: str, records: Records) -> Any:
+    """Return the result of a method, its processor seconds, seconds and memory, or why there are none.
+
+    It runs in a process of its own.
+    """
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_measured, args=(method, kind, records, queue))
+    process.start()
+    result = queue.get()
+    process.join()
+    return result
+
+
 def measure(
     label: str, kind: str, records: Records, true: Pairs, labels: dict[tuple[str, str], bool], names: list[str]
 ) -> None:
-    """Print a line for each method. Every method runs in a process of its own."""
-    context = multiprocessing.get_context("spawn")
+    """Print a line for each method."""
     for name in names:
-        queue = context.Queue()
-        process = context.Process(target=_measured, args=(name, kind, records, queue))
-        process.start()
-        result = queue.get()
-        process.join()
+        result = _apart(METHODS[name], kind, records)
         if isinstance(result, str):
             print(result)
             continue
@@ -271,40 +339,66 @@ def unseen(folder: Path) -> None:
               f"{count:,} labelled pairs of {len(other):,} others")  # fmt: skip
 
 
-def overview(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None = None) -> None:
-    """Print of one set the F1 of groups by the fixed evidence, by what is learnt, and by the best single field; what of
-    the true pairs are candidates; how many doubts there are; and F1 of five halves of the things.
-    """
-
-    def learnt(places: list[int]) -> tuple[ndd.items.Items, float]:
-        some = [records[place] for place in places]
-        found = ndd.items.Items.learn(some, schema)
-        return found, _grouped_f1(found.groups(some).leader, [thing[place] for place in places])
-
-    whole, quality = learnt(list(range(len(records))))
-    plain = ndd.items.Items(**{**whole.fields})  # type: ignore[arg-type]
-    groups = plain.groups(records)
-    number = np.unique(thing, return_inverse=True)[1]
-    pairs = plain.candidates(records)
-    sizes = np.unique(number, return_counts=True)[1]
-    met = (number[pairs.first] == number[pairs.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
+def overview(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None, peers: bool) -> None:
+    """Print rows of tables about one set: F1 of groups beside other ways, how far expected errors fit, and halves."""
+    whole = ndd.items.Items.learn(records, schema)
+    groups = whole.groups(records)
+    plain = ndd.items.Items(**{**whole.fields}).groups(records)  # type: ignore[arg-type]
     rules = {
         field: _grouped_f1(np.where(column.codes < 0, -1 - np.arange(len(records)), column.codes), thing)
         for field, column in groups.table.columns.items()
     }
     best = max(rules, key=rules.__getitem__)
-    things = sorted(set(thing))
-    halves = []
+    of: dict[str, list[str]] = {}
+    for record, one in zip(records, thing, strict=True):
+        of.setdefault(one, []).append(record["id"])
+    true = pairs_of(of.values())
+    costs = []
+    for method in UNTUNED if peers else ("ndd_search",):
+        result = _apart(UNTUNED[method], "people" if schema else name, records)
+        if isinstance(result, str):
+            costs.append(result)
+            continue
+        _, found, _, seconds, _, memory = result
+        costs.append(f"{method} {f1(pairs_of(found), true):.3f} {seconds:.1f} s {memory:.0f} MB")
+    doubts = whole.learnt.doubts if whole.learnt else ()
+    print(
+        f"| {name}, {len(records):,} | {' | '.join(costs)} | {_grouped_f1(plain.leader, thing):.3f} "
+        f"| {best} {rules[best]:.3f} | {len(doubts)} |"
+    )
+    number = np.unique(thing, return_inverse=True)[1]
+    met = whole.candidates(records)
+    sizes = np.bincount(number)
+    recall = (number[met.first] == number[met.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
+    print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record; {_calibrated(whole, records, number)}")
+    things, halves, same = sorted(of), [], []
     for seed in range(5):
         chosen = set(np.random.default_rng(seed).permutation(things)[: len(things) // 2].tolist())
-        halves.append(learnt([place for place, one in enumerate(thing) if one in chosen])[1])
-    print(
-        f"{name:16} {len(records):6,} records  unlearnt {_grouped_f1(groups.leader, thing):.3f}  learnt {quality:.3f}  "
-        f"same {best} {rules[best]:.3f}  candidates {met:.3f}  "
-        f"doubts {len(whole.learnt.doubts) if whole.learnt else 0}  "
-        f"halves {' '.join(f'{half:.3f}' for half in halves)}",
-        flush=True,
-    )
+        places = [place for place, one in enumerate(thing) if one in chosen]
+        some, kept = [records[place] for place in places], [thing[place] for place in places]
+        halves.append(_grouped_f1(ndd.items.Items.learn(some, schema).groups(some).leader, kept))
+        same.append(_grouped_f1(whole.groups(some).leader, kept))
+    print(f"    halves {' '.join(f'{half:.3f}' for half in halves)}; by what all records teach "
+          f"{' '.join(f'{half:.3f}' for half in same)}")  # fmt: skip
+    for doubt in doubts:
+        print(f"    doubt: {doubt}", flush=True)
+
+
+def _calibrated(schema: ndd.items.Items, records: Records, number: Any) -> str:
+    """Return the wrong verdicts that were expected about candidates, and those there were, as shares of the pairs."""
+    groups = schema.groups(records)
+    met = groups.candidates
+    graded = schema.comparison(groups.table).graded(met.first, met.second)
+    probability = 1 / (1 + np.exp(-schema.log_odds(graded)))
+    yes, one = probability >= schema.min_probability, number[met.first] == number[met.second]
+    count = max(int(yes.sum()), 1)
+    expected, were = (
+        f"{together / count:.3f} together, {apart / count:.3f} apart"
+        for together, apart in (
+            ((1 - probability[yes]).sum(), probability[~yes].sum()), ((yes & ~one).sum(), (~yes & one).sum())
+        )
+    )  # fmt: skip
+    return f"wrong verdicts expected {expected}; were {were}"
 
 
 def _grouped_f1(group: Any, thing: list[str]) -> float:
@@ -318,16 +412,23 @@ def _grouped_f1(group: Any, thing: list[str]) -> float:
     return 2 * pairs(np.stack([group, number], axis=1)) / max(pairs(group) + pairs(number), 1)
 
 
-def overviews(folder: Path) -> None:
-    """Print the overview of every set in a folder that has things of records, and of generated records."""
+def overviews(folders: Iterable[Path], peers: bool) -> None:
+    """Print the overview of every set in some folders that has things of records, and of generated records."""
+    print("| records | F1 of groups, processor time, memory | fixed evidence | best single field | doubts |")
     made: dict[str, Made] = {"sites": sites(1_000, 0.2, 3), "households": households(1_000), "people": people(5_000)}
     for name, one in made.items():
-        overview(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None)
-    for path in sorted(folder.glob("*/clusters.jsonl.gz")):
+        overview(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None, peers)
+    for path in sorted(path for folder in folders for path in folder.glob("*/clusters.jsonl.gz")):
         if any("fields" in one for one in _lines(path.with_name("documents.jsonl.gz"))[:1]):
-            records = [{"id": one["id"], **one["fields"]} for one in _lines(path.with_name("documents.jsonl.gz"))]
-            of = {id: cluster["cluster"] for cluster in _lines(path) for id in cluster["members"]}
-            overview(path.parent.name, records, [of.get(record["id"], record["id"]) for record in records])
+            overview(path.parent.name, *labelled_records(path.parent), None, peers)
+
+
+def labelled_records(folder: Path) -> tuple[Records, list[str]]:
+    """Return the records of a set, and of each the thing that it is."""
+    records = [{"id": one["id"], **one["fields"]} for one in _lines(folder / "documents.jsonl.gz")]
+    clusters = enumerate(_lines(folder / "clusters.jsonl.gz"))
+    of = {id: str(number) for number, cluster in clusters for id in cluster["members"]}
+    return records, [of.get(record["id"], record["id"]) for record in records]
 
 
 _OTHER_NAMES = {
@@ -405,10 +506,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
     parser.add_argument("--collections", type=Path, help="the folder of the labelled collections")
     parser.add_argument("--robustness", action="store_true", help="only learn from other parts of the collections")
-    parser.add_argument("--overview", action="store_true", help="only a line for each set: learnt, unlearnt, one field")
+    parser.add_argument(
+        "--overview", type=Path, nargs="+", help="only the sets in these folders, with --peers beside splink"
+    )
     arguments = parser.parse_args()
     if arguments.overview:
-        overviews(arguments.collections)
+        overviews(arguments.overview, arguments.peers)
         return
     if arguments.robustness:
         for kind in ("airports", "febrl"):

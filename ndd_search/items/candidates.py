@@ -9,7 +9,7 @@ share most information with it. So the number of candidates grows in proportion 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from ndd_search.items.ragged import Places
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
 _LARGE = 4  # times as many records as are looked up may hold a token of which parts are
+_WIDE = 30_000  # records of a collection, below which more candidates of each record cost little
 _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
 
 
@@ -40,6 +41,12 @@ class Bounds:
         for name, least in (("holders", 2), ("tokens", 1), ("most", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    @classmethod
+    def of(cls, records: int) -> Bounds:
+        """Return the bounds of a collection of so many records: the fewer, the more of each record's pairs are met."""
+        times = max(_WIDE / max(records, 1), 1.0)
+        return cls(**{name: int(value * times) for name, value in asdict(cls()).items()})
 
 
 @dataclass(frozen=True, eq=False)

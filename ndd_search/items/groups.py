@@ -112,7 +112,9 @@ def check_lines(path: str | Path) -> None:
         raise ValueError(f"{path}: merged records have nested fields, expected a name that ends in .jsonl or .jsonl.gz")
 
 
-def group_items(schema: Schema, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
+def group_items(
+    schema: Schema, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds | None
+) -> ItemGroups:
     """Find the records of a collection that are one thing.
 
     method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.clusters).
@@ -133,7 +135,8 @@ def group_items(schema: Schema, sources: Sequence[Any], method: Method, id: str 
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
         )
     same, surely = _copies(schema, comparison)
-    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)), needs=schema.needs)
+    limits = bounds or Bounds.of(len(records))
+    candidates = find_candidates(comparison, limits, same == np.arange(len(records)), needs=schema.needs)
     pairs, odds = _judged(schema, comparison, candidates)
     found = pairs.where(odds >= 0)
     if method == "correlation":

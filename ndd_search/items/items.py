@@ -194,7 +194,8 @@ class Items(Schema):
 
     def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""
-        return find_candidates(self.comparison(read_table(self.fields, records)), bounds or Bounds(), needs=self.needs)
+        comparison = self.comparison(read_table(self.fields, records))
+        return find_candidates(comparison, bounds or Bounds.of(comparison.table.records), needs=self.needs)
 
     def groups(
         self,
@@ -207,7 +208,7 @@ class Items(Schema):
 
         sources: paths, tables or lists of records, as for Corpus.read. id: the field with the id of a record.
         """
-        return group_items(self, sources, method, id, bounds or Bounds())
+        return group_items(self, sources, method, id, bounds)
 
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
         """Return the pairs of a page that are one thing: see paging.record_schema.RecordSchema."""

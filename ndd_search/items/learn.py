@@ -24,6 +24,7 @@ from ndd_search.items.grades import Graded, default_evidence, grade_count, patte
 from ndd_search.items.model import PRIOR, Grades, Model, Odds, default_odds, probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
 
+_Known = tuple[Grades, Sequence[bool], Sequence[Floats]]  # labelled pairs, their labels, and the result of _usual
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs on which starts are followed
 _FEW = 10  # rounds after which starts that agree count as one
@@ -38,7 +39,8 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
-_VAGUE = 0.4  # expected wrong verdicts, as a share of the pairs called one thing, up to which such odds are trusted
+_SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
+_VAGUE = 0.25  # the same, up to which odds tell that other odds unite families
 _SHRUNK = 2 / 3  # of the pairs that odds of random pairs call one thing, those that the odds of kinds find at least
 
 
@@ -50,22 +52,31 @@ def learn_odds(
     labelled, labels: pairs that are known to be one thing, or not; each counts as much as ten others.
     random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
 
-    Odds with a kind of other pairs for each field come first, unless most pairs that they leave out are one thing by
-    odds whose other pairs are the random ones (Fellegi and Sunter's model as it is mostly used).
+    Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
+    (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
+    most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
     """
     assumed = default_odds(fields)
     if not len(graded) and not labels:
         return [assumed]
     usual = _usual(fields, random)
-    by_kinds = _by_kinds(fields, graded, labelled, labels, usual, pairs)
-    by_chance = _by_chance(fields, graded, labelled, labels, usual, random, pairs)
-    found = [odds for odds in (by_kinds, by_chance) if odds is not None]
-    if by_kinds and by_chance:
-        of_kinds, of_chance = (_information(odds.m, usual) for odds in found)
-        small, large = (float((Model(fields, odds).log_odds(graded.grades) > 0).sum()) for odds in found)
-        family = _agrees_by_chance(of_chance, of_kinds, _FAMILY)
-        found = found[:1] if family else found[::-1] if small < _SHRUNK * large else found
-    return [*found, assumed]
+    known = (labelled.grades, labels, usual)
+    by_kinds = _by_kinds(fields, graded, known, pairs)
+    by_chance = _by_chance(fields, graded, known, random, pairs)
+    found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
+    vague = {odds: unsure(probability, 0.5) for odds, probability in found.items()}
+    sharp = [odds for odds in by_kinds if vague[odds] <= _SHARP]
+    of_chance = _information(by_chance.m, usual)
+    family = any(
+        vague[odds] <= _VAGUE and _agrees_by_chance(of_chance, _information(odds.m, usual), _FAMILY)
+        for odds in sharp[:1] or by_kinds
+    )
+    if not sharp:  # then those with the fewest expected wrong verdicts are the safest
+        return [*sorted(by_kinds if family else vague, key=vague.__getitem__)[:2], assumed]
+    if family or vague[by_chance] > _SHARP:
+        return [sharp[0], assumed]
+    large, small = (int((found[odds] > 0.5).sum()) for odds in (by_chance, sharp[0]))
+    return [sharp[0], by_chance, assumed] if small >= _SHRUNK * large else [by_chance, sharp[0], assumed]
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
@@ -75,19 +86,12 @@ def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
     return [(n + _assumed(field)[0]) / (n.sum() + 1) for n, field in zip(counts, fields, strict=True)]
 
 
-def _by_kinds(
-    fields: Sequence[Field],
-    graded: Graded,
-    labelled: Graded,
-    labels: Sequence[bool],
-    usual: Sequence[Floats],
-    pairs: float,
-) -> Odds | None:
-    """Return the likeliest odds with a kind of other pairs for each field; None if chance explains what they find."""
-    known, scale = (labelled.grades, labels), len(graded) / pairs
-    whole = _Fit(fields, graded.grades, np.ones(len(graded)), *known, usual, len(fields))
+def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: float) -> list[Odds]:
+    """Return odds with a kind of other pairs for each field that chance does not explain, the likeliest first."""
+    usual, scale = known[-1], len(graded) / pairs
+    whole = _Fit(fields, graded.grades, np.ones(len(graded)), known, len(fields))
     thin = graded.grades[:: max(len(graded) // _SOME, 1)]
-    some = _Fit(fields, thin, np.ones(len(thin)), *known, usual, len(fields))
+    some = _Fit(fields, thin, np.ones(len(thin)), known, len(fields))
     # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
     guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
     guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
@@ -98,28 +102,15 @@ def _by_kinds(
     found = [(likelihood, odds, _information(odds.m, usual)) for likelihood, odds in optima]
     beyond = [one for one in found if np.log(one[1].prior * scale) + one[2].sum() > 0]
     things = [one for one in beyond if not any(_agrees_by_chance(one[2], other[2], _FAMILY) for other in beyond)]
-    return max(things or beyond, key=itemgetter(0))[1] if beyond else None
+    return [odds for _, odds, _ in sorted(things or beyond, key=itemgetter(0), reverse=True)]
 
 
-def _by_chance(
-    fields: Sequence[Field],
-    graded: Graded,
-    labelled: Graded,
-    labels: Sequence[bool],
-    usual: Sequence[Floats],
-    random: Graded,
-    pairs: float,
-) -> Odds | None:
-    """Return odds whose other pairs are random ones, which stand for all pairs of records that are no candidates.
-
-    None if most of their verdicts are vague.
-    """
+def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: Graded, pairs: float) -> Odds:
+    """Return odds whose other pairs are random ones, which stand for all pairs of records that are no candidates."""
     left = max(pairs - len(graded), 1.0) / max(len(random), 1)
     weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
-    fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, labelled.grades, labels, usual, 1)
-    odds = fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)[1]
-    vague = unsure(probabilities(Model(fields, odds).log_odds(graded.grades)), 0.5) > _VAGUE
-    return None if vague else odds
+    fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, known, 1)
+    return fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)[1]
 
 
 def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
@@ -159,16 +150,8 @@ class _Fit:
     column for a missing value.
     """
 
-    def __init__(
-        self,
-        fields: Sequence[Field],
-        grades: Grades,
-        weights: Floats,
-        known: Grades,
-        labels: Sequence[bool],
-        usual: Sequence[Floats],
-        kinds: int,
-    ) -> None:
+    def __init__(self, fields: Sequence[Field], grades: Grades, weights: Floats, known: _Known, kinds: int) -> None:
+        compared, labels, usual = known
         self.fields, self.usual, self.kinds = fields, usual, kinds
         which = pattern_of(grades)
         self.rows, self.counts = grades[np.unique(which, return_index=True)[1]], np.bincount(which, weights)
@@ -176,7 +159,7 @@ class _Fit:
         self.starts = 1 + np.cumsum(sizes) - sizes
         self.columns = self._columns(self.rows)
         same = np.array(labels, np.float64)[:, None]
-        self.fixed = self._sums(self._columns(known), np.hstack([same, *[(1 - same) / kinds] * kinds]))
+        self.fixed = self._sums(self._columns(compared), np.hstack([same, *[(1 - same) / kinds] * kinds]))
         once = self._sums(self.columns, self.counts[:, None].astype(np.float64))
         self.prior = default_odds(fields).prior
         self.beliefs = []

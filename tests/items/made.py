@@ -201,3 +201,30 @@ def households(count: int, seed: int = 0) -> Made:
                 made.records.append({"id": str(len(made.records)), **record})
                 made.person.append(number)
     return made
+
+
+def swapped(count: int, seed: int = 0) -> Made:
+    """Return four records of each of so many people, in which first name and surname are often swapped or missing."""
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for person in range(count):
+        root, end, town = (int(random.integers(len(of))) for of in (_ROOTS, _ENDS, _ROOTS))
+        truth = {
+            "first": _FIRST[int(random.integers(len(_FIRST)))],
+            "surname": f"{_ROOTS[root]}{_ENDS[end]}",
+            "born": f"{random.integers(1940, 2000)}-{random.integers(1, 13):02}-{random.integers(1, 29):02}",
+            "town": f"{_ROOTS[town]}ton",
+            "email": f"{_ENDS[end]}{random.integers(9999)}@{_ROOTS[town].lower()}{random.integers(99)}.net",
+        }
+        for number in range(4):
+            record = dict(truth)
+            if number and random.random() < 0.3:
+                record["first"], record["surname"] = record["surname"], record["first"]
+            for name in ("first", "surname", "town", "email"):
+                if number and random.random() < 0.3:
+                    record[name] = _slip(random, record[name])
+                if random.random() < 0.25:
+                    record[name] = ""
+            made.records.append({"id": str(len(made.records)), **{k: v for k, v in record.items() if v}})
+            made.person.append(person)
+    return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ndd_search as ndd
-from tests.items.made import PEOPLE, Made, households, people, quality, sites
+from tests.items.made import PEOPLE, Made, households, people, quality, sites, swapped
 
 SITES = ndd.items.Items(
     name=ndd.items.Name(), address=ndd.items.Name(), zip=ndd.items.Category(), phone=ndd.items.Exact()
@@ -23,6 +23,12 @@ def test_copies_and_variants_of_one_thing_are_found_whatever_their_share(copies:
 def test_a_family_with_one_name_and_address_is_not_one_person(seed: int) -> None:
     made = households(400, seed)
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_swapped_names_are_variants_and_no_family(seed: int) -> None:
+    made = swapped(200, seed)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95
 
 
 def test_groups_of_a_hundred_records_are_found() -> None:

