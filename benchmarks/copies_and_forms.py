@@ -162,8 +162,11 @@ class World:
         return ("" if dense else " ").join(words)
 
     def fillings(self, form: str, count: int) -> list[str]:
+        """Return `count` fillings of a form, fewer of one whose slots have few values."""
         rng, made = self.rng, dict[str, None]()
-        while len(made) < count:
+        for _ in range(20 * count):
+            if len(made) == count:
+                break
             name, place = (f"{rng.choice(FIRST)} {rng.choice(LAST)}" for _ in range(2))
             if rng.random() < 0.7:
                 place = place.replace(" ", "").capitalize()
@@ -293,9 +296,8 @@ def measure_lists(score: Score, world: World) -> None:
     for place, form in world.made["forms"]:
         for count in FILLINGS:
             fillings = world.fillings(form, count)
-            measure_page(
-                score, f"forms, {place}", "list", fillings + world.rng.sample(world.others, HITS - count), range(count)
-            )
+            page = fillings + world.rng.sample(world.others, HITS - len(fillings))
+            measure_page(score, f"forms, {place}", "list", page, range(len(fillings)))
     for form in world.made["entries"]:
         entries = [form.format(n=number) for number in world.rng.sample(range(2, 2000), 3)]
         measure_page(score, "entries, another number", "list", entries + world.rng.sample(world.others, 97), range(3))

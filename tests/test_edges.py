@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.core.text.edge_words import WORDS as WORDS_BY_KIND
@@ -150,6 +151,8 @@ def test_odd_values_are_those_that_touch_an_edge_wherever_they_occur(text: str, 
     assert_odd_values_touch_an_edge(text, k)
 
 
+OTHER_STORY = "a small airport with one runway lies ten kilometres to the north of the town and has no tower of its own"
+TOWNS = [f"{one}{two}" for one in ("Nor", "Sal", "Bex", "Tur") for two in ("ton", "ley", "ham", "worth", "by")]
 OTHERS = [
     "The museum of porcelain shows cups",
     "Snow falls on the hills in the north",
@@ -171,10 +174,17 @@ def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     form = (
         "{} ({}) - The road through {} is closed to all traffic from Monday on for repairs, a diversion is signposted"
     )
-    towns = [f"{one}{two}" for one in ("Nor", "Sal", "Bex", "Tur") for two in ("ton", "ley", "ham", "worth", "by")]
-    texts = [form.format(("PARIS", "LEEDS")[i % 2], ("AFP", "dpa", "EFE")[i % 3], town) for i, town in enumerate(towns)]
+    texts = [form.format(("PARIS", "LEEDS")[i % 2], ("AFP", "dpa", "EFE")[i % 3], town) for i, town in enumerate(TOWNS)]
     assert rows_of(sketch_many(texts), 64).marked.all()
     assert len(ndd.collapse(texts, size=100)) == len(texts)
+
+
+def test_a_copy_is_found_if_no_sign_sets_apart_what_was_added_to_it() -> None:
+    """A filling of a form has something in the place of the slot; the copy that ends with a site has nothing there."""
+    texts = [f"{STORY}. | City Post", *(f"Anna {town} {STORY}" for town in TOWNS)]
+    entries = [text.replace(STORY, OTHER_STORY) for text in texts[1:]]
+    table = count_document_frequency(sketch_many([*texts[1:], *entries]), ndd.Recipe())
+    assert ndd.collapse([*texts, *entries], frequency_table=table, size=99).hits == [texts[0], *entries]
 
 
 def test_explain_says_that_two_texts_differ_at_their_edges() -> None:

@@ -65,5 +65,5 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     if (!edge || shared < LEAST_SHARED_INSIDE || shared < (double)apart || own[0] > MOST_OWN_INSIDE
         || own[1] > MOST_OWN_INSIDE)
         return 0;
-    return !weights || !apart || (most > 0 && (most + rule->third) * shared >= usual) || usual < rule->few_hold * shared;
+    return !weights || !own[0] || !own[1] || (most > 0 && (most + rule->third) * shared >= usual) || usual < rule->few_hold * shared;
 }

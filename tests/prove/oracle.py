@@ -137,7 +137,7 @@ class Oracle:
         apart = inner[0] | inner[1]
         if len(shared) < max(SHARED, len(inner[0]) + len(inner[1])) or max(map(len, inner)) > INNER or own == inner:
             return False
-        if not self.table or not apart:
+        if not self.table or not all(inner):
             return True
         common = [{value >> 1: 1 - self.table.idf(value) for value in values} for values in both]
         usual = sum(min(of[value] for of in common) for value in shared) / len(shared)

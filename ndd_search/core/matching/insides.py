@@ -5,8 +5,9 @@ complete sketches tell what two texts have inside, and whether they differ there
 
 * a value that touches an edge is in only one of them,
 * they share at least SHARED values, and as many as there are inner ones that only one of them has, at most OWN of each,
-* and if there are such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
-  what the other copies share, but a form leaves a place where no two fillings have the same.
+* and if both have such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
+  what the other copies share, but a form leaves a place where no two fillings have the same. If only one of them has,
+  the other holds nothing that fills a form.
 
 About as common: in a third as many documents; and so is all that is in fewer than twice a handful.
 """
@@ -91,7 +92,9 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
         most = np.zeros(count)
         np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
         copies &= (
-            (apart == 0) | ((most > 0) & ((most + rule.third) * shared >= usual)) | (usual < rule.few_hold * shared)
+            (np.minimum(*own) == 0)
+            | ((most > 0) & ((most + rule.third) * shared >= usual))
+            | (usual < rule.few_hold * shared)
         )
     return copies
 
