@@ -114,9 +114,9 @@ class Layout:
         leader, mode = self.leader[place], self.options.mode
         if mode == "annotate":
             return self._single(place)
-        (item, similarity), origins = self.seen.get(leader, (None, 1.0)), self._origins(leader, reader)
+        item, similarity = self.seen.get(leader, (None, 1.0))
         if leader not in self._duplicates:
-            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item, origins=origins)
+            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
         members = self._members(leader)
         chosen = self._chosen(leader, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
@@ -126,14 +126,15 @@ class Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
-        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item, origins=origins)
+        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
 
-    def _origins(self, leader: int, reader: Reader) -> Origins | None:
-        if not self.options.origins:
-            return None
-        members = self._copies(leader)  # a hit that only max_per put here says something else
+    def with_origins(self, place: int, group: Group, reader: Reader) -> Group:
+        """Return the group at a place with its origins; a duplicate that is shown itself has none."""
+        if self.options.mode == "annotate" or place != self.leader[place]:
+            return group
+        members = self._copies(place)  # a hit that only max_per put here says something else
         hits, sketches = ([values[index] for index in members] for values in (self.stream.hits, self.stream.sketches))
-        return origins_of(hits, sketches, self.options.origins, reader.value, reader.recipe)
+        return group._replace(origins=origins_of(hits, sketches, self.options.origins, reader.value, reader.recipe))
 
     def _members(self, leader: int) -> list[int]:
         """Return the indexes of a group's hits, ascending."""

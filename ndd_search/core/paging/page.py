@@ -18,7 +18,7 @@ from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import LISTING, CollapseOptions, Mode
 from ndd_search.core.paging.explain import Explanation, explain
 from ndd_search.core.paging.fill_page import window_for
-from ndd_search.core.paging.layout import NO_OTHERS, Duplicate, Group, Layout
+from ndd_search.core.paging.layout import NO_OTHERS, Group, Layout
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.sketches import Lack
 
@@ -176,20 +176,14 @@ class Page:
             return self
         counts = self.mode == "count"
         groups = tuple(
-            Group(
-                hits[group.rank],
-                group.rank,
-                tuple(
-                    Duplicate(hits.get(one.rank, one.hit), one.rank, one.similarity, one.shares)
+            group._replace(
+                hit=hits[group.rank],
+                duplicates=tuple(
+                    one._replace(hit=hits.get(one.rank, one.hit))
                     for one in group.duplicates
                     if counts or one.rank in hits
                 ),
-                group.duplicate_of if group.duplicate_of in hits else None,
-                group.similarity,
-                group.shares,
-                group.seen,
-                group.whole,
-                group.origins,
+                duplicate_of=group.duplicate_of if group.duplicate_of in hits else None,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
@@ -226,6 +220,8 @@ def slice_page(
     places = layout.places(everything=over or window >= options.max_window)
     shown = places[start : start + size]
     groups = tuple(layout.group(place, reader) for place in shown)
+    if options.origins:
+        groups = tuple(layout.with_origins(*one, reader) for one in zip(shown, groups, strict=True))
     before = stream.examined(window_for(stream, start, options)) if start else 0
     kept = len(layout.places(everything=True))
     hides = options.mode in (*LISTING, "drop") and kept < examined
@@ -237,7 +233,7 @@ def slice_page(
         capped=not over and window >= options.max_window,
         min_similarity=_bar(reader, options),
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
-        lacking=_number_by_reason(stream.lacking[:examined]),
+        lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
         unique=_unique(len(layout.leaders), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),
@@ -250,10 +246,6 @@ def slice_page(
         would_hide=examined - len(layout.leaders) if options.mode == "annotate" else None,
     )
     return Page(groups, info, stream, reader, options, whole)
-
-
-def _number_by_reason(lacking: Sequence[str]) -> dict[str, int]:
-    return dict(Counter(filter(None, lacking))) if any(lacking) else {}
 
 
 def _bar(reader: Reader, options: CollapseOptions) -> float | str:

@@ -18,7 +18,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.core.matching.measures import similar_pairs
-from ndd_search.core.matching.pairs import Pairs, leaders_of
+from ndd_search.core.matching.pairs import leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.record_schema import RecordSchema, bar_of, check_fits_records, record_of
@@ -202,9 +202,10 @@ class Stream:
         found = self._old_leaders(len(fresh))
         seen = np.zeros(len(hits), bool)
         seen[[index for index, _, _ in self.seen]] = True
-        for index, item in self._same_documents(fresh, reader).items():
-            found.seen[index] = item, 1.0
-            seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
+        if self.shown:
+            for index, item in self._same_documents(fresh, reader).items():
+                found.seen[index] = item, 1.0
+                seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
         start, size = len(self.hits), _BATCH
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
@@ -243,7 +244,11 @@ class Stream:
 
         hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
         """
-        pairs = _allowed_pairs(hits, sketches, leading, decision, reader, options)
+        rows = rows_of(sketches, reader.recipe.k)
+        pairs = similar_pairs(rows, decision)
+        pairs = pairs.where(pairs.second >= leading)
+        verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
+        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
         if self.apart is not None:
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
             pairs = pairs.where(np.array([not self.apart(hits[one], hits[other]) for one, other in ends], np.bool_))
@@ -302,8 +307,6 @@ class Stream:
 
     def _same_documents(self, fresh: Sequence[Any], reader: Reader) -> dict[int, int]:
         """Return the new hits that are themselves among what was shown, with or without a sketch: index -> item."""
-        if not self.shown:
-            return {}
         known = [one for one in self.shown if one.hit is not UNKNOWN]
         items = [one.item for one in known]
         shown = dict(
@@ -322,19 +325,3 @@ class _Leaders:
     similarity: npt.NDArray[np.float64]
     shares: dict[int, str] = field(default_factory=dict)
     seen: dict[int, tuple[int, float]] = field(default_factory=dict)
-
-
-def _allowed_pairs(
-    hits: Sequence[Any],
-    sketches: Sequence[Sketch],
-    leading: int,
-    decision: Decision,
-    reader: Reader,
-    options: CollapseOptions,
-) -> Pairs:
-    """Return the near-duplicates of a page that no guard keeps apart. leading: the first hits, which are leaders."""
-    rows = rows_of(sketches, reader.recipe.k)
-    pairs = similar_pairs(rows, decision)
-    pairs = pairs.where(pairs.second >= leading)
-    verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
-    return pairs.where(np.logical_and.reduce(list(verdicts.values())))

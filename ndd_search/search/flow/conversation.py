@@ -124,10 +124,11 @@ class Conversation:
         if isinstance(found, Answer):
             return found
         state, has_fetched_hits = found, found is not cached
-        plan = replace(plan, search=plan.search.of_shards(state.envelope or {}))
+        if (search := plan.search.of_shards(state.envelope or {})) is not plan.search:
+            plan = replace(plan, search=search)
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
-        search, reader = plan.search, reader_of(state, settings)
+        reader = reader_of(state, settings)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         to_cache = state
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole

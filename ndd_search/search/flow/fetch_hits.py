@@ -205,7 +205,7 @@ def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequen
         envelope=envelope_of(overall.body) if state.envelope is None else envelope_after(state.envelope, answers),
         raw=state.raw or overall.raw,
         partial=partial,
-        lasting=state.lasting and not partial and not any(one.cut_short for one in answers),
+        lasting=state.lasting and not partial and not any(one.body.get("terminated_early") for one in answers),
     )
 
 

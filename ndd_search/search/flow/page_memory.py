@@ -45,10 +45,14 @@ _STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STO
 
 @dataclass(frozen=True)
 class Moment:
-    """The tokens when a search began. latest: of the latest write. of_target: those of its target, by key."""
+    """The tokens when a search began, by key. latest: of the latest write.
+
+    depends: those of its target, later also those of the indexes of its hits. They were unknown then; if nothing was
+    written since, they are the current ones.
+    """
 
     latest: bytes
-    of_target: Mapping[bytes, bytes]
+    depends: dict[bytes, bytes]
 
 
 class Memory:
@@ -124,22 +128,21 @@ class Memory:
     ) -> None:
         """Store the state of a search without the client's own answer, or the finished page that was made from it.
 
-        moment: before the search began. An entry depends on it and on the indexes of the hits. The tokens of those
-        indexes at that moment are unknown; if nothing was written since, they are the current ones.
+        moment: before the search began.
         """
         cache = self._cache
         if cache is None or key is None or moment is None:
             return
         with self._guarded:
-            depends = dict(moment.of_target)
-            if self._key(_LATEST) not in depends:
-                others = [one for one in map(self._key, _indexes_of(state)) if one not in depends]
-                depends.update(zip(others, self._tokens(cache, others), strict=True))
-                if others and cache.get_many([self._key(_LATEST)]) != [moment.latest]:
+            others = [] if self._key(_LATEST) in moment.depends else map(self._key, _indexes_of(state))
+            if missing := [one for one in others if one not in moment.depends]:
+                tokens = self._tokens(cache, missing)
+                if cache.get_many([self._key(_LATEST)]) != [moment.latest]:
                     return
-            tokens = {name.hex(): token.hex() for name, token in depends.items()}
+                moment.depends.update(zip(missing, tokens, strict=True))
+            depends = {name.hex(): token.hex() for name, token in moment.depends.items()}
             value, arrays = _state_parts(state) if page is None else (page, b"")
-            if (entry := sealed(key, [moment.latest.hex(), tokens, value], arrays)) is not None:
+            if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays)) is not None:
                 cache.put(key, entry)
             if page is None and not isinstance(cache, MemoryCache):
                 self._remember_table(cache, state)

@@ -102,11 +102,6 @@ class Answer:
         return {name: count for name, count in counts.items() if isinstance(count, int)}
 
     @property
-    def cut_short(self) -> bool:
-        """Whether the user's `terminate_after` ended the search early."""
-        return bool(self.body.get("terminated_early"))
-
-    @property
     def whole(self) -> bool:
         """Whether this is the answer to a search, and not partial."""
         return self.has_hits and not self.partial

@@ -211,8 +211,10 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         with suppress(Exception):  # `to_dict` is not our code; the client calls it again, and raises what it raises
             own = resolved(own)
             names = names_in(own)
-    if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
+    if names is None or asks_for_ids(own, request.params, names):
         return None
+    if "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(own)):
+        return None  # ours would overwrite them
     changes = options_in(body)
     is_limited = not names.isdisjoint(LIMITED)
     size = _requested("size", own, request.params, default_size(own) if is_limited else SIZE)
@@ -237,11 +239,6 @@ def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], de
     if name not in params:
         return given
     return None if given is None or given < 0 else _number(params[name])
-
-
-def _has_copies_of_its_own(body: Mapping[str, Any], names: Set[str]) -> bool:
-    """Return whether the caller's inner hits have the name of ours, which would overwrite them."""
-    return "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(body))
 
 
 def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -326,18 +323,13 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         ),
         "its search pipeline cannot be read": not pipeline
         and ("search_pipeline" in body or "search_pipeline" in params),
-        "its answer is not JSON": not _is_json(request),
+        "its answer is not JSON": "json" not in request.headers.get("accept", "json")
+        or params.get("format", "json") != "json",
         "its body is in the URL": "source" in params,
         "it asks for suggestions alone": "suggest" in body and "q" not in params and _FINDING.isdisjoint(body),
         "it asks for hits without their fields": any("_none_" in names_of(one) for one in stored),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _is_json(request: Request) -> bool:
-    return (
-        "json" in request.headers.get("accept", "application/json") and request.params.get("format", "json") == "json"
-    )
 
 
 def params_of(query: str) -> dict[str, str]:
