@@ -33,8 +33,31 @@ from ndd_search.search.rest.response import block_of, hits_of, total_of
 from ndd_search.search.rest.source_filter import SketchFilter
 
 
-class Conversation:
-    """The requests for one search, and the answer for its caller.
+class Uncached:
+    """A search that sends a request before it can tell its page, or whose pages are different each time."""
+
+    key: bytes | None = None
+
+    def __init__(self, request: Request, options: CollapseOptions) -> None:
+        self.request, self.options = request, options
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.request.path
+
+    @property
+    def first_windows(self) -> list[int]:
+        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
+        return [self.options.initial_window]
+
+    def remembered(self) -> Answer | None:
+        """Return the finished page if it is in the cache."""
+        return None
+
+
+class Conversation(Uncached):
+    """The requests for one search, and the answer for its caller, which may be cached.
 
     steps: what it has beside its page. remember: whether its page may be read from the cache and stored there.
     """
@@ -42,22 +65,12 @@ class Conversation:
     def __init__(
         self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], remember: bool
     ) -> None:
-        self.search, self.options, self.settings, self.steps = search, options, settings, steps
+        super().__init__(search.request, options)
+        self.search, self.settings, self.steps = search, settings, steps
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
-        self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options.as_text, search.start, search.size)
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self.search.request.path
-
-    @property
-    def first_windows(self) -> list[int]:
-        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
-        return [self.options.initial_window]
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
@@ -227,26 +240,3 @@ def unfiltered_body(
         block.update({"raised": notes} if notes else {})
     body["ndd"] = block
     return body
-
-
-class Uncached:
-    """A search that sends a request before it can tell its page, or whose pages are different each time."""
-
-    key: bytes | None = None
-
-    def __init__(self, request: Request, options: CollapseOptions) -> None:
-        self.request, self.options = request, options
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self.request.path
-
-    @property
-    def first_windows(self) -> list[int]:
-        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
-        return [self.options.initial_window]
-
-    def remembered(self) -> Answer | None:
-        """Return None: there is no finished page."""
-        return None

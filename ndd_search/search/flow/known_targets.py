@@ -155,12 +155,17 @@ _NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
 
 
 class Learned:
-    """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
+    """Learned facts by target and by caller, and which messages were logged.
+
+    Bounded, least recently used first out. Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
         self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
+        self._pipelines: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
+        self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
         self.writes = 0
         self._lock = Lock()
 
@@ -255,41 +260,19 @@ class Learned:
                 if (known := self._targets.get(target)) is not None:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
 
-
-class Definitions:
-    """Definitions of search pipelines by name, each for five minutes. Bounded and thread-safe."""
-
-    def __init__(self) -> None:
-        self._known: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
-        self._lock = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Definitions, ()
-
-    def get(self, name: str, now: float) -> Mapping[str, Any] | None:
-        """Return a definition, None if it is unknown or old."""
+    def pipeline(self, name: str, now: float) -> Mapping[str, Any] | None:
+        """Return the definition of a search pipeline, None if it is unknown or was read five minutes ago."""
         with self._lock:
-            until, definition = self._known.get(name, (now, {}))
+            until, definition = self._pipelines.get(name, (now, {}))
         return definition if now < until else None
 
-    def put(self, name: str, definition: Mapping[str, Any], now: float) -> None:
-        """Store a definition."""
+    def learn_pipeline(self, name: str, definition: Mapping[str, Any], now: float) -> None:
+        """Store the definition of a search pipeline."""
         with self._lock:
-            self._known[name] = now + _PIPELINE_SECONDS, definition
+            self._pipelines[name] = now + _PIPELINE_SECONDS, definition
 
-
-class Said:
-    """Remembers which messages were logged. Bounded and thread-safe."""
-
-    def __init__(self) -> None:
-        self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
-        self._lock = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Said, ()
-
-    def first_time(self, *what: str) -> bool:
-        """Return whether this message is new, and remember it."""
+    def says_first(self, *what: str) -> bool:
+        """Return whether a message was not logged before, and remember it."""
         key = cache_key(*what)
         with self._lock:
             known = key in self._said

@@ -100,8 +100,8 @@ class PipelineSearch(Uncached):
 
     def _definition(self, name: str) -> Any:
         """Return the definition of a pipeline, None if it cannot be read."""
-        known, now = self._settings.pipelines, self._settings.clock()
-        if (found := known.get(name, now)) is not None:
+        known, now = self._settings.known, self._settings.clock()
+        if (found := known.pipeline(name, now)) is not None:
             return found
         try:
             answer = yield reading(self.request, name)
@@ -109,7 +109,7 @@ class PipelineSearch(Uncached):
             return None
         definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None
         if isinstance(definition, dict):
-            known.put(name, definition, now)
+            known.learn_pipeline(name, definition, now)
         return definition
 
     def _left_alone(self, answer: Answer, reason: str) -> Answer:

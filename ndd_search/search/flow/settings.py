@@ -18,7 +18,7 @@ from ndd_search.core.paging.record_schema import RecordSchema, check_fits_record
 from ndd_search.core.presets import CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches
-from ndd_search.search.flow.known_targets import Definitions, Learned, Said
+from ndd_search.search.flow.known_targets import Learned
 from ndd_search.search.flow.observer import Observer
 from ndd_search.search.flow.page_memory import Memory
 from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
@@ -63,24 +63,15 @@ _DIFFERENT = (
 
 @dataclass(kw_only=True)
 class Settings:
-    """The settings of a wrapped client, with what it has learned about its indexes.
+    """The settings of a wrapped client, as in `ndd_search.wrap`, with what it has learned about its indexes.
 
-    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` changes it.
-    recipe:      of the sketches that are compared. sketch_field: where they are in a document.
-    cache:       stores finished pages and streams, None for no cache.
-    time_budget: seconds after which a search fetches no more hits, None for no limit.
     bypass_seconds: seconds during which searches of a caller who found no sketch in an index are left alone, and until
                  the index is checked again for sketches.
-    frequency_table: for min_similarity="auto": a table; True for the one that is stored for an index, else one
-                 counted in a sample of the index, once an hour and per group of callers who see the same documents,
-                 and in the hits until then; False for no table.
-    observers:   each is given the facts of every search that may be collapsed (see `observer`).
+    frequency_table: True counts one once an hour and per group of callers who see the same documents, and uses one
+                 counted in the hits until then.
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds.
-    cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
-                 point in time of a cursor after each page, as in "5m".
-    indexes:     other settings for the indexes of a pattern.
-    items:       the schema by which hits are compared, None to compare their sketches.
+    cursor_keep_alive: how long the engine keeps the point in time of a cursor after each page, as in "5m".
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -105,9 +96,7 @@ class Settings:
             check_fits_records(self.options)
         self.stored_sketches = StoredSketches(self.sketch_field, self.recipe)
         self.known = Learned()
-        self._said = Said()
         self.memory = Memory(self.cache)
-        self.pipelines = Definitions()
         self.family: Family = "elasticsearch"
 
     def _check(self) -> None:
@@ -178,7 +167,7 @@ class Settings:
 
     def tell(self, path: str, sentence: str, about: str = "") -> str:
         """Log a sentence once for each target. Returns it. about: what goes before it."""
-        if self._said.first_time(path, sentence.partition(":")[0]):  # after the colon an engine may quote the query
+        if self.known.says_first(path, sentence.partition(":")[0]):  # after the colon an engine may quote the query
             log.warning("%s: %s%s", path, about, sentence)
         return sentence
 

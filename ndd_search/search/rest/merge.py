@@ -108,7 +108,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
         text,
         items,
     )
-    uncomparable = Uncomparable(_identity)
+    uncomparable = Uncomparable()
     placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
     hits = [one.hit for one in placed]
     uncomparable.keep_once(hits)
@@ -402,13 +402,9 @@ def fused_by_group(stream: Stream, ranks: Sequence[Ranks]) -> Stream:
 
 
 class Uncomparable:
-    """The duplicates without sketches of the hits of several responses.
+    """The duplicates without sketches of the hits of several responses."""
 
-    identify: returns a key of the document of a hit, None if the hit does not name it.
-    """
-
-    def __init__(self, identify: Callable[[Hit], Hashable]) -> None:
-        self._identify = identify
+    def __init__(self) -> None:
         self._of: defaultdict[Hashable, list[Hit]] = defaultdict(list)  # by their hit
 
     def add(self, hit: Hit, duplicate: Hit) -> None:
@@ -424,7 +420,7 @@ class Uncomparable:
             self._of[leader] = list(kept.values())
 
     def _key(self, hit: Hit) -> Hashable:
-        return self._identify(hit) or id(hit)
+        return _identity(hit) or id(hit)
 
     def listed_on(self, page: Page) -> Page:
         """Return the page with these duplicates listed under its hits, and counted as hidden."""

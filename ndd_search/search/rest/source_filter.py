@@ -1,13 +1,13 @@
 """Removes the sketch, and what is stored with it, from the `_source` of answers, unless the caller names it.
 
-Once an index is known to hold sketches of ours, the request excludes their values, which are the long part. The rest is
-removed from the answer, and only from an object whose `recipe` is the id of a recipe. So a field of the caller's own
+Once an index is known to hold sketches of ours, the request excludes their values, the long part, from hits. The rest
+is removed from the answer, and only from an object whose `recipe` is the id of a recipe. So a field of the caller's own
 with the same name is returned as it is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -17,23 +17,25 @@ from ndd_search.search.rest.answers import drop_fields
 from ndd_search.search.rest.intent import inside, named_inner_hits
 
 _IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
-_RELATED = ("has_child", "has_parent")
 _VALUES = ("fields", "docvalue_fields")
 
 
-def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField, names: Set[str]) -> None:
-    """Change a search so that every returned `_source` lacks the values of sketches.
+def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+    """Exclude the values of sketches from the `_source` of hits, in place at the top level of a search.
 
-    body, params: changed in place, at the top level only. names: every name in the body, at any depth.
+    In the URL if the caller filters `_source` there, else in the body.
     """
-    _exclude(body, params, field)
-    if "collapse" in body and isinstance(body["collapse"], Mapping):
-        body["collapse"] = _with_inner_hits(body["collapse"], field)
-    if "query" in body and not names.isdisjoint(_RELATED):
-        body["query"] = _query(body["query"], field)
-    for name in ("aggs", "aggregations"):
-        if name in body:
-            body[name] = _aggregations(body[name], field)
+    if not _IN_URL.isdisjoint(params):
+        wanted = names_of(params.get("_source")) + names_of(params.get("_source_includes"))
+        if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
+            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
+            params["_source_excludes"] = ",".join([*excludes, *field.values])
+        return
+    source = body.get("_source", True)
+    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
+        return  # no `_source` is returned
+    if not _is_named_by(source, field):
+        body["_source"] = _without_values(source, field)
 
 
 @dataclass(frozen=True)
@@ -152,21 +154,6 @@ def _listed(given: Any) -> list[Any]:
     return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
 
 
-def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
-    """Exclude the values from `_source`: in the URL if the caller filters `_source` there, else in the body."""
-    if not _IN_URL.isdisjoint(params):
-        wanted = names_of(params.get("_source")) + names_of(params.get("_source_includes"))
-        if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
-            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
-            params["_source_excludes"] = ",".join([*excludes, *field.values])
-        return
-    source = body.get("_source", True)
-    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
-        return  # no `_source` is returned
-    if not _is_named_by(source, field):
-        body["_source"] = _without_values(source, field)
-
-
 def _without_values(source: Any, field: SketchField) -> Any:
     """Return a `_source` that excludes the values. An invalid one is unchanged, so that the engine refuses it."""
     if source is True:
@@ -182,60 +169,6 @@ def _without_values(source: Any, field: SketchField) -> Any:
     if isinstance(given, str):
         given = [given]
     return {**source, name: [*given, *field.values]} if isinstance(given, list | tuple) else source
-
-
-def _excluding(body: Any, field: SketchField) -> Any:
-    """Return a copy of the definition of inner hits or `top_hits` that excludes the values; anything else unchanged."""
-    if not isinstance(body, Mapping):
-        return body
-    copied = dict(body)
-    _exclude(copied, {}, field)
-    return copied
-
-
-def _with_inner_hits(node: Mapping[str, Any], field: SketchField) -> Mapping[str, Any]:
-    """Return a copy of a node whose `inner_hits`, one or a list, exclude the values."""
-    given = node.get("inner_hits")
-    if given is None:
-        return node
-    return {
-        **node,
-        "inner_hits": [_excluding(one, field) for one in given]
-        if isinstance(given, list)
-        else _excluding(given, field),
-    }
-
-
-def _query(node: Any, field: SketchField) -> Any:
-    """Return a copy of a query whose inner hits of parents and children exclude the values."""
-    if isinstance(node, list):
-        return [_query(one, field) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    copied = {kind: _query(inner, field) for kind, inner in node.items()}
-    for kind in _RELATED:
-        if isinstance(copied.get(kind), Mapping):
-            copied[kind] = _with_inner_hits(copied[kind], field)
-    return copied
-
-
-def _aggregations(node: Any, field: SketchField) -> Any:
-    """Return a copy of aggregations by name, whose `top_hits` exclude the values."""
-    if not isinstance(node, Mapping):
-        return node
-    return {name: _aggregation(one, field) for name, one in node.items()}
-
-
-def _aggregation(node: Any, field: SketchField) -> Any:
-    if not isinstance(node, Mapping):
-        return node
-    copied = dict(node)
-    if "top_hits" in copied:
-        copied["top_hits"] = _excluding(copied["top_hits"], field)
-    for name in ("aggs", "aggregations"):
-        if name in copied:
-            copied[name] = _aggregations(copied[name], field)
-    return copied
 
 
 def _is_named_by(source: Any, field: SketchField) -> bool:

@@ -64,7 +64,7 @@ def widened(
     if added := fields_added(search, reading):
         body["fields"] = _completed(body.get("fields", []), added)
     if reading.sketched:
-        exclude_sketch(body, params, field, search.names)
+        exclude_sketch(body, params, field)
     if search.one_window:
         body.update(search.raised(start + size)[0])
     if not first:
