@@ -25,8 +25,8 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.frequency_tables import StoredTable, document
-from ndd_search.search.flow.known_targets import View
+from ndd_search.search.flow.frequency_tables import document
+from ndd_search.search.flow.known_targets import Counted, View
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.search.rest.request import Request
 from tests.prove.engine import INDEX, Engine
@@ -114,7 +114,7 @@ def written() -> dict[str, Any]:
         recipe = ndd.Recipe.of(id)
         sketches[id] = [SketchField().encode(one, recipe) for one in sketch_many(texts(), recipe)]
     pages = {key or "": page(engine(), driver(key), True)["ndd"]["cursor"] for key in (None, CURSOR_KEY)}
-    stored = StoredTable(table(), View(frozenset(["x", "y"]), 12))
+    stored = Counted(table(), View(frozenset(["x", "y"]), 12))
     entry = sealed(KEY, *stream_parts(stream()))
     assert entry is not None
     return {

@@ -10,8 +10,8 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.retry import server_reason, status_of
-from ndd_search.search.flow.frequency_tables import TABLES, StoredTable, document, document_id, named, view_of
-from ndd_search.search.flow.known_targets import MAX_RESULT_WINDOW
+from ndd_search.search.flow.frequency_tables import TABLES, document, document_id, named, view_of
+from ndd_search.search.flow.known_targets import MAX_RESULT_WINDOW, Counted
 from ndd_search.search.rest.answers import window_limit
 from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
 
@@ -37,7 +37,7 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
     if not sketches:
         return None
     table = count_document_frequency(sketches, recipe)
-    id, body = document_id(index, field, recipe.id), document(index, field, StoredTable(table, view_of(hits, total)))
+    id, body = document_id(index, field, recipe.id), document(index, field, Counted(table, view_of(hits, total)))
     try:
         _create_companion(client)
         client.index(index=TABLES, id=id, body=body, refresh=True)

@@ -17,7 +17,8 @@ import numpy as np
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, keys_of
-from ndd_search.search.flow.frequency_tables import StoredTable, document, document_id, view_of
+from ndd_search.search.flow.frequency_tables import document, document_id, view_of
+from ndd_search.search.flow.known_targets import Counted
 from ndd_search.search.flow.whole_groups import KEYS
 from ndd_search.search.rest.answers import Answer, parsed
 from ndd_search.search.rest.request import Request
@@ -58,7 +59,7 @@ class Engine:
         recipe, where = Recipe.of(self.recipe), SketchField()
         answer = self._search(f"/{INDEX}/_search", sample_body(where, recipe) | {"track_total_hits": True})
         found = [np.array(one["values"], np.int32) for one in self.ranked() if one["lack"] == ""]
-        table = StoredTable(count_document_frequency(found, recipe), view_of(answer.hits, answer.total))
+        table = Counted(count_document_frequency(found, recipe), view_of(answer.hits, answer.total))
         self.tables[document_id(INDEX, where, recipe.id)] = document(INDEX, where, table)
 
     def send(self, request: Request) -> Answer:

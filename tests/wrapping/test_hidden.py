@@ -239,7 +239,7 @@ def test_a_source_that_the_engine_refuses_stays_refused(
     source: Any, library: Library, connect: Connect, plain: Caller
 ) -> None:
     """`_source` goes to the engine with every key that it came with, in hits and in what lists hits."""
-    wrapped = connect(cache=False)
+    wrapped = connect(cache=False, total="hits")
     bodies: list[dict[str, Any]] = [
         {"_source": source},
         {"aggs": {"best": {"top_hits": {"_source": source}}}},

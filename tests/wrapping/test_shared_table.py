@@ -18,8 +18,8 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.frequency_table import store_frequency_table
-from ndd_search.search.flow.frequency_tables import TABLES, StoredTable, document, document_id, read_document
-from ndd_search.search.flow.known_targets import View
+from ndd_search.search.flow.frequency_tables import TABLES, document, document_id, read_document
+from ndd_search.search.flow.known_targets import Counted, View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, bulk, settings_of
 from tests.wrapping.forms import FORMS, SEARCH, ask, counts, form, may_read, probes
@@ -52,7 +52,7 @@ def no_table_left(engine: Engine, forms: str) -> Iterator[None]:
             client.delete(index=TABLES, id=document_id(forms, SketchField(), RECIPE.id), refresh=True)
 
 
-def held(client: Any, index: str) -> StoredTable | None:
+def held(client: Any, index: str) -> Counted | None:
     """The table that is stored for an index, None if there is none."""
     body = {"query": {"ids": {"values": [document_id(index, SketchField(), RECIPE.id)]}}, "size": 1}
     found = client.search(index=TABLES, body=body, ignore_unavailable=True)["hits"]["hits"]
@@ -265,7 +265,7 @@ def test_an_index_without_sketches_of_the_recipe_stores_no_table(engine: Engine,
 
 def test_a_document_that_is_damaged_is_no_table() -> None:
     table = FrequencyTable(10.0, np.array([3, 5], np.int32), np.array([4.0, 5.0]), RECIPE.id)
-    stored = StoredTable(table, View(frozenset({"a"}), 10))
+    stored = Counted(table, View(frozenset({"a"}), 10))
     whole = document("/b,a", SketchField(), stored)
     assert read_document({"_source": json.loads(json.dumps(whole))}, RECIPE.id) == stored
     assert whole["target"] == "a,b"

@@ -88,10 +88,6 @@ class Info:
     explain: Sequence[Mapping[str, Any]] | None = None
     would_hide: int | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the facts as a dict for JSON."""
-        return {**vars(self), "unique": self.unique and dict(vars(self.unique))}
-
 
 @dataclass(frozen=True)
 class Page:

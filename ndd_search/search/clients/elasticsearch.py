@@ -33,7 +33,10 @@ class Call(ClientCall):
     ) -> None:
         super().__init__(perform_request, transport)
         self._target, self._others = target, others
-        self.request = _request(method, target, **others)
+        path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
+        given = others.get("headers")
+        headers = {name.lower(): value for name, value in given.items()} if isinstance(given, Mapping) else {}
+        self.request = Request(method, path, params_of(query) if query else {}, headers, others.get("body"))
         self.timeout = _timeout(transport, others)
 
     def arguments(self, request: Request) -> tuple[tuple[str, str], dict[str, Any]]:
@@ -82,12 +85,6 @@ class AsyncTransport(AsyncHookedTransport, elastic_transport.AsyncTransport):  #
     """elastic_transport.AsyncTransport whose searches are collapsed."""
 
     call = Call
-
-
-def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
-    path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
-    named = {name.lower(): value for name, value in headers.items()} if isinstance(headers, Mapping) else {}
-    return Request(method, path, params_of(query) if query else {}, named, body)
 
 
 def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:

@@ -76,7 +76,6 @@ def perform(driver: Driver, call: ClientCall) -> Any:
         response, read = call.begin(request)
         return read(response)
 
-    driver.settings.serve(call.transport, call.family)
     return call.response(driver.handle(call.request, send, call.is_writable, call.timeout))
 
 
@@ -87,19 +86,19 @@ async def perform_async(driver: Driver, call: ClientCall) -> Any:
         response, read = call.begin(request)
         return read(await response)
 
-    driver.settings.serve(call.transport, call.family)
     return call.response(await driver.handle_async(call.request, send, call.is_writable, call.timeout))
 
 
 class HookedTransport:
     """Adds the driver to a client's transport class. ndd: the driver, None once the client is unwrapped."""
 
-    call: Callable[..., ClientCall]
+    call: Any  # the class of its calls
     _settings: Mapping[str, Any] = {}
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
         self.ndd: Driver | None = Driver(settings_of(**self._settings))
         super().__init__(*arguments, **others)  # needs self.ndd: with sniff_on_start it sends a request
+        self.ndd.settings.serve(self, self.call.family)
 
     @classmethod
     def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:

@@ -37,8 +37,13 @@ class Call(ClientCall):
         names = ("params", "body", "timeout", "ignore", "headers")
         self._named = {**dict(zip(names, arguments, strict=False)), **others}
         self._params: Mapping[str, Any] = self._named.get("params") or {}
-        self.request = _request(method, url, self._named)
-        self.timeout = _timeout(self._named, transport)
+        params = {name: _text(value) for name, value in self._params.items() if name not in _OF_THE_CLIENT}
+        headers = {name.lower(): value for name, value in (self._named.get("headers") or {}).items()}
+        self.request = Request(method, url, params, headers, self._named.get("body"))
+        timeout = self._named.get("timeout") or self._params.get("request_timeout") or self._params.get("timeout")
+        if not isinstance(timeout, int | float):  # as in the transport
+            timeout = getattr(transport, "kwargs", {}).get("timeout", _DEFAULT_TIMEOUT)
+        self.timeout = timeout
 
     def arguments(self, request: Request) -> tuple[tuple[str, str], dict[str, Any]]:
         """Return method and path, and the other arguments."""
@@ -87,21 +92,5 @@ if hasattr(opensearchpy, "AsyncTransport"):  # exists only if aiohttp is install
         call = Call
 
 
-def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
-    given = named.get("params") or {}
-    params = {name: _text(value) for name, value in given.items() if name not in _OF_THE_CLIENT}
-    headers = {name.lower(): value for name, value in (named.get("headers") or {}).items()}
-    return Request(method, url, params, headers, named.get("body"))
-
-
 def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
-    """Return the caller's timeout of one request in seconds, resolved like in the transport."""
-    params = named.get("params") or {}
-    given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
-    return (
-        given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _DEFAULT_TIMEOUT)
-    )

@@ -59,6 +59,7 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
     if not enabled:
         return client
     if isinstance(transport, HookedTransport):
+        driver.settings.serve(transport, transport.call.family)
         transport.ndd = driver
     else:
         setattr(client, attribute, _view(transport, driver, module))
@@ -130,6 +131,7 @@ def _view_class(kind: type) -> type[View]:
 def _hooked(transport: Any, driver: Driver, module: str) -> Callable[..., Any]:
     """Return a perform_request with our hook. The transport's own is looked up per call, as others may replace it."""
     call = import_module(f"ndd_search.search.clients.{module}").Call
+    driver.settings.serve(transport, call.family)
 
     def perform_request(*arguments: Any, **others: Any) -> Any:
         return perform(driver, call(transport.perform_request, transport, *arguments, **others))

@@ -100,9 +100,10 @@ class Conversation(Uncached):
             plan = replace(plan, is_split=False)
         if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
             return (yield search.request)
-        page = yield from peeked(plan, settings, self._round_trips)
-        if page is not None:
-            return replace(page, body=search.filtered(page.body)) if page.has_hits else page
+        if not search.start and settings.clock() < plan.learned.bare_until:
+            page = yield from peeked(plan, settings, self._round_trips)
+            if page is not None:
+                return replace(page, body=search.filtered(page.body)) if page.has_hits else page
         for step in self.steps:
             plan = yield from step.planned(plan, self._round_trips)
         if plan.of_caller.charged:

@@ -182,7 +182,7 @@ def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequen
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
     hits, sketches = window.hits, sketches_in(window, settings)
     if state.table == LISTED:
-        state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
+        state = replace(state, frequency_table=counted_in_list(state.stream, sketches, plan, settings))
     reader = reader_of(state, settings, sketches)
     _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
     partial = any(one.partial for one in answers)
@@ -379,8 +379,6 @@ def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[An
     Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
     """
     search = plan.search
-    if search.start or settings.clock() >= plan.learned.bare_until:
-        return None
     answers = yield from round_trips.first([peek(search, plan.sketch_reading)], {HTTPStatus.BAD_REQUEST})
     answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):

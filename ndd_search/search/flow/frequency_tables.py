@@ -14,7 +14,7 @@ Whoever may read it learns which sketch values are common, and no document or id
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
@@ -44,7 +44,11 @@ def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
     elif (counted := settings.known.table(plan.search.target, state.table)) is not None:
         table = counted.frequency_table
     needs_none = state.table in ("", LISTED)
-    return state.comparing_with(table) if needs_none or (table is not None and table.digest == state.table) else None
+    return (
+        replace(state, frequency_table=table)
+        if needs_none or (table is not None and table.digest == state.table)
+        else None
+    )
 
 
 def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State | None:
@@ -57,7 +61,7 @@ def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State
     table = settings.memory.recall_table(cached.table)
     if table is None and next_fetch(cached.stream, plan.search.start, plan.search.size, plan.options) is not None:
         return None
-    return cached.comparing_with(table)
+    return replace(cached, frequency_table=table)
 
 
 def new_state(plan: Plan, settings: Settings) -> State:
@@ -81,7 +85,7 @@ def with_counted_table(state: State, plan: Plan, settings: Settings) -> State:
     """Return the state with its frequency table, which a cached state counts only when hits are added."""
     if state.table != LISTED or state.frequency_table is not None:
         return state
-    return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
+    return replace(state, frequency_table=counted_in_list(state.stream, (), plan, settings))
 
 
 def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:
@@ -136,7 +140,7 @@ class _Count:
         found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
         fresh = [one for one in found if one is not None and now < one.until]
         if stored is not None:
-            fresh.insert(0, Counted(stored.frequency_table, stored.view, now + _AGAIN))
+            fresh.insert(0, replace(stored, until=now + _AGAIN))
         if fresh:
             head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), HEAD)
             if not head.whole:
@@ -151,7 +155,7 @@ class _Count:
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
         self._use(Counted(frequency_table, view_of(sampled.hits, sampled.total), now + _AGAIN))
 
-    def _stored(self) -> Asking[StoredTable | None]:
+    def _stored(self) -> Asking[Counted | None]:
         """Return the table that is stored beside the index, None if there is none that can be used."""
         search, settings = self._search, self._settings
         id = document_id(search.indexes, settings.sketch_field, settings.recipe.id)
@@ -192,14 +196,6 @@ HEAD = 32  # documents of a sample by which the views of two callers are compare
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
-@dataclass(frozen=True)
-class StoredTable:
-    """A stored table. view: the documents it was counted in."""
-
-    frequency_table: FrequencyTable
-    view: View
-
-
 def document_id(target: str, field: SketchField, recipe: str) -> str:
     """Return the id of the document for a searched name: an index, alias, pattern, or several joined by commas."""
     return cache_key("table", named(target), field.name, recipe).hex()
@@ -211,7 +207,7 @@ def named(target: str) -> str:
     return ",".join(names) or "_all"
 
 
-def document(target: str, field: SketchField, table: StoredTable) -> dict[str, Any]:
+def document(target: str, field: SketchField, table: Counted) -> dict[str, Any]:
     """Return the document that stores a table."""
     return {
         "version": VERSION,
@@ -223,7 +219,7 @@ def document(target: str, field: SketchField, table: StoredTable) -> dict[str, A
     }
 
 
-def read_document(hit: Mapping[str, Any], recipe: str) -> StoredTable | None:
+def read_document(hit: Mapping[str, Any], recipe: str) -> Counted | None:
     """Return the table of a document, None if it has another version or recipe, or is damaged."""
     try:
         stored = hit["_source"]
@@ -232,7 +228,7 @@ def read_document(hit: Mapping[str, Any], recipe: str) -> StoredTable | None:
         table = FrequencyTable.from_dict(stored["table"])
         if table.recipe != recipe or table.digest != stored["digest"]:
             return None
-        return StoredTable(table, View(frozenset(map(str, stored["view"]["first"])), int(stored["view"]["total"])))
+        return Counted(table, View(frozenset(map(str, stored["view"]["first"])), int(stored["view"]["total"])))
     except _MALFORMED:
         return None
 

@@ -59,7 +59,7 @@ class Counted:
 
     frequency_table: FrequencyTable
     view: View
-    until: float
+    until: float = 0.0
 
     @property
     def bytes(self) -> int:

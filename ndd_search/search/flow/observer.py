@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter, time_ns
 from typing import Any, Protocol, runtime_checkable
@@ -103,7 +103,7 @@ def observed(flow: DrivenFlow, path: str, first_windows: Sequence[int], observer
         flow.close()
         seen = Observation(
             path=path,
-            pages=_pages(answer, first_windows),
+            pages=tuple(facts_of(None if answer is None else answer.body, first_windows)),
             trips=trips,
             own_seconds=perf_counter() - began - waited,
             upstream_seconds=waited,
@@ -111,43 +111,37 @@ def observed(flow: DrivenFlow, path: str, first_windows: Sequence[int], observer
             failed=failed,
         )
         for observer in observers:
-            _give(observer, seen)
+            _give(observer.observe, seen)
 
 
-def _give(observer: Observer, seen: Observation) -> None:
+def _give(observe: Callable[..., None], *facts: Any) -> None:
     try:
-        observer.observe(seen)
+        observe(*facts)
     except Exception:
-        log.exception("an observer failed; the search is not affected")
+        log.exception("an observer failed; the request is not affected")
 
 
 def give_unsketched(observers: Sequence[Observer], path: str, documents: int) -> None:
     """Tell those observers that count documents without a sketch how many a request had."""
     for observer in observers:
         if isinstance(observer, WriteObserver):
-            try:
-                observer.observe_unsketched(path, documents)
-            except Exception:
-                log.exception("an observer failed; the write is not affected")
+            _give(observer.observe_unsketched, path, documents)
 
 
-def _pages(answer: Answer | None, first_windows: Sequence[int]) -> tuple[PageFacts, ...]:
-    body = None if answer is None else answer.body
-    if not isinstance(body, dict):
-        return ()
-    responses = body.get("responses")
-    bodies = responses if isinstance(responses, list) else [body]
-    if len(bodies) != len(first_windows):
-        return ()
-    return tuple(_page(one, window) for one, window in zip(bodies, first_windows, strict=True) if window)
+def facts_of(body: Any, first_windows: Sequence[int] | None = None) -> list[PageFacts]:
+    """Return the facts of each page in an answer to a search or an `_msearch`.
 
-
-def facts_of(body: Any) -> list[PageFacts]:
-    """Return the facts of each page in an answer to a search or an `_msearch`; the number of windows is unknown."""
+    first_windows: of each search, 0 for one that is left alone; None if they are unknown, and so the number of windows.
+    """
     if not isinstance(body, dict):
         return []
     responses = body.get("responses")
-    return [_page(one, 0) for one in (responses if isinstance(responses, list) else [body])]
+    bodies = responses if isinstance(responses, list) else [body]
+    if first_windows is None:
+        return [_page(one, 0) for one in bodies]
+    if len(bodies) != len(first_windows):
+        return []
+    return [_page(one, window) for one, window in zip(bodies, first_windows, strict=True) if window]
 
 
 def _page(body: Any, window: int) -> PageFacts:

@@ -87,23 +87,23 @@ class RoundTrips:
         refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
                   client passes through, and a failed answer is returned alone instead of a list.
         """
-        return self._go(requests, self._together(requests), refusals)
+        return self._go(requests, None, refusals)
 
     def later(self, requests: list[Request]) -> Asking[list[Answer]]:
         """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
         left = self._seconds_left
         if left is not None and left <= 0:
             return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
-        answers = yield from self._go(requests, replace(self._together(requests), timeout=left), None)
+        answers = yield from self._go(requests, left, None)
         return [answers] if isinstance(answers, Answer) else answers
 
-    def _together(self, requests: list[Request]) -> Request:
-        return together(requests if self._moved is None else list(map(self._moved, requests)))
-
     def _go(
-        self, requests: list[Request], trip: Request, refusals: Collection[int] | None
+        self, requests: list[Request], timeout: float | None, refusals: Collection[int] | None
     ) -> Asking[list[Answer] | Answer]:
         """Make a trip. refusals: as in `first`; None for every status."""
+        trip = together(requests if self._moved is None else list(map(self._moved, requests)))
+        if timeout is not None:
+            trip = replace(trip, timeout=timeout)
         began = perf_counter()
         try:
             answer = yield trip

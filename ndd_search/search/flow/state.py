@@ -46,10 +46,6 @@ class State:
     total: dict[str, Any] | None = None
     before: int = 0
 
-    def comparing_with(self, table: FrequencyTable | None) -> State:
-        """Return the state with a frequency table."""
-        return replace(self, frequency_table=table)
-
     def stop(self, reason: str) -> State:
         """Return the state of a search that fetches no more hits. It is not cached."""
         return replace(self, stopped=reason, lasting=False)

@@ -64,19 +64,15 @@ class Answer:
 
     def sketches(self, field: SketchField, recipe: Recipe) -> Sequence[Sketch | Lack]:
         """Return the sketch of each hit of a search, or why it has none."""
-        if (cut := self._cut) is not None:
+        if self.cut and (cut := self.cut[0]) is not None:
             return cut
         return field.decode([hit.get("fields") or {} for hit in self.hits], recipe)
 
     def has_sketches(self, field: SketchField) -> bool:
         """Return whether any hit of a search has the values of a sketch."""
-        if (cut := self._cut) is not None:
+        if self.cut and (cut := self.cut[0]) is not None:
             return isinstance(cut, Sketches) or any(not isinstance(one, str) for one in cut)
         return any(field.has_values(hit.get("fields")) for hit in self.hits)
-
-    @property
-    def _cut(self) -> Sequence[Sketch | Lack] | None:
-        return self.cut[0] if self.cut else None
 
     @property
     def partial(self) -> bool:

@@ -40,7 +40,7 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
 
     The id is None if the search left it out (`filter_path`).
     """
-    facts = page.info.as_dict()
+    facts: dict[str, Any] = {**vars(page.info), "unique": page.info.unique and dict(vars(page.info.unique))}
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
     for name in ("members", "explain", "would_hide"):
