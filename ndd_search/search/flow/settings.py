@@ -163,7 +163,7 @@ class Settings:
 
     def is_first(self, *what: str) -> bool:
         """Return whether this was not asked before, and remember it."""
-        return self._said.first_time(*what)
+        return self.known.says_first(*what)
 
     def tell(self, path: str, sentence: str, about: str = "") -> str:
         """Log a sentence once for each target. Returns it. about: what goes before it."""
