@@ -10,21 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
-from ndd_search.core.matching.choose_leaders import assign_leaders
-from ndd_search.core.matching.decision import Constants, Decision
-from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.document_frequency import leaders_of_list
 from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
-from ndd_search.core.matching.keys import reads_keys
-from ndd_search.core.matching.pairs import Pairs, leaders_of
+from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.matching.verbatim import (
     Extract,
     lies_inside,
     normalised,
     possible_containers,
-    stands_between_spaces,
 )
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
@@ -34,7 +28,6 @@ from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 
-_FEW = 500  # passages of which every pair is compared to find out whether any resemble at all
 _NO_SKETCH = np.empty(0, np.int32)
 
 
@@ -105,21 +98,12 @@ def others(members: dict[int, float], shown: int) -> dict[int, float]:
 
 def groups_of(given: Given, options: PassageOptions) -> Groups:
     """Return the near-duplicates among all passages, by the best rank of each group."""
-    count, chosen, table = len(given.hits), options.collapse, options.frequency_table
+    chosen, found = options.collapse, None
     check_fit(chosen, given.recipe)
     plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
-    counts = table is True and chosen.min_similarity == "auto"
-    found = None
-    if plain and counts:
+    if plain and options.frequency_table is True and chosen.min_similarity == "auto":
         found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
-    if found is None and count <= _FEW and not reads_keys(chosen) and not _some_resemble(given, chosen, table):
-        return {rank: {rank: 1.0} for rank in range(count)}
-    if found is None and plain and native.core and given.recipe.measure == "kmv":
-        if counts:
-            table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
-        recipe, decision = given.recipe, _decision(given, chosen, table)
-        found = leaders_of(given.sketches, recipe.k, decision, 0, recipe.min_shingles)
-    if found is None or (chosen.min_similarity == "auto" and _numbers_differ(given, *found)):
+    if found is None or _numbers_differ(given, *found):
         return _collapsed(given, options)
     return _led(*found)
 
@@ -130,26 +114,12 @@ def _numbers_differ(given: Given, leaders: Ranks, _: npt.NDArray[np.float64]) ->
     return any(differ_in_numbers_alone(*pair, given.recipe) for pair in pairs)
 
 
-def _decision(given: Given, options: CollapseOptions, table: FrequencyTable | bool) -> Decision:
-    return Decision.of(options.min_similarity, given.recipe, table if isinstance(table, FrequencyTable) else None)
-
-
 def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
     """Return the groups of leaders, which show their best-ranked passage."""
     groups: Groups = {}
     for rank, (leader, similarity) in enumerate(zip(leaders.tolist(), similarities.tolist(), strict=True)):
         groups.setdefault(leader, {})[rank] = similarity
     return groups
-
-
-def _some_resemble(given: Given, options: CollapseOptions, frequency_table: FrequencyTable | bool) -> bool:
-    """Return whether any two passages can be near-duplicates: their resemblance is at least what every bar asks."""
-    decision = _decision(given, options, frequency_table)
-    if given.recipe.measure != "kmv":
-        return True
-    loosest = Decision(decision.bar or Constants().least, given.recipe.size)
-    leader, _ = assign_leaders(given.sketches, given.recipe.k, loosest)
-    return bool((leader != np.arange(len(leader))).any())
 
 
 def _collapsed(given: Given, options: PassageOptions) -> Groups:
@@ -224,14 +194,8 @@ class Containment:
         pair = shorter, longer
         known = self.known.get(pair)
         if known is None:
-            known = self.known[pair] = self._verbatim(*pair) and self._allowed(*pair)
+            known = self.known[pair] = lies_inside(*map(self._normalised, pair)) and self._allowed(*pair)
         return known
-
-    def _verbatim(self, shorter: int, longer: int) -> bool:
-        texts = self.given.texts
-        if stands_between_spaces(texts[shorter] or "", texts[longer] or ""):
-            return True
-        return lies_inside(self._normalised(shorter), self._normalised(longer))
 
     def _normalised(self, rank: int) -> str:
         if rank not in self.plain:

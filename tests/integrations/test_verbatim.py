@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
@@ -15,7 +15,6 @@ from ndd_search.core.matching.verbatim import (
     lies_inside,
     normalised,
     possible_containers,
-    stands_between_spaces,
 )
 from ndd_search.core.sketching import sketch_many
 from ndd_search.integrations.passages import passages
@@ -87,12 +86,6 @@ def test_a_text_that_ends_before_the_mark_of_a_letter_does_not_stand_in_a_longer
     assert not lies_inside("ข้าวผัดก", "ข้าวผัดกับไก่")
     assert lies_inside("工場", "steel工場works")
     assert not lies_inside("工場w", "steel工場works")
-
-
-@given(st.text("ab .,\n%", max_size=6), st.text("ab .,\n%1", max_size=14))
-@example(".", ". 1")
-def test_what_stands_between_spaces_lies_inside(short: str, long: str) -> None:
-    assert not stands_between_spaces(short, long) or lies_inside(normalised(short), normalised(long))
 
 
 @pytest.mark.parametrize("arguments", [([], None, 4, np.zeros(1, np.int64), 2), ([[3]], None, 4, None, 2)])

@@ -49,21 +49,6 @@ def normalised(text: str) -> str:
     return " ".join(folded.split())
 
 
-def stands_between_spaces(short: str, long: str) -> bool:
-    """Whether a text stands in a longer one letter by letter, between single spaces or at its ends.
-
-    Then `lies_inside` holds for both texts when they are normalised. This check is several times as fast.
-    """
-    short = short.strip()
-    at = _find(short, long) if short.rstrip(_CLOSING) else -1
-    if at < 0:
-        return False
-    before, after = long[max(at - 2, 0) : at], long[at + len(short) : at + len(short) + 2]
-    if after:
-        return (not before or before[-1] == " ") and after[0] == " " and after[1:].isalnum()
-    return before[-1:] == " " and before[:-1].isalnum()
-
-
 def lies_inside(short: str, long: str) -> bool:
     """Whether a text stands in a longer one word for word, whole words and whole numbers at both ends; normalised."""
     short = short.rstrip(_CLOSING)
