@@ -18,7 +18,6 @@ from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.keep import order_of_preference
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import store
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.documents import Documents
@@ -116,7 +115,8 @@ class Corpus(Documents):
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
                 "inclusive": each document stands word for word in the one that leads its group, the longest such one,
-                as a mail does in a reply (see corpus.inclusive); takes no min_similarity, holds all texts in memory.
+                as a mail does in a reply (see corpus.inclusive). It takes no min_similarity and no keep, and holds all
+                texts in memory.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
         origins: as in a search; each row of the groups then tells the origins of its group. Kept fields, too.
@@ -129,17 +129,14 @@ class Corpus(Documents):
         order = self._order(keep)
         sketches = self.sketches
         if order is not None:
-            sketches, search = _taken(sketches, order), replace(search, guards=search.guards.taken(order))
+            sketches, search = store.taken(sketches, order), replace(search, guards=search.guards.taken(order))
         if method in ("leaders", "inclusive"):
             if method == "leaders":
                 led = search.leaders(sketches)
-            elif min_similarity == "auto":
-                texts = self.texts(range(len(self)))
-                at = range(len(self)) if order is None else order.tolist()
-                moved = {rank: texts[place] for rank, place in enumerate(at) if place in texts}
-                led = most_inclusive(sketches, moved, search.guards, self.recipe)
+            elif min_similarity == "auto" and order is None:
+                led = most_inclusive(sketches, self.texts(range(len(self))), search.guards, self.recipe)
             else:
-                raise ValueError(f'method "inclusive" takes no min_similarity, got {min_similarity!r}')
+                raise ValueError('method "inclusive" shows the longest text: leave out min_similarity and keep')
             leader, similarity, effort = led.leader, led.similarity, led.effort
         else:
             found = search.pairs(sketches, EACH)
@@ -310,14 +307,6 @@ class _Reading:
     def _told(self) -> dict[str, Any]:
         fields = self.fields
         return {"text": list(fields.text), "id": self.id, "fields": list(fields.kept), "sources": self.pieces.stamps}
-
-
-def _taken(sketches: Sketches, places: Ranks) -> Sketches:
-    """Sketches in another order."""
-    lengths = np.diff(sketches.offsets)[places]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    at = np.repeat(sketches.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Sketches(sketches.values[at], offsets)
 
 
 def _ignore(count: int) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -139,11 +139,9 @@ class Groups:
         used = taken.union(was.values())
         for leader in np.flatnonzero(self.is_leader).tolist():
             if leader not in name_of:
-                name = id = self.corpus.ids[leader]
-                tries = count(2)
-                while name in used:
-                    name = f"{id}~{next(tries)}"
-                name_of[leader] = name
+                id = self.corpus.ids[leader]
+                names = chain([id], (f"{id}~{number}" for number in count(2)))
+                name = name_of[leader] = next(name for name in names if name not in used)
                 used.add(name)
         of_earlier, of_now = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for leader, name in sorted(shared):

@@ -47,8 +47,7 @@ def most_inclusive(sketches: Sketches, texts: Mapping[int, str], guards: Guards,
     leaders = np.array(leader, np.int64)
     leaders = leaders[leaders]  # of equal texts the first one may have joined another
     alike = overlaps(rows_of(sketches, recipe.k), np.arange(len(leaders)), leaders, None).resemblance
-    met = sum(map(len, possible.values()))
-    return Led(leaders, alike, Effort(len(wholes), met, compared, 0))
+    return Led(leaders, alike, Effort(len(wholes), compared, compared, 0))
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -57,10 +56,9 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _holds(long: str, paragraphs: list[str]) -> bool:
-    at = 0
+    end = 0
     for one in paragraphs:
-        at = place_of(one, long, at)
-        if at < 0:
+        if (at := place_of(one, long, end)) < 0:
             return False
-        at += len(one)
+        end = at + len(one)
     return True

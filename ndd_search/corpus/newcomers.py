@@ -77,12 +77,7 @@ class Newcomers:
         replaced = set(self.corpus.ids)
         stay = [place for place, name in enumerate(self.against.ids) if name not in replaced]
         names = [name for name in self.corpus.columns if name in self.against.columns]
-        offsets = self.against.sketches.offsets
-        kept = np.repeat(np.isin(np.arange(len(self.against)), stay), np.diff(offsets))
-        lengths = np.diff(offsets)[stay]
-        sketches = type(self.against.sketches)(
-            self.against.sketches.values[kept], np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-        )
+        sketches = store.taken(self.against.sketches, np.array(stay, np.int64))
         columns = {name: [self.against.columns[name][place] for place in stay] for name in names}
         before = Rows([self.against.ids[place] for place in stay], sketches, columns)
         now = Rows(self.corpus.ids, self.corpus.sketches, self.corpus.columns)

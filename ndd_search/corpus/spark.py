@@ -141,10 +141,7 @@ class SparkCorpus:
         keep: Sequence[Keep] = ("score",),
         **settings: Unpack[Settings],
     ) -> SparkGroups:
-        """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there.
-
-        There is no method "inclusive", origins or since: they need all texts or documents of a group on one machine.
-        """
+        """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there."""
         check_method(method)
         if method == "inclusive":
             raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')

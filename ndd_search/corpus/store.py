@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
@@ -196,3 +197,11 @@ def _joined(parts: Sequence[Sketches]) -> Sketches:
 
 def _name(number: int) -> str:
     return f"part-{number:06}.parquet"
+
+
+def taken(sketches: Sketches, places: Ranks) -> Sketches:
+    """Some sketches, in any order."""
+    lengths = np.diff(sketches.offsets)[places]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.repeat(sketches.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return Sketches(sketches.values[at], offsets)

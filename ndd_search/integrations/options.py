@@ -154,13 +154,9 @@ def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
     """Return the options with a path before each field that they name."""
     chosen = options.collapse
     keep = tuple(one.replace(":", f":{path}.", 1) if isinstance(one, str) else one for one in chosen.keep)
-    moved = replace(
-        chosen,
-        keep=keep,
-        must_match=tuple(f"{path}.{name}" for name in chosen.must_match),
-        group_by=tuple(f"{path}.{name}" for name in chosen.group_by),
-        origins=tuple(f"{path}.{name}" for name in chosen.origins),
-        max_per={f"{path}.{name}": most for name, most in chosen.max_per.items()},
-        max_apart={f"{path}.{name}": apart for name, apart in chosen.max_apart.items()},
-    )
-    return replace(options, collapse=moved)
+    moved: dict[str, Any] = {
+        name: tuple(f"{path}.{one}" for one in getattr(chosen, name)) for name in ("must_match", "group_by", "origins")
+    }
+    for name in ("max_per", "max_apart"):
+        moved[name] = {f"{path}.{one}": value for one, value in getattr(chosen, name).items()}
+    return replace(options, collapse=replace(chosen, keep=keep, **moved))
