@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import suppress
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,6 +138,47 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
         assert (told["corrected"], told["remaining"]) == (1, 0)
         assert told["written"] == told["work"][0]["waiting"] + 1
         check(client, index, documents)
+
+
+@pytest.mark.newest_servers
+@pytest.mark.parametrize("what", ["backfill", "remove", "mark"])
+def test_a_command_that_a_supervisor_stops_is_finished_by_the_same_command(
+    what: str, engine: Engine, index: str, tmp_path: Path
+) -> None:
+    """SIGTERM ends it at once, as its exit code says; what it wrote stays, and is not written again."""
+    documents = [{"id": str(number), "text": f"{TEXT} {number % 7} {number % 5}"} for number in range(600)]
+    query: dict[str, Any] = {"exists": {"field": "ndd.group" if what == "mark" else "ndd.recipe"}}
+    with engine.client() as client:
+        fill(client, index, documents)
+        words: list[object] = ["backfill", engine.url, index, "--fields", "text", "--json"]
+        if what == "remove":
+            backfill(client, index, ["text"])
+            words, query = (
+                ["backfill", engine.url, index, "--remove", "ndd", "--yes", "--json"],
+                {"bool": {"must_not": query}},
+            )
+        if what == "mark":
+            groups, target = tmp_path / "groups.jsonl", f"{engine.url}/{index}"
+            run("corpus", "groups", target, "--text", "text", "--out", groups)
+            words = ["corpus", "mark", groups, target, "--json"]
+
+        def done() -> int:
+            client.indices.refresh(index=index)
+            return int(client.count(index=index, body={"query": query})["count"])
+
+        stopped = subprocess.Popen(command(*words, "--rate", 100), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while done() < 60:
+            assert stopped.poll() is None
+            time.sleep(0.05)
+        stopped.send_signal(signal.SIGTERM)
+        assert stopped.communicate(timeout=60) == (b"", b"")
+        assert stopped.returncode == -signal.SIGTERM
+        before = -1
+        while before != (before := done()):  # the server may still carry out the last request
+            time.sleep(0.3)
+        assert before < len(documents)
+        assert json.loads(run(*words).stdout)["written"] == len(documents) - before
+        assert done() == len(documents)
 
 
 @pytest.mark.newest_servers
