@@ -350,10 +350,11 @@ def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
         assert search is not None
         return ordered_by(search)
 
-    assert of({}) == [{"_score": "desc"}, {"_shard_doc": "asc"}]
-    assert of(body) == ["price", {"_shard_doc": "asc"}]
-    assert of(body, sort="day:desc,_score") == [{"day": "desc"}, "_score", {"_shard_doc": "asc"}]
-    assert of({"sort": [{"day": "asc"}, "_shard_doc"]}) == [{"day": "asc"}, "_shard_doc"]
+    last = [{"_shard_doc": "asc"}, {"_index": "asc"}]
+    assert of({}) == [{"_score": "desc"}, *last]
+    assert of(body) == ["price", *last]
+    assert of(body, sort="day:desc,_score") == [{"day": "desc"}, "_score", *last]
+    assert of({"sort": [{"day": "asc"}, "_shard_doc"]}) == [{"day": "asc"}, "_shard_doc", {"_index": "asc"}]
 
 
 @pytest.mark.parametrize("settings", [{"cursor_key": ""}, {"cursor_key": b""}])

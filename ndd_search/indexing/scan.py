@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from ndd_search.indexing.retry import Retry, status_of
+from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
@@ -38,7 +39,7 @@ class Snapshot:
     def _by_point(self, body: dict[str, Any], point: str) -> Iterator[Hits]:
         after: dict[str, Any] = {}
         while True:
-            page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], **after}
+            page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": list(TIEBREAK), **after}
             response = self.retry.call(partial(self.client.search, body=page, **_WHOLE))
             if not (hits := response["hits"]["hits"]):
                 return

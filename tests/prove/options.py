@@ -113,8 +113,8 @@ def draw(rng: random.Random) -> Row:
             values = [one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, [*REFUSED, *LEFT_ALONE])]
             row[name] = rng.choice(values)
     client = rng.choice(CLIENTS)
-    if client == "proxy" and ("items" in row or row.get("given") == "block"):  # only a program in Python has these
-        client = "sync"
+    if client == "proxy" and ("items" in row or row.get("given") == "block" or row.get("paging") == "template"):
+        client = "sync"  # only a program in Python has these
     return {"engine": rng.choice(ENGINES), "client": client, "which": rng.choice(WHICH)} | row
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.scan import snapshot
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected
@@ -154,3 +156,34 @@ def test_responses_of_two_searches_merge_into_one_page(library: Library, wrapped
         assert [one for one in shown if one not in truth.doubtful] == truth.kept
         assert sorted([*shown, *hidden]) == sorted(one["_id"] for one in documents())
         assert merged["hits"]["total"] == {"value": len(shown), "relation": "eq"}
+
+
+@pytest.mark.newest_servers
+def test_hits_of_equal_rank_in_several_indexes_are_all_read(engine: Engine, connect: Connect) -> None:
+    """By the pages of a cursor and by the snapshot of a scan. OpenSearch numbers the documents of each index alike."""
+    name = f"ndd-ties-{uuid.uuid4().hex[:8]}"
+    words = [f"word{number}" for number in range(60)]
+    ids = {str(number) for number in range(20)}
+    acts = [{"_index": f"{name}-{int(id) % 2}", "_id": id, "body": " ".join(words[int(id) :])} for id in ids]
+    with engine.client() as client:
+        try:
+            for index in (f"{name}-0", f"{name}-1"):
+                settings = {"number_of_shards": 1, "number_of_replicas": 0}
+                client.indices.create(
+                    index=index, body={"settings": settings, "mappings": {"properties": mapping_properties()}}
+                )
+            bulk(engine, client, list(ndd.with_sketches(acts, fields=["body"])))
+            shown: list[str] = []
+            cursor: bool | str | None = True
+            caller = connect(min_similarity="identical", window=5)
+            while cursor is not None:
+                body = {"query": {"match_all": {}}, "size": 3, "ndd": {"cursor": cursor}}
+                page = caller.search(index=f"{name}-*", body=body)
+                shown += [hit["_id"] for hit in page["hits"]["hits"]]
+                cursor = page["ndd"]["cursor"]
+            assert (len(shown), set(shown)) == (len(ids), ids)
+            with snapshot(client, f"{name}-*", Retry()) as now:
+                read = [hit["_id"] for hits in now.pages({"query": {"match_all": {}}}, 3) for hit in hits]
+            assert (len(read), set(read)) == (len(ids), ids)
+        finally:
+            client.indices.delete(index=f"{name}-0,{name}-1")

@@ -35,7 +35,7 @@ from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import Answer, Hit
-from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, names_tiebreak, opened, rounds, sorts
+from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds, sorts
 from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
@@ -304,8 +304,8 @@ class CursorPage(ContinuedPage):
         for hit in stream.hits[self.start :]:
             if not asked:
                 del hit["sort"]
-            elif not names_tiebreak(asked):
-                hit["sort"] = hit["sort"][:-1]
+            else:
+                hit["sort"] = hit["sort"][: len(asked)]
 
 
 def _hit_of(index: str, id: str, fields: Mapping[str, Any] | None) -> Hit:

@@ -1,7 +1,8 @@
 """Requests for a point in time, and searches in it, for Elasticsearch and OpenSearch.
 
 A point in time is a snapshot of the searched indexes that the engine keeps for a while. Its hits are ordered by the
-caller's sort and then by `_shard_doc`, a number that is different for every document of the snapshot.
+caller's sort, then by `_shard_doc`, a number that is different for every document of an index, and by `_index`:
+OpenSearch (3.8 at least) numbers the documents of each index alike, and continuing after a number would lose others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch|iso
 
 Family = Literal["elasticsearch", "opensearch"]
 
-TIEBREAK = "_shard_doc"
+TIEBREAK = ("_shard_doc", "_index")
 # Parameters that a point in time takes when it is opened. The engines refuse them in a search of it.
 _OF_THE_TARGET = ("preference", "routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards")
 _NOT_IN_A_SEARCH = {*_OF_THE_TARGET, "ccs_minimize_roundtrips", "sort"}
@@ -100,11 +101,7 @@ def rounds(search: Search) -> bool:
 
 
 def ordered(search: Search) -> list[Any]:
-    """Return the sort by which hits are continued: the caller's, with a tiebreak if it has none."""
+    """Return the sort by which hits are continued: the caller's, and then one without ties."""
     asked = sorts(search) or [{"_score": "desc"}]
-    return asked if names_tiebreak(asked) else [*asked, {TIEBREAK: "asc"}]
-
-
-def names_tiebreak(asked: list[Any]) -> bool:
-    """Return whether a sort holds the tiebreak."""
-    return any(TIEBREAK in one if isinstance(one, Mapping) else one == TIEBREAK for one in asked)
+    named = {name for one in asked for name in ([one] if isinstance(one, str) else one)}
+    return [*asked, *({name: "asc"} for name in TIEBREAK if name not in named)]
