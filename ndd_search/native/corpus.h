@@ -1,7 +1,7 @@
 /* Leaders and pairs of a whole collection.
  *
  * A page has a hundred hits; a collection has millions of documents, and some values stand in tens of thousands of them.
- * Five filters keep the work small, and none of them loses a pair:
+ * Three filters keep the work small, and none of them loses a pair:
  *
  * Prefix filter (Chaudhuri, Ganti and Kaushik 2006). The values of every document are put in one global order, values
  * with few holders first. Two documents that count as a pair share at least `least` values, so their first shared value
@@ -10,17 +10,11 @@
  * Positional filter (Xiao, Wang, Lin and Yu 2008). Where the shared values of two documents stand in that order says how
  * many values they can share at most.
  *
- * Size filter (see set_zone). Of two full sketches, all values of one count, and of the other one those up to the largest
- * value of the first. How many these are at least says how many values a pair shares at least.
- *
  * Own content filter (see set_levels). A hot value has more than HOT holders. Two documents with much content of their own
  * that share hot values only, or few others beside them, are refused by what is known of each. The same holds for the hot
  * values from one entry of a document on: later entries leave less that the two can share. So each hot value has several
  * lists, by how much content of its own a document has beside the values from this one on, and documents with much do not
  * look each other up there. Lists of values that are not hot are short, however large the collection is.
- *
- * Bitmap filter (Sandes, Teodoro and Melo 2020). A bitmap of each sketch bounds how many values two sketches share, at
- * the cost of one line of memory.
  *
  * `budget` bounds how many documents are met for one document. Entries of lists that this leaves unread are counted.
  *

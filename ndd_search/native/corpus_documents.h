@@ -13,9 +13,6 @@ typedef struct {
     int64_t cut;       /* entries of lists that were not read because of `budget` */
 } Effort;
 
-/* Zones of values: OCTAVE of them halve a value. OPEN: that of a sketch which is not full. */
-enum { NEAR = 4, OCTAVE = 6, ZONES = 31 * OCTAVE + NEAR + 2, OPEN = UINT8_MAX };
-
 typedef struct {
     int32_t with;   /* the document that met this one last, -1: none yet */
     uint8_t most;   /* values that the two can share at most */
@@ -23,16 +20,7 @@ typedef struct {
     uint8_t least;  /* values that this one shares with any document it counts as a pair with, at least */
     uint8_t rare;   /* lists of values that are not hot in which the two have met */
     int8_t levels[PROFILES]; /* see set_levels */
-    uint8_t zone;   /* of its largest value, see set_zone */
-    uint8_t below[NEAR]; /* how many of its values are below each of the next lower zones */
 } Meeting;
-
-enum { WORDS = 8 };
-
-/* A bit for the hash of each value of a sketch. */
-typedef struct {
-    uint64_t words[WORDS];
-} Bitmap;
 
 /* What keeps documents apart whatever they share. */
 typedef struct {
@@ -45,8 +33,6 @@ typedef struct {
 typedef struct {
     int32_t document;
     uint8_t behind; /* how many of its values come later in the global order */
-    uint8_t zone;
-    uint8_t apart;  /* how many zones a smaller sketch must be away for a pair to be possible, see `reaches` */
 } Listed;
 
 typedef struct {
@@ -59,7 +45,7 @@ typedef struct {
     const Rule *rule;
     const Guards *guards;
     Weights *weights;   /* NULL: no value is common */
-    uint64_t multiplier; /* of slots and bitmaps */
+    uint64_t multiplier; /* of slots */
     int64_t *same;      /* of each document the first one with the same values; itself where there is none before it */
     int64_t *first;     /* document i has entries first[i] to first[i + 1] - 1 */
     int32_t *list;      /* of each entry the number of its list, or of the first of its SUBLISTS lists */
@@ -68,8 +54,6 @@ typedef struct {
     List *lists;
     Listed *held;         /* the documents of all lists */
     Meeting *meetings;  /* of each document */
-    Bitmap *bitmaps;    /* of each document; NULL without weights */
-    int32_t tops[ZONES]; /* the largest value of each zone, descending */
     int32_t *met;
 } Corpus;
 

@@ -1,6 +1,22 @@
 /* The lists of the documents that hold a value: see corpus.h. */
 #pragma once
-#include "corpus_filters.h"
+#include "corpus_documents.h"
+
+/* The bar of any pair of a document, at least. */
+static double least_bar(const Page *page, const Rule *rule, int64_t document)
+{
+    return least_bar_of(page, rule, document, edges_of(page, rule, document));
+}
+
+/* How many values a document shares at least with any that it counts as a pair with. */
+static int64_t least_of(const Page *page, const Rule *rule, int64_t document)
+{
+    int64_t length = length_of(page, document);
+    if (rule->measure == BY_SHORTER && length > rule->shortest) /* the other one may be as short as that */
+        length = rule->shortest;
+    double least = (least_bar(page, rule, document) - 2 * ROUNDING) * (double)length;
+    return least <= 1 ? 1 : (int64_t)ceil(least);
+}
 
 enum { HOT = 32 }; /* holders of a value above which it is hot, if documents are weighed */
 
@@ -150,9 +166,6 @@ static void look_at_all(Corpus *corpus, uint16_t *popular, Slots slots, Effort *
             continue;
         effort->documents++;
         corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
-        set_zone(corpus, i);
-        if (corpus->bitmaps)
-            corpus->bitmaps[i] = bitmap_of(page, i, corpus->multiplier);
         for (int64_t at = page->offsets[i]; at < page->offsets[i + 1]; at++) {
             uint16_t *holders = popular + slot_of(key_of(corpus->guards, i, page->values[at]), slots);
             *holders += *holders < UINT16_MAX;
@@ -306,7 +319,7 @@ static int make_lists(Corpus *corpus, Effort *effort)
 static void free_corpus(Corpus *corpus)
 {
     void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->kind, corpus->lists,
-                     corpus->held, corpus->meetings, corpus->bitmaps, corpus->met};
+                     corpus->held, corpus->meetings, corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }
@@ -317,15 +330,11 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, cons
 {
     size_t count = (size_t)page->count + 1;
     *corpus = (Corpus){.page = page, .rule = rule, .guards = guards, .weights = weights, .multiplier = multiplier_for(page)};
-    for (int zone = 0; zone < ZONES; zone++)
-        corpus->tops[zone] = (int32_t)(INT32_MAX * exp2(-(double)zone / OCTAVE));
     corpus->same = malloc(count * sizeof *corpus->same);
     corpus->first = malloc(count * sizeof *corpus->first);
     corpus->meetings = calloc_large(count, sizeof *corpus->meetings);
     corpus->met = malloc(count * sizeof *corpus->met);
-    corpus->bitmaps = weights ? calloc_large(count, sizeof *corpus->bitmaps) : NULL;
-    if (page->k > MOST_VALUES || !corpus->same || !corpus->first || !corpus->meetings || !corpus->met
-        || (weights && !corpus->bitmaps))
+    if (page->k > MOST_VALUES || !corpus->same || !corpus->first || !corpus->meetings || !corpus->met)
         return 0;
     return find_same(page, guards, corpus->same) && make_lists(corpus, effort);
 }
@@ -333,13 +342,8 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, cons
 /* From now on others meet a document. */
 static void enlist(Corpus *corpus, int64_t document)
 {
-    uint8_t needs[NEAR];
-    set_needs(corpus, document, needs);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
         List *list = corpus->lists + own_list(corpus, entry);
-        Listed held = {(int32_t)document, corpus->after[entry], corpus->meetings[document].zone, 0};
-        while (held.apart < NEAR && held.behind + 1 < needs[held.apart])
-            held.apart++;
-        corpus->held[list->start + list->filled++] = held;
+        corpus->held[list->start + list->filled++] = (Listed){(int32_t)document, corpus->after[entry]};
     }
 }

@@ -6,26 +6,7 @@ typedef struct {
     int64_t document, met, budget; /* documents met so far, and at most */
     int64_t missed;                /* lists that were not read to their end */
     int64_t from;                  /* documents before this one are not met */
-    uint8_t zone, needs[NEAR];     /* of the document */
 } Reading;
-
-/* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
- * from there on. lower: how many zones the largest value of the listed document is below the reader's.
- *
- * The sketch in the lower zone ends first, and the pair shares at least needs[zones between them] of its values. Example:
- * needs is {60, 55, 50, 45} for both. If the listed document is 2 zones lower, 50 shared values must be possible. For
- * readers that are lower, `enlist` has compared the listed document's own values with its needs: with 51 values from here
- * on its `apart` is 2, as 51 is below needs[0] and needs[1] but not needs[2]. A reader 1 zone lower makes no pair with it,
- * a reader 2 zones lower may. */
-static int reaches(const Reading *reading, const Listed *held, int shared)
-{
-    int lower = (int)held->zone - (int)reading->zone;
-    if (held->zone == OPEN || reading->zone == OPEN || lower >= NEAR)
-        return 1;
-    if (lower > 0)
-        return shared >= reading->needs[lower];
-    return -lower >= held->apart || (!lower && shared >= reading->needs[0]);
-}
 
 enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
 
@@ -34,18 +15,15 @@ static void read_list(Corpus *corpus, Reading *reading, const List *list, int ho
 {
     int64_t count = list->filled, first = 0;
     const Listed *held = corpus->held + list->start;
-    int filtered = hot || !corpus->weights; /* the other values are counted */
     if (reading->from)
         for (first = count; first && held[first - 1].document >= reading->from; first--)
             ;
     int64_t i = first;
     for (; i < count; i++) {
         int rest = after < held[i].behind ? after : held[i].behind;
-        if (filtered && !reaches(reading, held + i, rest + 1))
-            continue;
         Meeting *meeting = corpus->meetings + held[i].document;
 #ifdef __GNUC__
-        if (!filtered && i + FAR_AHEAD < count)
+        if (i + FAR_AHEAD < count)
             __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD].document, 1);
 #endif
         if (meeting->with != (int32_t)reading->document) {
@@ -95,36 +73,12 @@ static void fetch_ahead(const Corpus *corpus, int64_t met, int64_t at)
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Drop those of `met` documents whose bitmap shows that they share too few values with a document. Returns how many are
- * left. */
-static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
-{
-    const Page *page = corpus->page;
-    const Bitmap own = corpus->bitmaps[document];
-    int64_t length = length_of(page, document), least = corpus->meetings[document].least, left = 0;
-    for (int64_t i = 0; i < met; i++) {
-        int32_t other = corpus->met[i];
-#ifdef __GNUC__
-        if (i + AHEAD < met) {
-            __builtin_prefetch(corpus->bitmaps + corpus->met[i + AHEAD]);
-            __builtin_prefetch(page->offsets + corpus->met[i + AHEAD]);
-        }
-#endif
-        int64_t most = (length + length_of(page, other) - differing_bits(&own, corpus->bitmaps + other)) / 2;
-        corpus->met[left] = other;
-        left += most >= larger_of(corpus->meetings[other].least, least);
-    }
-    return left;
-}
-
 /* The documents enlisted, `from` or later ones, that may share enough values with a document, into corpus->met, ascending.
  * Returns how many. */
 static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
 {
     const Meeting own = corpus->meetings[document];
-    Reading reading = {.document = document, .budget = budget, .from = from, .zone = own.zone};
-    set_needs(corpus, document, reading.needs);
-    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
+    Reading reading = {.document = document, .budget = budget, .from = from};
     int64_t left = 0;
     int64_t first = corpus->first[document], end = corpus->first[document + 1];
     for (int64_t entry = first; entry < end; entry++)
@@ -148,12 +102,8 @@ static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int
             refused |= meeting->rare <= own.levels[profile] && meeting->rare <= meeting->levels[profile];
         corpus->met[left] = other;
         refused &= corpus->weights && !reading.missed;
-        if (meeting->most < larger_of(meeting->least, own.least) || refused)
-            continue;
-        left += (double)meeting->most * (1 + bar) >= bar * (double)least_counted(&own, meeting, corpus->page->k);
+        left += meeting->most >= larger_of(meeting->least, own.least) && !refused;
     }
-    if (corpus->bitmaps)
-        left = drop_by_bitmap(corpus, document, left);
     for (int64_t i = 0; i < left; i++)
         fetch_offsets(corpus, corpus->met[i]);
     if (left > 1)

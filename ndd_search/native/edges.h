@@ -68,7 +68,6 @@ static uint32_t small_letter(uint32_t letter)
                : letter;
 }
 
-static uint32_t letter_at(const Parted *parted, int at) { return at < parted->length ? parted->text[at] : 0; }
 
 static uint64_t hash_word(const uint32_t *letters, int length)
 {
