@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import decisions, document, exact_collapse, page_check, pictures, process, sketching, threads
+from benchmarks.kept_memory import keep_freed
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
-from ndd_search.cli import keep_freed
 
 PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "semhash", "scikit-learn")
 SLACK = 3 / 2  # how much a ratio may worsen: twice what it varies between runs on a shared machine

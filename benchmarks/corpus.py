@@ -41,8 +41,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
+from benchmarks.kept_memory import keep_freed
 from benchmarks.real_words import texts as made_of_real_words
-from ndd_search.cli import keep_freed
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of

@@ -13,10 +13,11 @@ import pytest
 
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.templates import component_template, files
+from ndd_search.indexing.templates import component_template
 from ndd_search.indexing.with_sketches import sketch_fields
 from tests.command_line import run
 from tests.engines.find import Engine
+from tests.index_templates import files
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ OLD = {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: http
     [
         (401, b"{}", "it answers 401 Unauthorized; check user and password, or NDD_SEARCH_API_KEY"),
         (200, b"<html>", "not a search engine"),
-        (200, b'{"version": {"number": "1"}}', "its answer does not name the engine; name it with --engine"),
+        (200, b'{"version": {"number": "1"}}', "its answer does not name the engine; check the address"),
     ],
 )
 def test_what_does_not_answer_like_an_engine_is_told(status: int, body: bytes, words: str) -> None:

@@ -1,7 +1,6 @@
 """The structure of the package: its public names, and which rooms may import which."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -195,28 +194,6 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
     ]
     done = subprocess.run([sys.executable, "-c", code, *extras], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-KEPT = """
-import sys, ndd_search
-from ndd_search.cli import keep_freed, main
-ndd_search.collapse([{"body": "one text of some words"}] * 3, text="body")
-before = keep_freed.cache_info().currsize
-main(["compare", sys.argv[1], sys.argv[1]])
-print("kept:", before, keep_freed.cache_info().currsize)
-"""
-
-
-@pytest.mark.parametrize(("wanted", "expected"), [("", "kept: 0 0"), ("1", "kept: 0 1")])
-def test_the_allocator_of_the_process_is_changed_only_for_whoever_asks(
-    wanted: str, expected: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("one text of some words")
-    environment = {**os.environ, "NDD_KEEP_FREED": wanted}
-    command = [sys.executable, "-c", KEPT, str(file)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == expected
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -15,9 +15,10 @@ import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.mapping import check_mapping, mapping_properties
-from ndd_search.indexing.templates import component_template, composed, files, index_template
+from ndd_search.indexing.templates import component_template, composed
 from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
+from tests.index_templates import files, index_template
 
 FOLDER = Path(__file__).resolve().parents[1] / "index_templates"
 BODY = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
