@@ -133,7 +133,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
             time.sleep(0.3)
         documents[done[0]]["text"] = TEXT  # by an update that leaves the old sketch
         client.update(index=index, id=done[0], body={"doc": {"text": TEXT}})
-        told = json.loads(run("backfill", engine.url, index, *fields, "--resume", "--json").stdout)
+        told = json.loads(run("backfill", engine.url, index, *fields, "--recheck", "--json").stdout)
         assert 0 < told["work"][0]["waiting"] <= len(documents) - 300
         assert (told["corrected"], told["remaining"]) == (1, 0)
         assert told["written"] == told["work"][0]["waiting"] + 1

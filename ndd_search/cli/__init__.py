@@ -12,7 +12,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import get_data
@@ -60,8 +59,6 @@ error names what was skipped); 130 interrupted
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (sys.argv by default). Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if os.environ.get("NDD_KEEP_FREED"):
-        keep_freed()
     if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that its encoding lacks, instead of failing
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -79,6 +76,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         warn(_sentence(error))
         return FAILED
     return DONE
+
+
+class LeftOut:
+    """Prints what is left out, a sentence each. code: the exit code."""
+
+    code = DONE
+
+    def __call__(self, sentence: str) -> None:
+        warn(sentence)
+        self.code = PARTLY
 
 
 def _sentence(error: Exception) -> str:
@@ -167,17 +174,3 @@ class _Completion(argparse.Action):
 
         print(script(whole_parser(), str(shell)))
         parser.exit()
-
-
-@cache
-def keep_freed() -> None:
-    """Make glibc's allocator reuse freed memory instead of returning it to the system, for the rest of the process.
-
-    By default glibc returns large blocks and maps new pages for each batch, which makes long batches up to twice as
-    slow. With this call the process keeps up to twice the size of the largest block that was ever freed (see
-    M_MMAP_THRESHOLD in mallopt(3)). It affects the whole process, so the program decides, not the library. `ndd-search`
-    calls it if NDD_KEEP_FREED is set. Other allocators are not affected.
-    """
-    import numpy as np
-
-    np.empty(2**24, np.uint8)  # never written to, so no memory is committed

@@ -71,7 +71,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slices", type=number(int, 1, 64), default=2, help="number of threads (2)")
     parser.add_argument(
         "--recheck",
-        "--resume",
         action="store_true",
         help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
     )

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -19,7 +20,6 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.retry import server_reason
-from ndd_search.indexing.templates import ENGINES
 
 API_KEY = "NDD_SEARCH_API_KEY"
 _CLIENTS = {
@@ -64,6 +64,12 @@ class Address:
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         return cls(bare, user, password, "" if user else api_key, ca_certs, insecure)
 
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, url: str) -> Address:
+        """The address that a command names, with its options and the API key of the environment."""
+        key = os.environ.get(API_KEY, "")
+        return cls.parse(url, api_key=key, ca_certs=arguments.ca_certs, insecure=arguments.insecure)
+
     @property
     def authorization(self) -> dict[str, str]:
         """The authorization header."""
@@ -73,7 +79,10 @@ class Address:
         return {"authorization": f"ApiKey {self.api_key}"} if self.api_key else {}
 
     def detect(self) -> str:
-        """Ask the cluster for its engine: "elasticsearch" or "opensearch"."""
+        """Ask the cluster for its engine: "elasticsearch" or "opensearch".
+
+        Elasticsearch names itself in the head of every answer, also to a user who may not see this one.
+        """
         try:
             context = ssl.create_default_context(cafile=self.ca_certs or None)
         except OSError as error:  # its message does not name the file
@@ -87,10 +96,12 @@ class Address:
                 info = json.load(answer)
         except urllib.error.HTTPError as error:
             error.close()
+            if error.code == HTTPStatus.FORBIDDEN:
+                return "elasticsearch" if "x-elastic-product" in error.headers else "opensearch"
             if 300 <= error.code < 400 and (target := error.headers.get("location")):
                 what = f"it answers {error.code} and redirects to {_without_credentials(target)}"
                 raise IndexUnusable(self.url, what, "give that address if it belongs to the cluster") from None
-            remedy = f"check user and password, or {API_KEY}; with --engine this request is not sent"
+            remedy = f"check user and password, or {API_KEY}"
             raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
         except OSError as error:
             reason = getattr(error, "reason", error)
@@ -103,7 +114,7 @@ class Address:
             return "opensearch"
         if "You Know, for Search" in info.get("tagline", ""):
             return "elasticsearch"
-        raise IndexUnusable(self.url, "its answer does not name the engine", "name it with --engine")
+        raise IndexUnusable(self.url, "its answer does not name the engine", "check the address")
 
     def client(self, engine: str) -> Any:
         """Create a client of the library of an engine. Raises MissingExtra if it is not installed."""
@@ -139,17 +150,18 @@ def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> 
     """Add the options of an address and its credentials."""
     if positional:
         parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
-    parser.add_argument("--engine", choices=ENGINES, help="the search engine (detected)")
     add_shared(parser, "--ca-certs")
     add_shared(parser, "--insecure")
 
 
 @contextmanager
-def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
-    """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave."""
-    key = os.environ.get(API_KEY, "")
-    address = Address.parse(url, api_key=key, ca_certs=arguments.ca_certs, insecure=arguments.insecure)
-    with address.client(arguments.engine or address.detect()) as client:
+def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iterator[Any]:
+    """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave.
+
+    engine: "" to ask the cluster.
+    """
+    address = Address.of(arguments, url)
+    with address.client(engine or address.detect()) as client:
         try:
             yield client
         except Exception as error:

@@ -25,7 +25,6 @@ from ndd_search.cli.output import (
     add_preset,
     add_recipe,
     console,
-    number,
     print_json,
     say,
     shorten,
@@ -47,6 +46,8 @@ from ndd_search.sources.text_files import read_text
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
 
+_MOST_SHARED = 10  # shingles that are listed
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -56,7 +57,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)
     add_preset(parser)
-    parser.add_argument("--shared", type=number(int, 0), default=10, help="number of shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)
 
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     verdict = page.explain(1)
     facts = {"recipe": recipe.id, "near_duplicates": verdict.leader == 0, "rule": verdict.rule}
-    facts |= _figures(texts, recipe, arguments.shared)
+    facts |= _figures(texts, recipe)
     if arguments.json:
         print_json(facts)
     else:
@@ -99,8 +99,8 @@ def _stored(index: Index, *ids: str) -> list[dict[str, Any]]:
     return [document for _, document in documents if document is not None]
 
 
-def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
-    """Compare two texts by their sketches and by all their shingles. most: the most shared shingles to list."""
+def _figures(texts: Sequence[str], recipe: Recipe) -> dict[str, Any]:
+    """Compare two texts by their sketches and by all their shingles."""
     a, b = sketch_many(texts, recipe)
     alike = estimate(a, b, recipe)
     first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
@@ -115,7 +115,7 @@ def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
         "exact_containment": len(shared) / smaller if smaller else 0.0,
         "shingles": [len(first), len(second)],
         "shared": len(shared),
-        "shared_shingles": shared[: max(most, 0)],
+        "shared_shingles": shared[:_MOST_SHARED],
     }
 
 

@@ -2,7 +2,7 @@
 
 examples:
   ndd-search corpus groups news/*.parquet --id url --text title,body --out groups.parquet --report report.html
-  ndd-search corpus unique news.jsonl.gz --text title,body --keep newest:published,longest --out unique.jsonl.gz
+  ndd-search corpus unique news.jsonl.gz --text title,body --set keep=newest:published,longest --out unique.jsonl.gz
   ndd-search corpus pairs news.jsonl --text body --min-similarity 0.8 --out pairs.parquet
   ndd-search corpus new today.jsonl --text body --against earlier.parquet --save earlier.parquet --out new.jsonl
   ndd-search corpus hosts crawl.parquet --text body --url url --out hosts.csv
@@ -19,22 +19,23 @@ The exit code is 3 when lines, documents or files were left out: standard error 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli import PARTLY, LeftOut
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
     add_json,
     add_min_similarity,
     add_recipe,
+    add_set,
     add_shared,
     comma_list,
     many,
@@ -45,6 +46,7 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import collapse_options
 from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.corpus.groups import Groups
@@ -65,7 +67,9 @@ _SUMMARIES = {
 }
 
 _ADDRESSES = ("http://", "https://")
-_SETTINGS = ("must_match", "numbers_must_match", "max_apart", "budget")
+# Options of a search that the actions have, all of them and some.
+_SETTINGS = ("must_match", "numbers_must_match", "max_apart")
+_OF_ACTIONS = {"groups": ("keep", "origins"), "unique": ("keep",)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,17 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--budget", type=number(int, 1), default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )
-        action.add_argument(
-            "--must-match", type=comma_list, default=[], help="fields in which near-duplicates are equal"
-        )
-        action.add_argument("--numbers-must-match", action="store_true", help="near-duplicates hold the same numbers")
-        action.add_argument(
-            "--max-apart",
-            type=_apart,
-            default={},
-            metavar="FIELD=TIME",
-            help="how far apart near-duplicates are at most, as in published=1d (ms, s, m, h, d, w)",
-        )
+        add_set(action, _SETTINGS + _OF_ACTIONS.get(name, ()))
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",
@@ -101,17 +95,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 default="leaders",
                 help="how pairs become groups",
             )
-            action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by and to write")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         if name == "groups":
-            action.add_argument(
-                "--origins",
-                type=comma_list,
-                default=[],
-                metavar="FIELD[,TIME]",
-                help="tell how many sources each group has",
-            )
             action.add_argument("--since", metavar="FILE", help="what --out wrote earlier: groups keep their names")
         action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
         action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
@@ -149,12 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
         code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
         return code
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
-    left_out: list[str] = []
-
-    def report(sentence: str) -> None:
-        left_out.append(sentence)
-        warn(sentence)
-
+    report = LeftOut()
     with ExitStack() as stack:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
         with progress("sketches", None, arguments.json) as move:
@@ -164,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
                 id=arguments.id,
                 recipe=arguments.recipe or (against.recipe if against else None),
                 fields=fields_of_command(arguments),
-                numbers=arguments.numbers_must_match,
+                numbers=options_of(arguments).numbers_must_match,
                 store=arguments.store,
                 report=report,
                 progress=move,
@@ -180,30 +161,30 @@ def run(arguments: argparse.Namespace) -> int:
             _groups(arguments, corpus, settings)
         if arguments.save and not against:
             corpus.save(arguments.save)
-    return PARTLY if left_out else DONE
+    return report.code
 
 
 def fields_of_command(arguments: argparse.Namespace) -> list[str]:
     """The fields of documents whose values a command keeps."""
-    keep = getattr(arguments, "keep", ("score",))
-    fields = [*CollapseOptions(keep=keep).document_fields, *getattr(arguments, "fields", []), *arguments.must_match]
-    fields += getattr(arguments, "origins", [])
-    fields += [arguments.url] if arguments.action == "hosts" else []
-    fields += arguments.max_apart
-    return list(dict.fromkeys(fields))
+    fields = [*options_of(arguments).document_fields, *getattr(arguments, "fields", [])]
+    return list(dict.fromkeys([*fields, *([arguments.url] if arguments.action == "hosts" else [])]))
+
+
+def options_of(arguments: argparse.Namespace) -> CollapseOptions:
+    """The options of a search that --set gives."""
+    return collapse_options(**dict(arguments.set))
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
-    settings = {name: getattr(arguments, name) for name in _SETTINGS}
-    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
+    settings = {name: value for name, value in arguments.set if name in _SETTINGS}
+    bar = "auto" if arguments.min_similarity is None else arguments.min_similarity
+    return {**settings, "budget": arguments.budget, "min_similarity": bar}
 
 
 def _mark(arguments: argparse.Namespace) -> int:
-    left_out: list[str] = []
-    rows = rows_of_groups(arguments.groups, left_out.append)
-    for sentence in left_out:
-        warn(sentence)
+    left_out = LeftOut()
+    rows = rows_of_groups(arguments.groups, left_out)
     with ExitStack() as stack:
         target = _source(arguments, arguments.index, stack)
         if not isinstance(target, IndexSource):
@@ -217,14 +198,14 @@ def _mark(arguments: argparse.Namespace) -> int:
     for reason, those in tally.left.items():
         warn(f"not changed: {many(those.count, 'document')} ({', '.join(those.examples)}): {reason}")
     tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
-    return PARTLY if left_out or tally.refused or tally.left else DONE
+    return PARTLY if tally.refused or tally.left else left_out.code
 
 
 def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with _moving("groups", len(corpus), arguments.json) as moved:
-        origins = getattr(arguments, "origins", ())
+        options = options_of(arguments)
         groups = corpus.groups(
-            **settings, method=arguments.method, keep=arguments.keep, origins=origins, progress=moved
+            **settings, method=arguments.method, keep=options.keep, origins=options.origins, progress=moved
         )
     tell_cut(groups.effort)
     facts: dict[str, Any] = {"documents": len(corpus), "groups": len(groups)}
@@ -385,30 +366,14 @@ def _moving(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], obje
 def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:
     if not name.startswith(_ADDRESSES):
         return name
+    url, index = parts_of(name)
+    return IndexSource(stack.enter_context(connected(arguments, url)), index)
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Split URL/INDEX. Raises ValueError."""
     parts = urlsplit(name)
     prefix, _, index = parts.path.rstrip("/").rpartition("/")
     if not index:
         raise ValueError(f"{name} names no index: expected http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
-    url = urlunsplit((parts.scheme, parts.netloc, prefix, "", ""))
-    return IndexSource(stack.enter_context(connected(arguments, url)), index)
-
-
-def _apart(text: str) -> Mapping[str, str]:
-    """FIELD=TIME as `max_apart`."""
-    field, _, duration = text.partition("=")
-    try:
-        return CollapseOptions(max_apart={field: duration}).max_apart
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _wishes(text: str) -> tuple[str, ...]:
-    """newest:published,longest as a list; the commas of preferred:FIELD=a,b belong to it."""
-    wishes: list[str] = []
-    for part in text.split(","):
-        starts = part.partition(":")[0] in ("score", "newest", "oldest", "highest", "lowest", "longest", "preferred")
-        if starts or not wishes:
-            wishes.append(part)
-        else:
-            wishes[-1] += f",{part}"
-    return tuple(wishes)
+    return parts._replace(path=prefix, query="", fragment="").geturl(), index

@@ -9,18 +9,26 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from ndd_search.cli import DONE, PARTLY
-from ndd_search.cli.cluster import API_KEY, Address
-from ndd_search.cli.corpus import fields_of_command, sentence_of, settings_of, tell, tell_cut, tell_hosts, tell_new
-from ndd_search.cli.output import many, warn
+from ndd_search.cli import LeftOut
+from ndd_search.cli.cluster import Address
+from ndd_search.cli.corpus import (
+    fields_of_command,
+    options_of,
+    parts_of,
+    sentence_of,
+    settings_of,
+    tell,
+    tell_cut,
+    tell_hosts,
+    tell_new,
+)
+from ndd_search.cli.output import many
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.sources import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
 from ndd_search.corpus.spark_reading import write_documents
-from ndd_search.errors import IndexUnusable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,15 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
     if not (arguments.out or "").endswith(kinds):
         raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
-    for name in ("store", "report", "fields", "origins", "since"):
-        if getattr(arguments, name, None):
+    given = {**vars(arguments), "set origins": options_of(arguments).origins}
+    for name in ("store", "report", "fields", "set origins", "since"):
+        if given.get(name):
             raise ValueError(f"--{name} does not go with --spark: leave one of them out")
-    left_out: list[str] = []
-
-    def report(sentence: str) -> None:
-        left_out.append(sentence)
-        warn(sentence)
-
+    report = LeftOut()
     with _session(arguments.spark) as spark:
         _spread(spark)
         source = _source(spark, arguments)
@@ -61,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             actions[arguments.action](arguments, corpus, source)
         if arguments.save and not against:
             corpus.save(arguments.save)
-    return PARTLY if left_out else DONE
+    return report.code
 
 
 def _groups(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
@@ -79,7 +83,7 @@ def _unique(arguments: argparse.Namespace, corpus: SparkCorpus, source: DataFram
 
 
 def _grouped(arguments: argparse.Namespace, corpus: SparkCorpus) -> SparkGroups:
-    groups = corpus.groups(**settings_of(arguments), method=arguments.method, keep=arguments.keep)
+    groups = corpus.groups(**settings_of(arguments), method=arguments.method, keep=options_of(arguments).keep)
     tell_cut(groups.effort)
     return groups
 
@@ -155,7 +159,7 @@ def _read(
         id="_id" if source is not None else arguments.id,
         recipe=arguments.recipe or recipe,
         fields=fields_of_command(arguments),
-        numbers=arguments.numbers_must_match,
+        numbers=options_of(arguments).numbers_must_match,
         report=report,
     )
 
@@ -196,14 +200,9 @@ def _spread(spark: SparkSession, documents: int = 0) -> None:
 
 def _index(spark: SparkSession, arguments: argparse.Namespace, name: str, fields: list[str]) -> DataFrame:
     """An index as a DataFrame of `_id` and some fields, as text."""
-    parts = urlsplit(name)
-    prefix, _, index = parts.path.rstrip("/").rpartition("/")
-    if not index:
-        raise IndexUnusable(name, "it names no index", "write http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
-    key = os.environ.get(API_KEY, "")
-    url = parts._replace(path=prefix, query="", fragment="").geturl()
-    address = Address.parse(url, api_key=key, ca_certs=arguments.ca_certs, insecure=arguments.insecure)
-    engine = arguments.engine or address.detect()
+    url, index = parts_of(name)
+    address = Address.of(arguments, url)
+    engine = address.detect()
     spark.dataSource.register(IndexDataSource)
     schema = ", ".join(f"`{field}` string" for field in ["_id", *fields])
     options = {"engine": engine, "url": address.url, "index": index, "client": json.dumps(address.arguments(engine))}

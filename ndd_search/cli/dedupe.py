@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ndd_search.cli import DONE, NO, PARTLY
+from ndd_search.cli import DONE, NO, LeftOut
 from ndd_search.cli.output import (
     add_json,
     add_page,
@@ -55,12 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         what = "it is a table with a header, and this command reads a list of lines"
         remedy = f"use ndd-search corpus unique {arguments.file} --text FIELD"
         raise InvalidDocument(arguments.file, what, f"{remedy}, or give a list on standard input")
-    left_out: list[str] = []
+    left_out = LeftOut()
     lines, fields = input_lines(Path(arguments.file)), arguments.text
-    hits: dict[int, Any] = dict(json_lines(lines, left_out.append) if fields else enumerate(lines, 1))
+    hits: dict[int, Any] = dict(json_lines(lines, left_out) if fields else enumerate(lines, 1))
     texts = [text_of(hit, fields) for hit in hits.values()] if fields else lines
-    for sentence in left_out:
-        warn(sentence)
     if texts and all(text is None for text in texts):
         source = "standard input" if arguments.file == "-" else arguments.file
         names = ", ".join(dict.fromkeys(name for hit in islice(hits.values(), SAMPLE) for name in hit))
@@ -93,9 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in page.info.warnings:
         warn(sentence)
     _note_more(page.info, arguments.from_ + len(page.groups))
-    if left_out:
-        return PARTLY
-    return DONE if page.groups else NO
+    return left_out.code or (DONE if page.groups else NO)
 
 
 def _note_more(info: Info, end: int) -> None:

@@ -7,7 +7,7 @@ examples:
 
 A document is on a page, hidden under another hit (with the figures of the comparison), not matched by the search, below
 the examined hits, or not in the index. --body is the body of the search that your program sends, with its options in
-"ndd"; --query searches all fields for words. Name the options of your client with --settings, or one by one.
+"ndd"; --query searches all fields for words. Name the options of your client with --preset, or one by one.
 
 The exit code is 1 if no document is on a page or listed there.
 """

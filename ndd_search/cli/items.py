@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ndd_search.cli import DONE, NO, PARTLY
+from ndd_search.cli import DONE, NO, LeftOut
 from ndd_search.cli.output import add_json, add_shared, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.corpus.sources import Pieces
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         (check_lines if arguments.action == "merge" else check_kind)(arguments.out)
     rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
-    schema, left_out = Items.read(arguments.schema), _LeftOut()
+    schema, left_out = Items.read(arguments.schema), LeftOut()
     records, _ = read_records(arguments.sources, arguments.id, left_out)
     groups = schema.groups(records, id=arguments.id, method=arguments.method)
     if arguments.action == "merge":
@@ -96,20 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
     return left_out.code
 
 
-class _LeftOut:
-    """Prints what is left out. code: the exit code."""
-
-    code = DONE
-
-    def __call__(self, sentence: str) -> None:
-        warn(sentence)
-        self.code = PARTLY
-
-
 def _learn(arguments: argparse.Namespace) -> int:
     if arguments.ask and arguments.json:
         raise ValueError("--ask prints its questions on standard output, so it cannot be used with --json")
-    left_out = _LeftOut()
+    left_out = LeftOut()
     records, ids = read_records(arguments.sources, arguments.id, left_out)
     if not records:
         raise InvalidDocument(", ".join(arguments.sources), "there are no records", "name another file")

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
+from ndd_search.core.checks import check_known
 from ndd_search.core.options import CollapseOptions, Mode
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
@@ -94,14 +95,24 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=number(int, 0), default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
     add_min_similarity(parser)
-    add_mode(parser)
-    parser.add_argument(
-        "--numbers-must-match", action="store_true", default=None, help="near-duplicates hold the same numbers"
-    )
-    parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")
     add_preset(parser)
-    what = "any other option: total=groups, keep=newest:date, max_per=source:2 (see docs/reference)"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=what)
+    add_set(parser)
+
+
+def add_set(parser: argparse.ArgumentParser, names: Sequence[str] = ()) -> None:
+    """Add --set. names: of the options that it takes; all of a search without names."""
+
+    def option(text: str) -> tuple[str, Any]:
+        name, _, value = text.partition("=")
+        try:
+            check_known([name], names or [name])
+            return name, read_option(name, value)
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    what = "another option of a search: must_match=brand, keep=newest:date, max_per=source:2 (see docs/reference)"
+    parser.add_argument("--set", action="append", type=option, default=[], metavar="NAME=VALUE", help=what)
 
 
 def add_min_similarity(parser: argparse.ArgumentParser) -> None:
@@ -109,11 +120,6 @@ def add_min_similarity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-similarity", type=_similarity, help="auto, identical, high, moderate, or a resemblance in 0..1 (auto)"
     )
-
-
-def add_mode(parser: argparse.ArgumentParser) -> None:
-    """Add --mode."""
-    parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")
 
 
 def add_preset(parser: argparse._ActionsContainer) -> None:
@@ -124,10 +130,9 @@ def add_preset(parser: argparse._ActionsContainer) -> None:
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of add_page that the user gave, as arguments of a search or a collapse. Raises ValueError."""
-    others = {name: read_option(name, text) for name, _, text in (one.partition("=") for one in arguments.set)}
-    names = ("size", "from_", "min_similarity", "mode", "numbers_must_match", "window")
-    return others | {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    """Return the options of add_page that the user gave, as arguments of a search or a collapse."""
+    names = ("size", "from_", "min_similarity", "mode")
+    return dict(arguments.set) | {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def preset_of(arguments: argparse.Namespace) -> Preset | None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.cluster import API_KEY
-from ndd_search.cli.output import SHARED, add_min_similarity, add_mode, add_preset, number, say, warn
+from ndd_search.cli.output import SHARED, add_min_similarity, add_preset, add_set, number, say, warn
 from ndd_search.serving.proxy.application import Proxy, app
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.read_settings import read_configuration, text_rules
@@ -63,8 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_preset(parser)
     add_min_similarity(parser)
-    add_mode(parser)
-    parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
+    add_set(parser)
     for name, what in _SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=what)
     parser.add_argument("--check", action="store_true", help="test the settings and the engine, serve nothing")
@@ -96,8 +95,8 @@ def _settings(arguments: argparse.Namespace) -> ServeSettings:
         given["indexes"] = text_rules(arguments.text)
     if arguments.preset:
         given["preset"] = str(arguments.preset)
-    collapse = {name: getattr(arguments, name) for name in ("min_similarity", "mode", "window")}
-    if chosen := {name: value for name, value in collapse.items() if value is not None}:
+    bar = {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
+    if chosen := bar | dict(arguments.set):
         given["collapse"] = chosen
     return read_configuration(arguments.config, os.environ, given)
 

@@ -46,8 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError("--add-to and --index need a cluster: name it with --put URL")
         print(json.dumps(template, indent=2))
         return DONE
-    arguments.engine = arguments.engine or arguments.family
-    with connected(arguments, arguments.put) as client:
+    with connected(arguments, arguments.put, arguments.family) as client:
         if arguments.add_to:
             found = client.indices.get_index_template(name=arguments.add_to)["index_templates"][0]["index_template"]
             _refuse_conflict(client, arguments.add_to, arguments.field)

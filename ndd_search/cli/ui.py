@@ -13,12 +13,11 @@ other people belongs behind ndd-search serve --search-page INDEX, where each cal
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE
-from ndd_search.cli.cluster import API_KEY, Address
+from ndd_search.cli.cluster import Address
 from ndd_search.cli.output import add_min_similarity, add_preset, add_shared, preset_of, say, warn
 from ndd_search.cli.search import open_index
 from ndd_search.core.presets import collapse_options
@@ -70,12 +69,7 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
         return FolderSearcher(index)
     if not arguments.index:
         raise ValueError(f'name what to search at {arguments.place}: an index, or a pattern such as "news*"')
-    address = Address.parse(
-        arguments.place,
-        api_key=os.environ.get(API_KEY, ""),
-        ca_certs=arguments.ca_certs,
-        insecure=arguments.insecure,
-    )
+    address = Address.of(arguments, arguments.place)
     settings = ProxySettings(nodes=nodes_of(address.url), ca_certs=address.ca_certs, insecure=address.insecure)
     upstream, driver = Upstream(settings), kind(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)

@@ -109,6 +109,15 @@ class _Wish(Kind):
         return value if callable(value) else str(value)
 
 
+class _Wishes(Several):
+    """The entries of `keep`."""
+
+    def read(self, name: str, text: str) -> tuple[Any, ...]:
+        """Read "newest:published,longest"; the commas of preferred:FIELD=a,b belong to it."""
+        words = re.split(r",(?=\s*(?:score|longest|newest|oldest|highest|lowest|preferred)\b)", text)
+        return self.check(name, [word.strip() for word in words])
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollapseOptions:
     """How the hits of a request are collapsed.
@@ -175,7 +184,7 @@ class CollapseOptions:
     max_window: int = setting(Whole(1), 10_000)
     max_per_group: int = setting(Whole(1), 1)
     members: Members = setting(OneOf(get_args(Members)), "window")
-    keep: tuple[Keep, ...] = setting(Several(_Wish()), ("score",))
+    keep: tuple[Keep, ...] = setting(_Wishes(_Wish()), ("score",))
     min_length_ratio: float = setting(Share(), 0.0)
     must_match: tuple[str, ...] = setting(Several(Field()), ())
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from html import escape
 from itertools import pairwise
@@ -15,19 +15,12 @@ from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.shared_passages import find_frames
 from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import bars
 from ndd_search.reports.side_by_side import as_html, side_by_side
 
 SHOWN = 10  # largest groups
 _LONGEST = 1_500  # characters of a text that are shown
 _MOST_VALUES = 15  # rows of a table by a field
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse } td, th { padding: .15em .8em .15em 0; text-align: left; vertical-align: top }
-td.n { text-align: right; font-variant-numeric: tabular-nums } .bar { background: #47a; height: .8em }
-.texts { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5em } .texts p { white-space: pre-wrap; font-size: 13px }
-mark { background: #fd8 } h2 { margin-top: 2em } .note { color: #666 }
-"""
 
 
 def write_report(groups: Groups, path: str | Path) -> None:
@@ -38,21 +31,17 @@ def write_report(groups: Groups, path: str | Path) -> None:
 def report_of(groups: Groups) -> str:
     """The report. The texts of the largest groups are in it when the sources can be read again."""
     corpus = groups.corpus
-    parts = [
-        _summary(groups),
-        "<h2>Sizes of groups</h2>",
-        _bars([(label, count) for label, count in _sizes(groups) if count], "groups"),
-    ]
+    parts = [_summary(groups), bars("Groups by size", [(label, [count]) for label, count in _sizes(groups) if count])]
     if groups.similarity is not None:
-        parts += ["<h2>Resemblance of duplicates to their leaders</h2>", _bars(_resemblances(groups), "documents")]
+        parts.append(bars("Duplicates by resemblance to their leader", _resemblances(groups)))
         if groups.decision.bar is not None:
-            parts.append(f'<p class="note">The bar is at {groups.decision.bar:.2f}.</p>')
+            parts.append(f"<p>The bar is at {groups.decision.bar:.2f}.</p>")
     for name in (name for name in corpus.columns if name != NUMBERS):
         parts += [f"<h2>By {escape(name)}</h2>", _by_field(groups, name)]
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
     if corpus.recipe.measure == "kmv" and (frames := _frames(groups)):
         parts += ["<h2>Passages that many documents share</h2>", frames]
-    return document(f"Near-duplicates among {len(corpus):,} documents", "\n".join(parts), _STYLE)
+    return document(f"Near-duplicates among {len(corpus):,} documents", "\n".join(parts))
 
 
 def _summary(groups: Groups) -> str:
@@ -83,13 +72,13 @@ def _sizes(groups: Groups) -> list[tuple[str, int]]:
     return list(zip([*labels, f"{edges[-1]:,} and more"], counts, strict=True))
 
 
-def _resemblances(groups: Groups) -> list[tuple[str, int]]:
+def _resemblances(groups: Groups) -> list[tuple[str, list[int]]]:
     assert groups.similarity is not None
     alike = groups.similarity[~groups.is_leader]
     edges = np.linspace(0, 1, 21)
     counts = np.histogram(np.minimum(alike, 1 - 1e-9), edges)[0].tolist()
-    found = [(f"{low:.2f}-{low + 0.05:.2f}", count) for low, count in zip(edges, counts, strict=False) if low >= 0.2]
-    return [*found, ("exactly 1", int((alike == 1).sum()))]
+    found = [(f"{low:.2f}-{low + 0.05:.2f}", [count]) for low, count in zip(edges, counts, strict=False) if low >= 0.2]
+    return [*found, ("exactly 1", [int((alike == 1).sum())])]
 
 
 def _by_field(groups: Groups, name: str) -> str:
@@ -101,7 +90,7 @@ def _by_field(groups: Groups, name: str) -> str:
         of_value[1] += copy
     largest = sorted(counts.items(), key=lambda item: -item[1][0])[:_MOST_VALUES]
     rows = [(value or "(nothing)", f"{all_:,}", f"{many:,}", _share(many, all_)) for value, (all_, many) in largest]
-    note = f'<p class="note">{len(counts) - len(rows):,} more values.</p>' if len(counts) > len(rows) else ""
+    note = f"<p>{len(counts) - len(rows):,} more values.</p>" if len(counts) > len(rows) else ""
     return html_table(("value", "documents", "near-duplicates", "share"), rows) + note
 
 
@@ -124,9 +113,8 @@ def _largest(groups: Groups) -> str:
         parts.append(f"<h3>{int(sizes[leader]):,} documents led by {escape(ids[leader])}{least}</h3>")
         if leader in texts and other in texts:
             left, right = map(as_html, side_by_side(texts[leader], texts[other]))
-            names = f"<b>{escape(ids[leader])}</b>", f"<b>{escape(ids[other])}</b>"
-            columns = f"<div>{names[0]}<p>{left}</p></div><div>{names[1]}<p>{right}</p></div>"
-            parts.append(f'<div class="texts">{columns}</div>')
+            names = escape(f"{ids[leader]} and {ids[other]}")
+            parts.append(f"<div class=pair><b>{names}</b><p>{left}</p><p>{right}</p></div>")
     return "\n".join(parts) or "<p>No document is a near-duplicate of another.</p>"
 
 
@@ -142,15 +130,6 @@ def _frames(groups: Groups) -> str:
 def _texts(corpus: Documents, places: Iterable[int]) -> dict[int, str]:
     """The texts of some documents; none when the sources cannot be read again."""
     return {} if corpus.pieces is None or corpus.pieces.read_once else corpus.texts(places)
-
-
-def _bars(counts: Sequence[tuple[str, int]], what: str) -> str:
-    most = max((count for _, count in counts), default=0) or 1
-    rows = "".join(
-        f'<tr><td>{label}<td class="n">{count:,}<td><div class="bar" style="width:{30 * count / most:.2f}em"></div>'
-        for label, count in counts
-    )
-    return f"<table><tr><th><th>{what}<th>{rows}</table>"
 
 
 def _share(part: int, whole: int) -> str:

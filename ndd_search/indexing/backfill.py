@@ -24,9 +24,9 @@ from ndd_search.core.checks import check_one_of
 from ndd_search.core.documents import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import MARKS, STORAGES, SketchField, Storage, is_sketch_object
+from ndd_search.core.sketching.field import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, own_field
+from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.concurrent_updates import ROUNDS, Position, Rewriter, Tally
 from ndd_search.indexing.frequency_table import store_frequency_table
 from ndd_search.indexing.indexes import IndexFacts, look_up
@@ -78,7 +78,7 @@ class BackfillReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backfill:
+class Backfill(SketchSettings):
     """A backfill, or with `remove` the removal of sketches.
 
     index:   an index, alias, data stream, pattern, or several joined by commas.
@@ -95,12 +95,6 @@ class Backfill:
     """
 
     index: str
-    fields: Sequence[str] = ()
-    recipe: Recipe = dataclasses.field(default_factory=Recipe)
-    field: str = "ndd"
-    keys: int = 0
-    numbers: bool = False
-    storage: Storage | None = None
     remove: bool = False
     query: Mapping[str, Any] | None = None
     rate: float | None = None

@@ -6,8 +6,10 @@ pipelines of the index, and would drop fields that the engine keeps out of `_sou
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.recipe import Recipe
@@ -23,27 +25,22 @@ _USUAL_KEYS = 8  # the default of CandidateSearch
 _VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
 
 
-class Settings(Protocol):
-    """The settings of a job, see backfill.Backfill."""
+@dataclass(frozen=True, kw_only=True)
+class SketchSettings:
+    """The sketches that a backfill makes: see backfill.Backfill."""
 
-    @property
-    def field(self) -> str: ...
-    @property
-    def fields(self) -> Sequence[str]: ...
-    @property
-    def recipe(self) -> Recipe: ...
-    @property
-    def keys(self) -> int: ...
-    @property
-    def numbers(self) -> bool: ...
-    @property
-    def storage(self) -> Storage | None: ...
+    fields: Sequence[str] = ()
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    field: str = "ndd"
+    keys: int = 0
+    numbers: bool = False
+    storage: Storage | None = None
 
 
 class SketchDocuments(Job):
     """Adds the sketch of its text to each document. compare: only if the stored sketch differs."""
 
-    def __init__(self, settings: Settings, query: Mapping[str, Any], compare: bool = False) -> None:
+    def __init__(self, settings: SketchSettings, query: Mapping[str, Any], compare: bool = False) -> None:
         self._settings, self._query, self._compare = settings, query, compare
         self._where = SketchField(settings.field)
 

@@ -47,7 +47,7 @@ def report_of(groups: ItemGroups) -> str:
         html_table(("", "count"), facts),
         *(f"<p>{escape(doubt)}</p>" for doubt in (schema.learnt.doubts if schema.learnt else ())),
         "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
-        bars("Evidence for one thing", [(label, evidence) for label, evidence, _, _ in rows]),
+        bars("Evidence for one thing", [(label, [evidence]) for label, evidence, _, _ in rows], "+.1f"),
         html_table(
             ("grade", "evidence", "one thing", "others"),
             [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],

@@ -43,25 +43,31 @@ def histogram(title: str, across: str, groups: Mapping[str, Shares], bar: float 
     return _picture(parts, len(groups))
 
 
-def bars(title: str, values: Sequence[tuple[str, float]]) -> str:
-    """Return a plot of horizontal bars, each from 0 to its value, with its label and its value. "" without values."""
-    if not values:
+def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], form: str = ",.0f", names: Sequence[str] = ()) -> str:
+    """Return a plot of horizontal bars, each with its label and its sum. "" without rows.
+
+    rows: of each bar its label and its parts, one behind the other; a bar below 0 goes to the left. form: of the sums.
+    names: what the parts are.
+    """
+    if not rows:
         return ""
-    labels, step = 7 * max(len(label) for label, _ in values), 15
-    most = max(abs(value) for _, value in values) or 1.0
-    zero, scale = labels + WIDTH / 2, WIDTH / 2.4 / most
-    parts = [f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>']
-    for place, (label, value) in enumerate(values):
-        top, width = 20 + step * place, abs(value) * scale
-        left, end = (zero, zero + width + 3) if value >= 0 else (zero - width, zero - width - 3)
-        parts.append(
-            f'<text x="{labels - 5}" y="{top + 11}" text-anchor="end">{escape(label)}</text>'
-            f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{step - 3}" fill="{COLOURS[value < 0]}"/>'
-            f'<text x="{end:.1f}" y="{top + 11}" text-anchor="{"start" if value >= 0 else "end"}">{value:+.1f}</text>'
-        )
-    height = 25 + step * len(values)
+    labels, step, totals = 7 * max(len(label) for label, _ in rows), 15, [sum(parts) for _, parts in rows]
+    most = max(map(abs, totals)) or 1.0
+    zero, scale = (WIDTH / 2, WIDTH / 2.4 / most) if min(totals) < 0 else (0, (WIDTH - LEFT) / most)
+    drawn = [f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>']
+    for place, ((label, parts), total) in enumerate(zip(rows, totals, strict=True)):
+        top, at = 20 + step * place, labels + zero
+        drawn.append(f'<text x="{labels - 5}" y="{top + 11}" text-anchor="end">{escape(label)}</text>')
+        for number, value in enumerate(parts):
+            left, width, colour = at + min(value * scale, 0), abs(value) * scale, COLOURS[number + (value < 0)]
+            drawn.append(f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{step - 3}" fill="{colour}"/>')
+            at += value * scale
+        anchor, x = ("start", at + 3) if total >= 0 else ("end", at - 3)
+        drawn.append(f'<text x="{x:.1f}" y="{top + 11}" text-anchor="{anchor}">{total:{form}}</text>')
+    drawn += [_legend(number, name, 35 + step * len(rows)) for number, name in enumerate(names)]
+    height = 25 + step * len(rows) + 30 * bool(names)
     size = f'viewBox="0 0 {labels + WIDTH} {height}" width="{labels + WIDTH}" height="{height}"'
-    return f'<svg {size} role="img">{"".join(parts)}</svg>'
+    return f'<svg {size} role="img">{"".join(drawn)}</svg>'
 
 
 def _frame(title: str, across: str, up: str, least: float) -> str:
@@ -85,8 +91,8 @@ def _stroke(number: int) -> str:
     return f'stroke="{COLOURS[number % len(COLOURS)]}"{dashes}'
 
 
-def _legend(number: int, name: str) -> str:
-    y = HEIGHT + 14 + 15 * (number // 2)
+def _legend(number: int, name: str, top: int = HEIGHT + 14) -> str:
+    y = top + 15 * (number // 2)
     x = LEFT + (WIDTH - LEFT) // 2 * (number % 2)
     line = f'<path d="M{x} {y - 4}h18" {_stroke(number)} stroke-width="3"/>'
     return f'{line}<text x="{x + 23}" y="{y}">{escape(name)}</text>'

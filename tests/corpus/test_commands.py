@@ -33,13 +33,13 @@ def test_the_commands_write_what_the_library_finds(
     told = "4 documents in 3 groups; 1 is a near-duplicate of another one\n  2 documents: a, b\n"
     assert capsys.readouterr().out == told
     assert parquet.read_table(tmp_path / "g.parquet").column("group").to_pylist() == ["a", "a", "c", "d"]
-    assert run("unique", *settings, "--keep", "newest:published", "--save", tmp_path / "s.parquet") == 0
+    assert run("unique", *settings, "--set", "keep=newest:published", "--save", tmp_path / "s.parquet") == 0
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["b", "c", "d"]
     assert run("pairs", *settings) == 0
     (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (pair["first"], pair["second"]) == ("a", "b")
     assert (pair["containment"], pair["contains"]) == (1.0, "second")
-    assert run("groups", *settings, "--must-match", "site", "--numbers-must-match") == 0
+    assert run("groups", *settings, "--set", "must_match=site", "--set", "numbers_must_match=true") == 0
     assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
     assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 0}
@@ -138,8 +138,8 @@ def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
     ("words", "sentence"),
     [
         (["--out", "nowhere/groups.csv"], "there is no folder nowhere"),
-        (["--keep", "newest:publisched"], "no document has a value in the field 'publisched'"),
-        (["--must-match", "lnguage"], "no document has a value in the field 'lnguage'"),
+        (["--set", "keep=newest:publisched"], "no document has a value in the field 'publisched'"),
+        (["--set", "must_match=lnguage"], "no document has a value in the field 'lnguage'"),
         (["--text", "titel,body"], "none of the first 4 documents has a field titel"),
     ],
 )

@@ -190,7 +190,7 @@ def test_the_command_writes_a_folder_of_parquet(
     assert main(command) == 2
     assert "--work FOLDER" in capsys.readouterr().err
     monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
-    command += ["--keep", "newest:day,longest", "--must-match", "site", "--work", str(tmp_path / "work")]
+    command += ["--set", "keep=newest:day,longest", "--set", "must_match=site", "--work", str(tmp_path / "work")]
     assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
     told = capsys.readouterr()
     assert "2.jsonl, line 198, is left out, an earlier one has its id, 'd0'" in told.err
@@ -230,11 +230,11 @@ def test_the_commands_write_what_those_of_one_machine_write(
         assert ends["here"] == ends["there"]
         return out["there"]
 
-    there = written("unique", "unique.jsonl", source, "--keep", "longest", "--numbers-must-match")
+    there = written("unique", "unique.jsonl", source, "--set", "keep=longest", "--set", "numbers_must_match=true")
     assert lines(there) == lines(tmp_path / "here-unique.jsonl")
-    written("pairs", "pairs.parquet", before, "--save", "WHERE-saved.parquet", "--must-match", "site")
+    written("pairs", "pairs.parquet", before, "--save", "WHERE-saved.parquet", "--set", "must_match=site")
     assert ndd.Corpus.load(tmp_path / "there-saved.parquet").ids == ndd.Corpus.load(tmp_path / "here-saved.parquet").ids
-    new = [source, "--min-similarity", "0.5", "--must-match", "site", "--against"]
+    new = [source, "--min-similarity", "0.5", "--set", "must_match=site", "--against"]
     there = written("new", "new.jsonl", *new, "WHERE-saved.parquet", "--save", "WHERE-next.parquet")
     assert lines(there) == lines(tmp_path / "here-new.jsonl")
     saved = [ndd.Corpus.load(tmp_path / f"{where}-next.parquet") for where in ("here", "there")]
@@ -267,7 +267,7 @@ def test_unique_and_new_documents_of_an_index_are_those_of_one_machine(
         client.bulk(index=index, body=actions, refresh=True)
     ndd.Corpus.read(old, text="text").save(tmp_path / "old.parquet")
     for action, more, count in (
-        ("unique", ["--keep", "newest:second"], 60),
+        ("unique", ["--set", "keep=newest:second"], 60),
         ("new", ["--against", str(tmp_path / "old.parquet")], 40),
     ):
         out = {where: tmp_path / f"{where}-{action}.jsonl" for where in ("here", "there")}

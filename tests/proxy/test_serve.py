@@ -188,10 +188,11 @@ def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str)
         assert ask(served.manage, "GET", "/_ndd/else").status == ask(served.url, "GET", "/metrics").status == 404
 
 
-def test_metrics_are_those_of_all_workers(engine: RealEngine) -> None:
+def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
+    behind.reply = lambda _: response(b'{"error": {}, "status": 404}', status=404)
     (port,) = free_ports(1)
     manage = f"127.0.0.1:{port}"
-    with running("--upstream", engine.url, "--workers", "2", "--manage", manage) as (_, url):
+    with running("--upstream", behind.url, "--workers", "2", "--manage", manage) as (_, url):
         for _ in range(20):
             ask(url, "GET", "/ndd-no-such-index/_search?q=a")
         told = [ask(f"http://{manage}", "GET", "/metrics").body.decode() for _ in range(6)]

@@ -347,7 +347,18 @@ def test_the_command_explains_a_search(
 ) -> None:
     search = tmp_path / "search.json"
     search.write_text(json.dumps({"query": RANKED, "from": 40, "ndd": {"max_window": 400}}))
-    command = ["explain", engine.url, articles.index, "45-0", "45-1", "45-9", "--body", str(search), "--window", "400"]
+    command = [
+        "explain",
+        engine.url,
+        articles.index,
+        "45-0",
+        "45-1",
+        "45-9",
+        "--body",
+        str(search),
+        "--set",
+        "window=400",
+    ]
     assert main(command) == DONE
     here, copy, nowhere = capsys.readouterr().out.splitlines()
     assert here.startswith("45-0: shown on this page, at place 46; ")

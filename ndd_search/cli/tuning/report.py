@@ -11,11 +11,10 @@ from ndd_search.cli.tuning.pages import BARS, Pair, samples
 from ndd_search.cli.tuning.summary import effects, overview, verdict
 from ndd_search.core.text.printable import safe
 from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import COLOURS
+from ndd_search.reports.plots import bars
 from ndd_search.reports.side_by_side import as_html, side_by_side
 
 _SAMPLES = 16
-_WIDEST = 500  # pixels of a bar of the histogram
 
 
 def page(tuning: Tuning, name: str) -> str:
@@ -49,30 +48,11 @@ def _parts(tuning: Tuning) -> Iterator[str]:
     yield html_table(HEADS[:columns], [cells(line)[:columns] for line in effects(tuning)])
     if not pages.pairs:
         return
-    yield "<h2>Similarity of hits to the most similar hit above</h2>"
-    yield _histogram(tuning)
+    names, hits = ('joined by "auto"', "shown apart"), pages.nearest[:, ::-1].tolist()
+    steps = [(f"{bar:.2f}", counts) for bar, counts in zip(BARS.tolist(), hits, strict=True)]
+    yield bars("Similarity of hits to the most similar hit above", steps, names=names)
     yield "<h2>Pairs</h2><p>Words that only one of the two has are marked.</p>"
     yield "".join(_pair(pair, tuning) for pair in _chosen(tuning))
-
-
-def _histogram(tuning: Tuning) -> str:
-    """Return horizontal bars, one for each step of similarity: first the hits that "auto" joins, then the others."""
-    most, row = tuning.pages.nearest.sum(axis=1).max(), 16
-    parts = []
-    for place, (apart, joined) in enumerate(tuning.pages.nearest.tolist()):
-        top, left = place * row, 40.0
-        parts.append(f'<text x="34" y="{top + 12}" text-anchor="end">{BARS[place]:.2f}</text>')
-        for count, colour in ((joined, COLOURS[0]), (apart, COLOURS[1])):
-            width = _WIDEST * count / most
-            parts.append(f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{row - 2}" fill="{colour}"/>')
-            left += width
-        parts.append(f'<text x="{left + 5:.1f}" y="{top + 12}">{apart + joined:,.0f}</text>')
-    top = len(BARS) * row + 8
-    for x, colour, name in ((40, COLOURS[0], 'joined by "auto"'), (200, COLOURS[1], "shown apart")):
-        parts.append(f'<rect x="{x}" y="{top}" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 18}" y="{top + 11}">{escape(name)}</text>')
-    size = f'width="{_WIDEST + 110}" height="{top + row}"'
-    return f'<svg {size} role="img">{"".join(parts)}</svg>'
 
 
 def _chosen(tuning: Tuning) -> Sequence[Pair]:

@@ -16,13 +16,14 @@ from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
-from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Message, Receive, Refused, Send
+from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
 from ndd_search.serving.proxy.settings import ProxySettings, nodes_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
 from ndd_search.serving.proxy.upstream import Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import is_search, plain_path
+from ndd_search.serving.ui.application import Message, Receive, Send, lifespan
 
 log = logging.getLogger("ndd_search")
 access = logging.getLogger("ndd_search.access")
@@ -78,20 +79,11 @@ class Proxy:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            await lifespan(receive, send, self.upstream.close)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            kind = (await receive())["type"]
-            if kind == "lifespan.shutdown":
-                await self.upstream.close()
-            await send({"type": f"{kind}.complete"})
-            if kind == "lifespan.shutdown":
-                return
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = time.perf_counter()

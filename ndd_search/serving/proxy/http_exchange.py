@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from ndd_search.serving.ui.application import Message, Receive, Send
+
 Header = tuple[bytes, bytes]
 
 # Headers of one connection (RFC 9110, 7.6.1). The server and the HTTP client frame bodies on their own connections.

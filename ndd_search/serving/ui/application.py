@@ -65,7 +65,7 @@ class SearchPage:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            await lifespan(receive, send, self._searcher.close)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         else:
@@ -76,15 +76,6 @@ class SearchPage:
             raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
             await send({"type": "http.response.start", "status": reply.status, "headers": raw})
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            kind = (await receive())["type"]
-            if kind == "lifespan.shutdown":
-                await self._searcher.close()
-            await send({"type": f"{kind}.complete"})
-            if kind == "lifespan.shutdown":
-                return
 
     async def reply(self, method: str, path: str, query: str, headers: Headers) -> Reply:
         """Answer one request. path: below the page's own. query: of the URL. headers: names in lower case."""
@@ -114,6 +105,17 @@ class SearchPage:
         challenge = {"www-authenticate": error.challenge} if error.challenge else {}
         html = self._pages.failed(error.status, error.reason)
         return _reply(error.status, "text/html; charset=utf-8", html, {"cache-control": "no-store", **challenge})
+
+
+async def lifespan(receive: Receive, send: Send, close: Callable[[], Awaitable[None]]) -> None:
+    """Serve the connection of ASGI that tells of the start and the stop of the server."""
+    while True:
+        kind = (await receive())["type"]
+        if kind == "lifespan.shutdown":
+            await close()
+        await send({"type": f"{kind}.complete"})
+        if kind == "lifespan.shutdown":
+            return
 
 
 def _failure(error: Exception) -> SearchFailed:

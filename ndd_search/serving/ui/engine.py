@@ -19,6 +19,7 @@ from ndd_search.serving.ui.searcher import (
     Document,
     Found,
     Headers,
+    Searcher,
     SearchFailed,
     bounds,
     check_filters,
@@ -31,7 +32,7 @@ _FIELD = re.compile(r"(?<!\S)[A-Za-z_][\w.]*:(?=\S)")
 Send = Callable[[Request], Awaitable[Answer]]
 
 
-class EngineSearcher:
+class EngineSearcher(Searcher):
     """driver: collapses the searches. send: sends a request to the engine. index: what is searched, as in a URL.
 
     challenge: returns the value of WWW-Authenticate of an answer.
@@ -92,9 +93,6 @@ class EngineSearcher:
     def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
         """Return "": the frequency table that decides belongs to a whole search."""
         return ""
-
-    async def close(self) -> None:
-        """Do nothing: whoever made `send` closes its connections."""
 
     def _body(self, answer: Answer) -> dict[str, Any]:
         if answer.ok and isinstance(answer.body, dict):

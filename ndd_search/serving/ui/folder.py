@@ -20,6 +20,7 @@ from ndd_search.serving.ui.searcher import (
     Document,
     Found,
     Headers,
+    Searcher,
     bounds,
     check_filters,
     chosen,
@@ -28,7 +29,7 @@ from ndd_search.serving.ui.searcher import (
 _SAMPLE = 200  # documents that are read to find the fields of source and date
 
 
-class FolderSearcher:
+class FolderSearcher(Searcher):
     """index: the folder. Facets count its fields of source and date (see searcher.SOURCES and DATES)."""
 
     def __init__(self, index: Index) -> None:
@@ -98,6 +99,3 @@ class FolderSearcher:
         if explained.leader == 0:
             return f"They count as near-duplicates: {explained.rule}."
         return f"They count as two results: {explained.rule.replace('hit 0', 'the first text')}."
-
-    async def close(self) -> None:
-        """Do nothing."""

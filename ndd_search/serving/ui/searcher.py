@@ -92,7 +92,8 @@ class Searcher(Protocol):
         """Return a sentence: why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
 
     async def close(self) -> None:
-        """Free what the searcher holds."""
+        """Free what the searcher holds: nothing, unless it says so."""
+        return
 
 
 def chosen(candidates: Sequence[str], names: Iterable[str]) -> str:
