@@ -83,7 +83,7 @@ def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
     parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it was killed before the first part or after some of them."""
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(20_000))]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(6_000))]
     source = write_lines(tmp_path / "docs.jsonl", documents)
     folder = tmp_path / "store"
     process = subprocess.Popen([sys.executable, "-c", READ, str(source), str(folder)])

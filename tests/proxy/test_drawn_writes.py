@@ -25,7 +25,7 @@ from tests.proxy.serving import Got, ask, serving
 
 pytestmark = pytest.mark.newest_servers
 
-COUNT = 2000 if os.environ.get("NDD_TEST_LONG") else 500
+COUNT = 2000 if os.environ.get("NDD_TEST_LONG") else 200
 WORDS = ["ministers", "agreed", "on", "friday", "to", "cut", "emissions", "from", "steel", "works", "by", "a", "third"]
 # What a document has beside its text, and how often.
 MEMBERS = {
