@@ -184,14 +184,6 @@ def _recipe_in(path: Path, schema: pa.Schema) -> Recipe:
     return Recipe.parse(found)
 
 
-def taken(sketches: Sketches, places: Ranks) -> Sketches:
-    """Some sketches, in any order."""
-    lengths = np.diff(sketches.offsets)[places]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    at = np.repeat(sketches.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Sketches(sketches.values[at], offsets)
-
-
 def _joined(parts: Sequence[Sketches]) -> Sketches:
     """Sketches one after the other, in arrays that a Corpus need not copy."""
     joined = parts[0] if len(parts) == 1 else None
