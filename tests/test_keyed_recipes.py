@@ -94,6 +94,16 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
     assert all("word: " in page.info.warnings[-1] for page in pages[1:])
 
 
+@pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}, {"min_similarity": 0.9}])
+def test_a_forged_passage_hides_no_other(options: dict[str, Any]) -> None:
+    """Unless sketches came with the passages: these may be of other texts."""
+    given = [{"text": text} for text in (forged_text(TEXT), TEXT, TEXT.upper())]
+    shown = ndd.passages(given, recipe=Recipe(), **options)
+    assert [(one.rank, [copy.rank for copy in one.copies]) for one in shown] == [(0, []), (1, [2])]
+    with_sketches = list(ndd.with_sketches(given, fields="text"))
+    assert [one.rank for one in ndd.passages(with_sketches, recipe=Recipe(), **options)] == [0]
+
+
 def test_many_forged_texts_are_all_shown_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [forged_text(TEXT, which) for which in range(60)]
     asked, really = Counter[str](), HitReader.share_a_word

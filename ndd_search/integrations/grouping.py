@@ -22,10 +22,10 @@ from ndd_search.core.matching.verbatim import (
 )
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
-from ndd_search.core.paging.hit_reader import stored_sketches
+from ndd_search.core.paging.hit_reader import HitReader, stored_sketches
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
-from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
+from ndd_search.core.text.numbers import number_signature
 from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 
 _NO_SKETCH = np.empty(0, np.int32)
@@ -53,6 +53,11 @@ class Given:
         for rank, sketch in zip(fresh, made, strict=True):
             sketches[rank] = sketch
         return sketches
+
+    @property
+    def came_with(self) -> list[Sketch] | None:
+        """The sketches, None if no passage came with one."""
+        return self.sketches if any(not isinstance(one, str) for one in self._stored()) else None
 
     def extract(self, rank: int) -> Extract:
         start = read(self.hits[rank], self.where.start)
@@ -103,15 +108,16 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
     if plain and options.frequency_table is True and chosen.min_similarity == "auto":
         found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
-    if found is None or _numbers_differ(given, *found):
+    if found is None or _are_apart(given, found[0], chosen):
         return _collapsed(given, options)
     return _led(*found)
 
 
-def _numbers_differ(given: Given, leaders: Ranks, _: npt.NDArray[np.float64]) -> bool:
-    """Return whether a passage differs from its leader in numbers alone, so that `collapse` shows both."""
-    pairs = ((given.texts[rank] or "", given.texts[of] or "") for rank, of in enumerate(leaders.tolist()) if rank != of)
-    return any(differ_in_numbers_alone(*pair, given.recipe) for pair in pairs)
+def _are_apart(given: Given, leaders: Ranks, options: CollapseOptions) -> bool:
+    """Return whether the text of a passage and that of its leader keep them apart, so that `collapse` shows both."""
+    apart = HitReader(given.recipe, given.where.text_of, given.came_with).apart(options)
+    pairs = ((given.hits[of], given.hits[rank]) for rank, of in enumerate(leaders.tolist()) if rank != of)
+    return apart is not None and any(apart(*pair) for pair in pairs)
 
 
 def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
@@ -129,7 +135,7 @@ def _collapsed(given: Given, options: PassageOptions) -> Groups:
         given.hits,
         size=count,
         text=given.where.text_of,
-        sketches=given.sketches,
+        sketches=given.came_with,
         recipe=given.recipe,
         frequency_table=options.frequency_table,
         options=replace(options.collapse, window=max(count, 1), max_window=max(count, 1)),

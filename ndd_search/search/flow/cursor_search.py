@@ -11,6 +11,7 @@ that one window over all hits would give.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
@@ -229,10 +230,8 @@ class CursorSearch(Uncached):
 
     def _close(self) -> Asking[None]:
         """Close the point in time. If that fails, the engine closes it when its time is over."""
-        try:
+        with suppress(Exception):
             yield closed(self.search.request, self.settings.family, self._pit)
-        except Exception:
-            return
 
 
 class CursorPage(ContinuedPage):

@@ -128,11 +128,8 @@ class _WholeGroups:
             drop_fields(hit, plan.sketch_fields)
         longer, passed = members_of(stream, leaders, hits, reader, plan.options)
         reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
-        return (
-            longer,
-            groups_of_members(longer, plan.search.start, plan.search.size, reader, plan.options, reasons),
-            reasons,
-        )
+        groups = groups_of_members(longer, plan.search.start, plan.search.size, reader, plan.options, reasons)
+        return longer, groups, reasons
 
     def _request(self, leader: Sketch, state: State) -> Request:
         """Return the caller's search, limited to documents that share keys with a leader."""
