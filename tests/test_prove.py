@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import os
+import random
 from collections import Counter
+from itertools import combinations, starmap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.prove import lists
+from tests.prove import lists, options
 from tests.prove.__main__ import PROGRAMS, main
+from tests.prove.all_pairs import is_allowed, pair, pairs_of
 from tests.prove.cases import Failure, Program, Progress, prove, smallest
 
 LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
@@ -34,6 +37,18 @@ def test_what_is_promised_holds_for_generated_cases(name: str, part: int, caplog
         pytest.fail(f"case {failure.number} of {name}, made smaller: {failure.case}")
     assert counts["cases"] == SAMPLE[name]
     assert counts["pages"] > len(numbers) / 4 or counts["changed answers"] > len(numbers) / 4
+
+
+def test_each_pair_of_values_of_options_that_has_a_meaning_is_among_the_first_3000_cases() -> None:
+    """Of options, listings, totals, ways of paging, caches, clients, targets, forms of storage and engines."""
+    refused = [*options.REFUSED, *options.LEFT_ALONE, *options.NOT_BY_PROXY]
+    pairs = pairs_of(options.FACTORS | options.AROUND)
+    left = {both for both in pairs if is_allowed(options.FIRST | dict(both), refused)}
+    assert len(left) > 4_500
+    for number in range(3_000):
+        row = options.FIRST | options.draw(random.Random(f"1/{number}"))
+        left.difference_update(starmap(pair, combinations(row.items(), 2)))
+    assert not left
 
 
 def document(id: str, score: float, time: int | None = None) -> dict[str, Any]:

@@ -18,14 +18,14 @@ def all_pairs(factors: Factors, refused: Refused, seed: str) -> list[Row]:
     most new pairs with those it has.
     """
     draw, rows = random.Random(seed), list[Row]()
-    left = {pair for pair in _pairs_of(factors) if is_allowed(dict(pair), refused)}
+    left = {both for both in pairs_of(factors) if is_allowed(dict(both), refused)}
     while left:
         row: Row = dict(draw.choice(sorted(left)))
         for name in draw.sample([name for name in factors if name not in row], len(factors) - 2):
             allowed = [value for value in factors[name] if is_allowed({**row, name: value}, refused)]
             draw.shuffle(allowed)
-            row[name] = max(allowed, key=lambda value: len(left & {_pair(one, (name, value)) for one in row.items()}))
-        left -= {_pair(one, other) for one, other in combinations(row.items(), 2)}
+            row[name] = max(allowed, key=lambda value: len(left & {pair(one, (name, value)) for one in row.items()}))
+        left -= {pair(one, other) for one, other in combinations(row.items(), 2)}
         rows.append({name: row[name] for name in factors})
     return rows
 
@@ -42,11 +42,13 @@ def each_of(refused: Refused) -> Iterator[Row]:
             yield dict(zip(one, values, strict=True))
 
 
-def _pairs_of(factors: Factors) -> Iterator[tuple[tuple[str, str], ...]]:
+def pairs_of(factors: Factors) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield each pair of values of two factors, each with its factor."""
     for one, other in combinations(factors, 2):
-        for pair in product(factors[one], factors[other]):
-            yield _pair((one, pair[0]), (other, pair[1]))
+        for both in product(factors[one], factors[other]):
+            yield pair((one, both[0]), (other, both[1]))
 
 
-def _pair(one: tuple[str, str], other: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+def pair(one: tuple[str, str], other: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return two values with their factors in the order that `pairs_of` gives them."""
     return (one, other) if one < other else (other, one)

@@ -98,7 +98,11 @@ LEFT_ALONE: list[dict[str, list[str]]] = [
 ]
 FIRST = {name: values[0] for name, values in FACTORS.items()}
 
-CLIENTS = ("sync", "async", "sync", "async", "sync", "async", "proxy")  # as often as they are drawn
+AROUND = {"engine": list(ENGINES), "client": ["sync", "async", "proxy"], "which": list(WHICH)}
+NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python has
+    {"client": ["proxy"], name: values}
+    for name, values in {"given": ["block"], "items": but("items", None), "paging": ["template"]}.items()
+]
 
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
 _ENDS = ("whole", "half0", "half1")  # of the names of indexes with the same documents
@@ -112,9 +116,9 @@ def draw(rng: random.Random) -> Row:
         if rng.random() < share:
             values = [one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, [*REFUSED, *LEFT_ALONE])]
             row[name] = rng.choice(values)
-    client = rng.choice(CLIENTS)
-    if client == "proxy" and ("items" in row or row.get("given") == "block" or row.get("paging") == "template"):
-        client = "sync"  # only a program in Python has these
+    (client,) = rng.choices(AROUND["client"], weights=[3, 3, 1])
+    if not is_allowed({**FIRST, **row, "client": client}, NOT_BY_PROXY):
+        client = "sync"
     return {"engine": rng.choice(ENGINES), "client": client, "which": rng.choice(WHICH)} | row
 
 
