@@ -18,7 +18,7 @@ from typing import Any
 import ndd_search as ndd
 from benchmarks.workloads import QUERIES, WORDS, documents
 from benchmarks.wrapped_search import connect, milliseconds
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 
 INDEX = "ndd-benchmark-collapse"
 WORDS_EACH = 400

@@ -34,7 +34,7 @@ from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import STORAGES, SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.collections import read
 
 PLAIN: dict[str, Any] = {"text": {"type": "text"}, "number": {"type": "long"}}
@@ -86,7 +86,7 @@ def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     engines: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, actions in ways.items():
-            create(client, NAME, {**PLAIN, **mapping_properties(keys=True)})
+            create(client, NAME, {**PLAIN, **mapping_properties()})
             began, used, used_there = time.perf_counter(), time.process_time(), processor(client)
             bulk_of(client)(client, actions())  # type: ignore[no-untyped-call]
             if number:  # the first round warms the server up
@@ -147,7 +147,7 @@ def backfill(client: Any, documents: int) -> dict[str, float]:
 
 def candidates(client: Any, rounds: int) -> dict[str, Any]:
     documents = read("factbook")
-    create(client, NAME, {**PLAIN, "id": {"type": "keyword"}, **mapping_properties(keys=True)})
+    create(client, NAME, {**PLAIN, "id": {"type": "keyword"}, **mapping_properties()})
     made = ({"_index": NAME, "_id": one["id"], "text": one["text"]} for one in documents)
     bulk_of(client)(client, ndd.with_sketches(made, "text", keys=16))
     client.indices.refresh(index=NAME)
@@ -200,7 +200,7 @@ def response(client: Any, fields: list[str]) -> float:
 
 def sizes(client: Any, documents: int) -> dict[str, float]:
     where = SketchField()
-    full = mapping_properties(keys=True)
+    full = mapping_properties()
     no_object = {**full, where.name: {"type": "object", "enabled": False}}
     unread = {**no_object, where.keys: {"type": "keyword", "index": False, "doc_values": False}}
     variants: dict[str, tuple[dict[str, Any], int]] = {

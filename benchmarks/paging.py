@@ -20,7 +20,7 @@ from typing import Any
 import ndd_search as ndd
 from benchmarks.wrapped_search import about, connect, table
 from ndd_search.core.paging.cursor import cursor_of
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 
 WORDS = [f"word{number}" for number in range(5000)]
 DEPTHS = (1, 2, 10, 50, 100, 150)

@@ -19,7 +19,7 @@ from typing import Any
 import ndd_search as ndd
 from benchmarks.paging import medians
 from benchmarks.wrapped_search import about, connect, table
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 
 WORDS = [f"word{number}" for number in range(5000)]
 CHANGED = (0.0, 0.02, 0.05)  # share of the words that are changed in each copy
@@ -49,7 +49,7 @@ def filled(url: str, groups: int) -> Iterator[tuple[Any, str]]:
     make, helpers = connect(url)
     index = f"ndd-whole-{random.SystemRandom().randrange(2**32):08x}"
     with make() as client, make() as other:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         try:
             acts = ndd.with_sketches(list(documents(index, groups)), fields=["body"], keys=8)
             helpers.bulk(client, acts, refresh=True)

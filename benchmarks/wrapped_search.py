@@ -40,10 +40,10 @@ from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.field import SketchField, Storage
 from ndd_search.indexing.frequency_table import store_frequency_table
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.search.flow import conversation, driver, fetch_hits
 from ndd_search.search.flow.frequency_tables import TABLES, document_id
 from ndd_search.search.flow.plan import Plan
+from ndd_search.search.rest.mapping import mapping_properties
 
 WARM_UP = 60  # searches before the measured ones
 CONCURRENT = 200  # searches of an asynchronous client at once

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ndd_search.corpus.collection import Corpus
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.candidates import find_duplicates
-    from ndd_search.indexing.mapping import mapping_properties
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.passages import passages
     from ndd_search.search.clients.explain import explain
     from ndd_search.search.clients.pages import pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.block_options import options
+    from ndd_search.search.rest.mapping import mapping_properties
     from ndd_search.search.rest.merge import merge
     from ndd_search.search.rest.reading import copies, info
     from ndd_search.search.settings_file import preset
@@ -38,7 +38,7 @@ _LATER = {
     "find_duplicates": "indexing.candidates",
     "info": "search.rest.reading",
     "items": "items",
-    "mapping_properties": "indexing.mapping",
+    "mapping_properties": "search.rest.mapping",
     "merge": "search.rest.merge",
     "options": "search.flow.block_options",
     "pages": "search.clients.pages",

@@ -31,7 +31,6 @@ def files() -> dict[str, dict[str, Any]]:
         for engine in ENGINES
         for name, content in {
             "component": component_template(),
-            "component-with-keys": component_template(keys=True),
             "example-index": index_template(),
             "example-data-stream": index_template(data_stream=True),
         }.items()

@@ -23,7 +23,11 @@ def stored(client: Any, index: str) -> dict[str, dict[str, Any]]:
 def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
     """Assert that every document is stored, unchanged except for the sketch, with the sketch of its text."""
     hits = stored(client, index)
-    assert {key: {k: v for k, v in hit["_source"].items() if k != "ndd"} for key, hit in hits.items()} == expected
+    left = {key: {name: value for name, value in hit["_source"].items() if name != "ndd"} for key, hit in hits.items()}
+    for key, document in left.items():
+        if "ndd_keys" not in expected.get(key, ()):
+            document.pop("ndd_keys", None)
+    assert left == expected
     found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)
     texts = [text_of(hit["_source"], FIELDS) or "" for hit in hits.values()]
     for key, one, made in zip(hits, found, sketch_many(texts, RECIPE), strict=True):

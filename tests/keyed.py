@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = f"LONDON (Wire) - {TEXT}"
@@ -14,7 +14,7 @@ DOCUMENTS = [{"_id": "a", "body": TEXT}, {"_id": "b", "body": COPY}, {"_id": "c"
 
 
 def create(client: Any, index: str, documents: list[dict[str, Any]] = DOCUMENTS, **settings: Any) -> None:
-    client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+    client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
     store(client, index, ndd.with_sketches(documents, "body", **{"keys": 8, **settings}))
 
 

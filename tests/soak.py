@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.search.clients.wrap import settings_in
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import MODULES, Engine, Engines
 
 COPIES = 3  # documents of each worker, all of one text

@@ -31,8 +31,8 @@ from importlib import import_module
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import MODULES, Engine
 from tests.engines.jars import RELEASES
 from tests.engines.launch import Server, free_ports

@@ -17,8 +17,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill, writing
 from tests.collections import read
 from tests.command_line import command, run
@@ -204,7 +204,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
     following = ndd.Recipe.words(size=5, k=128)
     with engine.client() as client:
         fill(client, index, list(documents.values()))
-        backfill(client, index, ["text"], keys=8)
+        backfill(client, index, ["text"])
         backfill(client, index, ["text"], field="ndd_next", recipe=following)
         both = stored(client, index)["7"]["_source"]
         assert both["ndd"]["recipe"] == RECIPE.id
@@ -215,6 +215,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
         for key, hit in stored(client, index).items():
             left = {name: value for name, value in hit["_source"].items() if value is not None}
             assert left.pop("ndd_next")["recipe"] == following.id
+            assert len(left.pop("ndd_next_keys")) == 8
             assert left == documents[key]
             assert "fields" not in hit
         assert "0 documents written" in run("backfill", engine.url, index, "--remove", "ndd", "--yes").stdout

@@ -17,8 +17,8 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.client_json import INEXACT, exact_reader
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
 from tests.command_line import command, run
 from tests.engines.find import Engine
@@ -243,8 +243,8 @@ def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
         client.indices.create(index=index, body=body)
         fill(client, index, [document])
         with pytest.raises(IndexUnusable, match="ndd_keys that is not a sketch"):
-            backfill(client, index, ["text"], keys=8)
-        assert backfill(client, index, ["text"]).tally.written == 1
+            backfill(client, index, ["text"])
+        assert backfill(client, index, ["text"], keys=0).tally.written == 1
         after = stored(client, index)["1"]["_source"]
         assert after.pop("ndd")["recipe"] == RECIPE.id
         assert after == document
@@ -273,7 +273,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
     loses its sketch; a mark stays only where the text did.
     """
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         made = sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
         made["ndd"] |= {"group": "0"}
         fill(client, index, [{"id": name, **made} for name in ("same", "changed", "emptied", "stale")])

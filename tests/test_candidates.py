@@ -19,7 +19,7 @@ from ndd_search.core.sketching.field import SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.stored_keys import shared_keys
 from tests.command_line import run
 from tests.engines.find import Engine
@@ -82,7 +82,7 @@ def test_no_fingerprint_within_the_bits_asked_for_is_missed(engine: Engine, inde
     sketches = as_sketches(np.array(prints, np.uint64))
     documents = [SketchField().parts(one, recipe, 4) | {"_id": str(at)} for at, one in enumerate(sketches)]
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         body = [part for one in documents for part in ({"index": {"_id": one.pop("_id")}}, one)]
         client.bulk(index=index, body=body, refresh=True)
         found = ndd.find_duplicates(
@@ -203,12 +203,12 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
-        store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=False)}})
+        store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body", keys=0))
         assert "has no keys" in run("duplicates", engine.url, index, "--of", "a", code=2).stderr
         with pytest.raises(IndexUnusable, match=r"has no keys \(ndd_keys\); store them"):
             ndd.find_duplicates(client, index, TEXT)
-        settings = Backfill(index=index, fields=["body"], keys=8)
+        settings = Backfill(index=index, fields=["body"])
         assert settings.run(client).tally.written == 3
         assert settings.run(client).tally.written == 0
         client.indices.refresh(index=index)

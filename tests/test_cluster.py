@@ -155,8 +155,8 @@ def template(engine: Engine, *words: object, code: int = 0) -> Any:
 
 
 def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) -> None:
-    printed = template(engine, "--with-keys").stdout
-    assert json.loads(printed) == files()[f"{engine.family}/component-with-keys.json"]
+    printed = template(engine).stdout
+    assert json.loads(printed) == files()[f"{engine.family}/component.json"]
     assert "name it with --put URL" in template(engine, "--add-to", "articles", code=2).stderr
 
 

@@ -40,7 +40,7 @@ WHOLE = stored(f"Steel\n{TEXT}")
 
 def through(*actions: Any, **settings: Any) -> list[Any]:
     before = copy.deepcopy(actions)
-    done = list(ndd.with_sketches(actions, **{"fields": FIELDS, **settings}))
+    done = list(ndd.with_sketches(actions, **{"fields": FIELDS, "keys": 0, **settings}))
     assert actions == before, "the caller's actions were changed"
     return done
 
@@ -128,7 +128,7 @@ def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:
     ],
 )
 def test_what_cannot_be_sketched_goes_through_as_it_is_and_is_counted(action: Any, reason: str) -> None:
-    actions = ndd.with_sketches([action, DOCUMENT], FIELDS)
+    actions = ndd.with_sketches([action, DOCUMENT], FIELDS, keys=0)
     first, second = actions
     assert first == action
     assert second["ndd"] == WHOLE
@@ -201,7 +201,7 @@ def test_a_text_in_a_key_with_dots_is_told_once(caplog: pytest.LogCaptureFixture
 def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog: pytest.LogCaptureFixture) -> None:
     bad = {"_id": "7", "body": value}
     with caplog.at_level(logging.WARNING, "ndd_search"):
-        actions = ndd.with_sketches([bad, DOCUMENT, bad, bad], FIELDS)
+        actions = ndd.with_sketches([bad, DOCUMENT, bad, bad], FIELDS, keys=0)
         first, second, *_ = actions
     assert first == bad
     assert second["ndd"] == WHOLE
@@ -222,7 +222,7 @@ def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pyte
         return ndd.sketch(text, recipe)
 
     monkeypatch.setattr("ndd_search.search.writing.add_sketches.sketch", faulty)
-    actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body")
+    actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body", keys=0)
     assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
     assert actions.report.unchanged == {"unreadable": 1}
 
@@ -325,7 +325,7 @@ def test_asynchronous_iterators_and_plain_ones_can_be_iterated_with_async_for() 
             yield {"_id": number, "body": TEXT}
 
     async def run(actions: Any) -> list[Any]:
-        return [one async for one in ndd.with_sketches(actions, "body")]
+        return [one async for one in ndd.with_sketches(actions, "body", keys=0)]
 
     expected = through(*({"_id": number, "body": TEXT} for number in range(600)), fields="body")
     assert asyncio.run(run(source())) == asyncio.run(run([{"_id": n, "body": TEXT} for n in range(600)])) == expected
@@ -351,7 +351,7 @@ def test_an_iteration_that_is_broken_off_leaves_nothing_running() -> None:
 
 def test_sketch_fields_returns_a_copy_of_one_document() -> None:
     before = copy.deepcopy(DOCUMENT)
-    assert sketch_fields(DOCUMENT, FIELDS) == {**DOCUMENT, "ndd": WHOLE}
+    assert sketch_fields(DOCUMENT, FIELDS, keys=0) == {**DOCUMENT, "ndd": WHOLE}
     assert before == DOCUMENT
     assert sketch_fields({"year": 1}, FIELDS) == {"year": 1}
     assert sketch_fields({**DOCUMENT, "_op_type": "delete"}, FIELDS)["ndd"] == WHOLE
@@ -378,7 +378,7 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
         ({"batch_size": 0}, "at least 1"),
-        ({"duplicates": DuplicatePolicy("skip", client=None)}, "pass keys=8"),
+        ({"duplicates": DuplicatePolicy("skip", client=None), "keys": 0}, "leave out keys=0"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:

@@ -23,7 +23,7 @@ from ndd_search.core.methods.simhash import as_sketches, fingerprints, from_sket
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import resemblance
 from ndd_search.core.sketching.sketches import sketch, sketch_many
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests import plain_sketching as plain
 from tests.engines.find import Engine
 from tests.strategies import texts
@@ -233,7 +233,7 @@ def test_a_server_stores_finds_and_collapses_them(recipe: Recipe, engine: Engine
     copy = STORY.upper() if recipe.method == "profile" else COPY
     documents = [{"_id": name, "body": text} for name, text in (("a", STORY), ("b", copy), ("c", OTHER))]
     with engine.client() as client:
-        fields = {"body": {"type": "text"}, **mapping_properties(keys=True)}
+        fields = {"body": {"type": "text"}, **mapping_properties()}
         client.indices.create(index=index, body={"mappings": {"properties": fields}})
         for action in ndd.with_sketches(documents, "body", recipe=recipe, keys=8):
             client.index(index=index, id=action["_id"], body={k: v for k, v in action.items() if k != "_id"})

@@ -10,7 +10,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import MODULES, Engine
 from tests.keyed import COPY, DOCUMENTS, OTHER, TEXT, create, store
 
@@ -76,7 +76,7 @@ def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
 ) -> None:
     helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         client.indices.put_alias(index=index, name=f"{index}-alias")
         given = [{"_index": index, **one} for one in before]
         helpers.bulk(client, ndd.with_sketches(given, "body", keys=8), refresh=refreshed)

@@ -16,8 +16,8 @@ from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.text.numbers import number_signature, numbers_of
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.mapping import check_mapping, mapping_properties
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import check_mapping, mapping_properties
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()

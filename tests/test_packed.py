@@ -9,8 +9,8 @@ from ndd_search.core.sketching.field import STORAGES, SketchField, Storage
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.indexed import check, stored
 from tests.wrapping.conftest import bulk
@@ -34,7 +34,7 @@ def test_a_mixed_index_is_searched_as_one_and_converted_in_both_directions(engin
         "empty": {"text": "!"}
     }
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         for storage in STORAGES:
             some = [{"_id": id, **one} for id, one in documents.items() if id.endswith((storage, "empty"))]
             for action in ndd.with_sketches(some, "text", storage=storage, keys=8):

@@ -14,9 +14,9 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.mapping import check_mapping, mapping_properties
 from ndd_search.indexing.templates import component_template, composed
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import check_mapping, mapping_properties
 from tests.engines.find import Engine
 from tests.index_templates import files, index_template
 
@@ -31,7 +31,7 @@ READ = {"docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match": {"bo
 def component(engine: Engine, index: str) -> Iterator[str]:
     """The name of our component template on the server, keys and all, and the start of all names of a test."""
     with engine.client() as client:
-        client.cluster.put_component_template(name=index, body=component_template(keys=True))
+        client.cluster.put_component_template(name=index, body=component_template())
         yield index
         # Elasticsearch from published jars cannot delete a data stream, nor then what it is composed of.
         for delete in (
@@ -126,7 +126,7 @@ def test_a_template_the_user_has_keeps_all_it_says_and_composes_ours_too(engine:
 @pytest.mark.parametrize("kind", ["synthetic", "derived"])
 def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine, index: str, kind: str) -> None:
     stored: dict[str, Any] = {"type": "text", "store": True}
-    mapping = mapping_properties(keys=True)
+    mapping = mapping_properties()
     if kind == "synthetic":
         if engine.family != "elasticsearch":
             pytest.skip("synthetic _source is Elasticsearch's")
@@ -164,7 +164,7 @@ def test_two_recipes_live_side_by_side_under_two_names(engine: Engine, index: st
         assert (len(first), len(second)) == (len(SKETCHED["ndd"]["sketch"]), len(ndd.sketch(BODY, other)))
 
 
-GOOD = mapping_properties(keys=True)
+GOOD = mapping_properties()
 KEYWORD = {"type": "keyword"}
 
 
@@ -195,7 +195,7 @@ def mapped(sketch: dict[str, Any], recipe: dict[str, Any] = KEYWORD) -> dict[str
     ],
 )
 def test_a_mapping_that_hurts_is_told_with_what_to_do(mapping: dict[str, Any], level: str, words: str) -> None:
-    (finding,) = check_mapping(mapping)
+    finding = next(check_mapping(mapping))
     assert finding.level == level
     assert words in finding.what
     assert finding.remedy

@@ -39,7 +39,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import STORAGES
+from ndd_search.core.sketching.field import KEYS, STORAGES
 from ndd_search.core.text.printable import safe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
@@ -55,8 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keys",
         type=number(int, 0, 64),
-        default=0,
-        help="number of keys to store, by which `duplicates` finds candidates (none)",
+        default=KEYS,
+        help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
     parser.add_argument(

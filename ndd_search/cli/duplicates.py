@@ -6,7 +6,7 @@ examples:
   ndd-search duplicates http://localhost:9200 places --items places.toml --of 4711
   ndd-search duplicates http://localhost:9200 places --items places.toml --record '{"name": "St. Finbarr"}'
 
---of and --text need stored keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
+--of and --text need the keys that with_sketches and ndd-search backfill store.
 
 With --items, a schema that ndd-search items learn has written, documents are found that are one thing with a record:
 by the fields of the documents, without sketches or keys. --min-similarity is then a probability, by default that of the

@@ -4,7 +4,7 @@ examples:
   ndd-search template opensearch
   ndd-search template elasticsearch --put http://localhost:9200
   ndd-search template elasticsearch --put http://localhost:9200 --add-to articles
-  ndd-search template opensearch --put http://localhost:9200 --index news --with-keys
+  ndd-search template opensearch --put http://localhost:9200 --index news
 
 A component template takes effect when an index is created from an index template that names it in composed_of. --add-to
 adds it to your index template. --index adds the fields to an existing index, without downtime.
@@ -22,17 +22,14 @@ from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import look_up
-from ndd_search.indexing.mapping import check_mapping, mapping_properties
 from ndd_search.indexing.templates import ENGINES, component_template, composed
+from ndd_search.search.rest.mapping import check_mapping, mapping_properties
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", choices=ENGINES, help="the search engine")
     parser.add_argument("--name", default="ndd", help="name of the component template (ndd)")
     add_shared(parser, "--field")
-    parser.add_argument(
-        "--with-keys", action="store_true", help="also map the keys, by which `duplicates` finds candidates"
-    )
     parser.add_argument("--put", metavar="URL", help="install the template on this cluster")
     parser.add_argument("--add-to", metavar="TEMPLATE", help="add the component to this index template")
     parser.add_argument("--index", help="add the fields to this index, alias or data stream")
@@ -40,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    template = component_template(arguments.field, arguments.with_keys)
+    template = component_template(arguments.field)
     if arguments.put is None:
         if arguments.add_to or arguments.index:
             raise ValueError("--add-to and --index need a cluster: name it with --put URL")
@@ -59,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             client.indices.put_index_template(name=arguments.add_to, body=composed(found, arguments.name))
             print(f"index template {arguments.add_to} composes it: new indexes will have the fields")
         for facts in indexes:
-            fields = mapping_properties(arguments.field, arguments.with_keys)
+            fields = mapping_properties(arguments.field)
             client.indices.put_mapping(index=facts.name, body={"properties": fields})
             print(f"index {facts.name} has the fields")
     return DONE

@@ -30,10 +30,16 @@ from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, S
 from ndd_search.indexing.concurrent_updates import ROUNDS, Position, Rewriter, Tally
 from ndd_search.indexing.frequency_table import store_frequency_table
 from ndd_search.indexing.indexes import IndexFacts, look_up
-from ndd_search.indexing.mapping import check_mapping, holds_sketches, is_mapped, kept_out_of_source, mapping_properties
 from ndd_search.indexing.retry import Retry, server_reason, status_of
 from ndd_search.indexing.scan import snapshot
 from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.mapping import (
+    check_mapping,
+    holds_sketches,
+    is_mapped,
+    kept_out_of_source,
+    mapping_properties,
+)
 from ndd_search.search.rest.wider_requests import stored_sketch
 from ndd_search.search.writing.add_sketches import chosen_fields
 

@@ -13,7 +13,16 @@ from typing import Any
 
 from ndd_search.core.documents import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import MARKS, SketchField, Storage, are_keys, is_sketch_object, listed, sketch_in
+from ndd_search.core.sketching.field import (
+    KEYS,
+    MARKS,
+    SketchField,
+    Storage,
+    are_keys,
+    is_sketch_object,
+    listed,
+    sketch_in,
+)
 from ndd_search.core.sketching.fingerprint import still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.core.text.numbers import number_signature
@@ -21,7 +30,6 @@ from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.indexes import IndexFacts
 from ndd_search.indexing.scan import Hits
 
-_USUAL_KEYS = 8  # the default of CandidateSearch
 _VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
 
 
@@ -32,7 +40,7 @@ class SketchSettings:
     fields: Sequence[str] = ()
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
-    keys: int = 0
+    keys: int = KEYS
     numbers: bool = False
     storage: Storage | None = None
 
@@ -76,7 +84,7 @@ class SketchDocuments(Job):
         numbers = number_signature(text, settings.recipe) if wants_numbers else None
         stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
         # Stored keys must fit the new text, even if this run was not asked to store keys.
-        kept_keys = max(len(stored_keys), _USUAL_KEYS) if stored_keys or source.get(where.keys) == [] else 0
+        kept_keys = max(len(stored_keys), KEYS) if stored_keys or source.get(where.keys) == [] else 0
         form = settings.storage or _storage_of(before)
         parts = SketchField(where.name, form).parts(new, settings.recipe, settings.keys or kept_keys, numbers)
         stale = {name: None for name in _VALUES if name in before and name not in parts[where.name]}

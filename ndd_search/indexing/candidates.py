@@ -211,5 +211,4 @@ def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
             raise
         return  # a caller who may search, and no more
     if found["indices"] and keys not in found["fields"]:
-        remedy = f"store them: ndd-search backfill ... --keys {search.keys}"
-        raise IndexUnusable(index, f"it has no keys ({keys})", remedy)
+        raise IndexUnusable(index, f"it has no keys ({keys})", "store them: ndd-search backfill")

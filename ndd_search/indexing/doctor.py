@@ -25,8 +25,8 @@ from ndd_search.core.sketching.field import STALE, SketchField, StoredSketches, 
 from ndd_search.core.sketching.fingerprint import fields_of, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.indexing.indexes import IndexFacts, look_up
-from ndd_search.indexing.mapping import Finding, check_mapping
 from ndd_search.search.flow.block_options import options
+from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
@@ -170,7 +170,7 @@ class Doctor:
             yield Finding("error", "sample", what, f"{run} --storage packed --recheck")
         if figures.wrong_keys:
             what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
-            remedy = f"{run} --recheck, and write with keys=... wherever texts change"
+            remedy = f"{run} --recheck, and do not write with keys=0 where texts change"
             yield Finding("warning", "sample", what, remedy)
         if figures.wrong_marks:
             share = f"{figures.wrong_marks:.1%} of {figures.sampled} sampled documents"

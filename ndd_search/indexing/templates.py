@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ndd_search.indexing.mapping import VERSION, mapping_properties
+from ndd_search.search.rest.mapping import VERSION, mapping_properties
 
 Engine = Literal["elasticsearch", "opensearch"]
 ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
 
 
-def component_template(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
+def component_template(field: str = "ndd") -> dict[str, Any]:
     """Return the component template; it takes effect in index templates that name it in `composed_of`."""
     return {
-        "template": {"mappings": {"properties": mapping_properties(field, keys)}},
+        "template": {"mappings": {"properties": mapping_properties(field)}},
         "version": VERSION,
         "_meta": {"managed_by": "ndd_search", "description": "Near-duplicate sketches of the documents"},
     }

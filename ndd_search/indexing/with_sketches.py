@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import Storage
+from ndd_search.core.sketching.field import KEYS, Storage
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
 from ndd_search.indexing.run_memory import Write
@@ -43,7 +43,7 @@ def sketch_fields(
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
-    keys: int = 0,
+    keys: int = KEYS,
     numbers: bool = False,
     storage: Storage = "integers",
 ) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one 
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
-    keys: int = 0,
+    keys: int = KEYS,
     numbers: bool = False,
     storage: Storage = "integers",
     duplicates: DuplicatePolicy | None = None,
@@ -76,7 +76,7 @@ def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one 
                 endless one. A document that gets a sketch is copied; the copy shares its other values.
     fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
                 `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
-    keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good. All writers of an
+    keys:       how many keys to store with each sketch, for find_duplicates and members="all", 0..64. All writers of an
                 index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
     storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
@@ -91,7 +91,7 @@ def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one 
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if duplicates and not keys:
-        raise ValueError("duplicates needs keys: pass keys=8 as well")
+        raise ValueError("duplicates needs keys: leave out keys=0")
     return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates, batch_size)
 
 

@@ -20,7 +20,7 @@ from ndd_search.core.kinds import Field, Kind, OneOf, Several, Text, Whole, YesN
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import Storage
+from ndd_search.core.sketching.field import KEYS, Storage
 from ndd_search.search.named_recipe import recipe_named
 
 IndexSettings = Mapping[str, Mapping[str, Any]]  # settings by name, by pattern
@@ -71,7 +71,7 @@ class IndexRule:
     options: CollapseOptions
     enabled: bool = setting(YesNo(), True)
     text: Any = setting(_TextFields(), ())
-    keys: int = setting(Whole(0, 64), 0)
+    keys: int = setting(Whole(0, 64), KEYS)
     numbers: bool = setting(YesNo(), False)
     storage: Storage = setting(OneOf(get_args(Storage)), "integers")
     recipe: Recipe | None = setting(_OfRecipe(), None)

@@ -15,7 +15,7 @@ from typing import Any
 
 import ndd_search as ndd
 from ndd_search.core.options import EVERY_SEARCH
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine, Engines
 from tests.prove.all_pairs import Row, is_allowed
 from tests.prove.asked_once import connecting, serving_to
@@ -152,7 +152,7 @@ def running(engine: Engine, which: Sequence[str]) -> Iterator[None]:
     fields = {"place": number, "weight": number, "day": {"type": "date"}}
     fields |= dict.fromkeys(("source", "isbn", "work", "language"), keyword) | {"body": {"type": "text"}}
     body = {
-        "mappings": {"properties": {**mapping_properties(keys=True), **fields}},
+        "mappings": {"properties": {**mapping_properties(), **fields}},
         "settings": {"number_of_shards": 2, "number_of_replicas": 0},
     }
     names, actions = dict[str, str](), list[dict[str, Any]]()

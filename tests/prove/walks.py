@@ -240,7 +240,11 @@ class Walk:
             entries = page["ndd"]["explain"]
             assert [one["_id"] for one in entries] == EXPLAINED
             here = ids(page["hits"]["hits"])
-            first = number * self.size
+            first = (
+                sum(len(one["hits"]["hits"]) for one in pages[:number])
+                if self.paging == "cursor"
+                else number * self.size
+            )
             for one in entries:
                 assert one["status"] in ("shown", "hidden", "beyond_window"), one
                 on_page = one["status"] == "shown" and first < one.get("place", 0) <= first + self.size

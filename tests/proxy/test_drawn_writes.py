@@ -145,7 +145,7 @@ def stored(engine: RealEngine, index: str, ids: list[str]) -> dict[str, Any]:
 
 def test_what_is_written_through_the_proxy_is_what_is_written_directly(engine: RealEngine, indexes: list[str]) -> None:
     sketched = 0
-    with serving(engine.url, indexes={indexes[1]: {"text": ["body"]}}) as served:
+    with serving(engine.url, indexes={indexes[1]: {"text": ["body"], "keys": 0}}) as served:
         for number in range(COUNT):
             draw = Draw(SEED, number)
             direct, passed = draw.send(engine.url, indexes[0]), draw.send(served.url, indexes[1])

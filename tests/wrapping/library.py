@@ -13,7 +13,7 @@ from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.estimates import standard_error
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.text.shingles import shingle_texts
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()

@@ -10,7 +10,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.errors import CursorExpired, CursorUnusable, IndexUnusable
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, body_of, bulk
 

@@ -21,7 +21,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.documents import text_of
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill
 from tests.engines.find import MODULES, Engine
 from tests.prove.walks import SEED
@@ -211,7 +211,10 @@ def indexes(engine: Engine) -> Iterator[list[str]]:
 def test_what_a_wrapped_client_writes_is_what_a_plain_one_writes_with_the_right_sketches(
     engine: Engine, indexes: list[str], asynchronous: bool
 ) -> None:
-    plain, ours = Writer(engine, asynchronous), Writer(engine, asynchronous, indexes={indexes[1]: {"text": FIELDS}})
+    plain, ours = (
+        Writer(engine, asynchronous),
+        Writer(engine, asynchronous, indexes={indexes[1]: {"text": FIELDS, "keys": 0}}),
+    )
     sketched = 0
     with engine.client() as client:
         for number in range(COUNT):
@@ -267,7 +270,7 @@ def test_searches_of_many_lines_in_an_iterator_are_collapsed_too(
     engine: Engine, indexes: list[str], asynchronous: bool
 ) -> None:
     index, body = indexes[1], " ".join(WORDS)
-    writer = Writer(engine, asynchronous, indexes={index: {"text": FIELDS}})
+    writer = Writer(engine, asynchronous, indexes={index: {"text": FIELDS, "keys": 0}})
     writer.send("map", index, [{"kind": "index", "id": id, "body": {"title": body}} for id in "ab"])
     with engine.client() as client:
         client.indices.refresh(index=index)

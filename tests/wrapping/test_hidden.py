@@ -11,7 +11,7 @@ import opensearchpy
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
@@ -121,7 +121,7 @@ def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names
     splits: bool, engine: Engine, index: str, connect: Connect
 ) -> None:
     made = mapping(engine)
-    made["mappings"]["properties"].update(mapping_properties(keys=True))
+    made["mappings"]["properties"].update(mapping_properties())
     documents = [{**one, "ndd": None} for one in actions(index, engine)]
     with engine.client() as client:
         client.indices.create(index=index, body=made)

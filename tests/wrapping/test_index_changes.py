@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk
 from tests.wrapping.library import actions, documents

@@ -15,10 +15,10 @@ import pytest
 import urllib3
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.request import Request
 from tests.conftest import LONG
 from tests.engines.find import Engine
@@ -53,7 +53,7 @@ def index(engine: Engine) -> Iterator[str]:
     """Groups of three copies; the copies of a group rank far apart."""
     rng, name = random.Random(5), f"ndd-malformed-{uuid.uuid4().hex[:12]}"
     number, keyword = {"type": "integer"}, {"type": "keyword"}
-    properties = {**mapping_properties(keys=True), "weight": number, "day": number, "site": keyword, "isbn": keyword}
+    properties = {**mapping_properties(), "weight": number, "day": number, "site": keyword, "isbn": keyword}
     found = []
     for group in range(GROUPS):
         body = " ".join(f"word{rng.randrange(900)}" for _ in range(40))

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.scan import snapshot
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected

@@ -8,7 +8,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Library
 from tests.wrapping.library import BAR, RECIPE, documents, expected, text_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.proxy import Harm, Proxy
@@ -31,6 +32,8 @@ FACETS: dict[str, Any] = {
 }
 COUNTED = ("desks", "ages", "dates", "seas")
 WORDS = [f"word{number}" for number in range(2000)]
+Answer = dict[str, Any]
+Search = Callable[[int, int], Answer]
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,58 @@ def test_an_estimate_is_the_same_on_every_page_and_a_paginator_that_believes_the
 
 
 @pytest.mark.one_kind_of_client
+def slices(search: Search, size: int) -> Iterator[Answer]:
+    """The slices of an iterable query, as of the DSLs: until one ends at the total."""
+    start, total = 0, 1
+    while start < total:
+        yield (answer := search(start, size))
+        start, total = start + size, answer["hits"]["total"]["value"]
+
+
+def numbered(search: Search, size: int) -> Iterator[Answer]:
+    """The pages of a web site, as of Django's Paginator: the next one while there are more, and at first the last."""
+    number, numbers = 1, [1]
+    while number <= numbers[-1]:
+        yield (answer := search((number - 1) * size, size))
+        numbers.append(ceil(answer["hits"]["total"]["value"] / size))
+        if number == 1 and numbers[-1] > 1:
+            yield {**search((numbers[-1] - 1) * size, size), "is_a_jump": True}
+        number += 1
+
+
+def batches(search: Search, size: int) -> Iterator[Answer]:
+    """The batches of a retriever, each after the hits that it has."""
+    found, total = 0, 1
+    while found < total:
+        yield (answer := search(found, size))
+        found, total = found + len(answer["hits"]["hits"]), answer["hits"]["total"]["value"]
+
+
+@pytest.mark.parametrize("paginator", [slices, numbered, batches])
+def test_paginators_that_trust_the_total_show_every_hit_once_and_no_blank_page(
+    paginator: Callable[[Search, int], Iterator[Answer]], articles: Articles, connect: Connect
+) -> None:
+    """With NDD_TEST_LONG=1 all paginators together over a thousand queries."""
+    rng = random.Random(paginator.__name__)
+    for _ in range(334 if os.environ.get("NDD_TEST_LONG") else 4):
+        words = [*rng.choices(WORDS, k=rng.choice((1, 3, 10))), *["market"] * (rng.random() < 0.2)]
+        settings = {"window": rng.choice((5, 20, 100)), "mode": rng.choice(("group", "ids", "drop"))}
+        caller = connect(**settings, cache=rng.random() < 0.8, frequency_table=False)
+        body = {"query": {"match": {"body": " ".join(words)}}}
+
+        def search(start: int, size: int, caller: Caller = caller, body: Answer = body) -> Answer:
+            return caller.search(index=articles.index, body={**body, "from": start, "size": size})
+
+        size, answers = rng.choice((3, 10, 40)), list[Answer]()
+        for answer in paginator(search, size):
+            answers.append(answer)
+            assert len(answers) <= 2 + GROUPS / size, "it does not end"
+            assert answer["hits"]["hits"] or len(answers) == 1, f"page {len(answers)} of {words} is blank"
+        shown = [hit["_id"] for one in answers if "is_a_jump" not in one for hit in one["hits"]["hits"]]
+        assert len(set(shown)) == len(shown) == answers[-1]["hits"]["total"]["value"]
+        assert answers[-1]["hits"]["total"]["relation"] == "eq"
+
+
 def test_a_result_within_the_window_or_without_a_sample_has_an_honest_total(
     articles: Articles, connect: Connect
 ) -> None:

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
-from ndd_search.indexing.mapping import mapping_properties
+from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.flow.settings import settings_of
 from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.request import Request
 from ndd_search.search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 LATER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
-WRITES = SketchedWrites.of(IndexRules.of({"news*": {"text": "body"}}, ndd.CollapseOptions()))
+WRITES = SketchedWrites.of(IndexRules.of({"news*": {"text": "body", "keys": 0}}, ndd.CollapseOptions()))
 
 
 def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
@@ -32,20 +33,20 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
 ) -> None:
     fits, dynamic, closed = f"{index}-fits", f"{index}-dynamic", f"{index}-closed"
     with engine.client() as plain, engine.client() as client:
-        plain.indices.create(index=fits, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        plain.indices.create(index=fits, body={"mappings": {"properties": mapping_properties()}})
         plain.indices.create(index=closed, body={"mappings": {"dynamic": False}})
-        ndd.wrap(client, indexes={f"{name}*": {"text": ["body"], "keys": 8} for name in (fits, dynamic, closed)})
+        ndd.wrap(client, indexes={f"{name}*": {"text": ["body"]} for name in (fits, dynamic, closed)})
         for id in "12":
             for name in (fits, dynamic, closed):
                 client.index(index=name, id=id, body={"body": TEXT})
         for name in (fits, dynamic, closed):
             plain.indices.delete(index=name)
     told = sorted(record.getMessage() for record in caplog.records if record.name == "ndd_search")
-    unmapped = "ndd.sketch is not mapped, ndd.recipe is not mapped, ndd_keys is not mapped"
-    for name, problem, sentence in ((closed, unmapped, told[0]), (dynamic, "ndd.recipe is text, not keyword", told[1])):
-        assert sentence.startswith(f"/{name}: searches cannot read its sketches as they should: {problem}")
-        assert "run ndd-search template" in sentence
-    assert len(told) == 2
+    assert told[0] == f"/{closed}: there is no field ndd; run ndd-search backfill, or install the template"
+    assert told[1].startswith(f"/{dynamic}: ndd.recipe is text, not keyword (dynamic mapping makes it text)")
+    assert told[1].endswith("and run backfill; for new indexes install the template first")
+    assert told[2] == f"/{dynamic}: ndd_keys is text, not keyword; reindex with the template"
+    assert len(told) == 3
 
 
 def test_a_mapping_is_asked_for_once_for_each_index_and_never_without_a_sketch() -> None:
@@ -53,17 +54,15 @@ def test_a_mapping_is_asked_for_once_for_each_index_and_never_without_a_sketch()
 
     def send(request: Request) -> Answer:
         asked.append(f"{request.method} {request.path}")
-        if "_mapping" in request.path:
+        if request.method == "GET":
             raise PermissionError("not yours to read")
         return Answer({"_index": request.path.split("/")[1], "_id": "1", "result": "created"})
 
-    driver = Driver(settings_of(indexes={"news*": {"text": ["body"]}}))
+    driver = Driver(settings_of(indexes={"news*": {"text": ["body"], "keys": 0}}))
     for path in ("/news/_doc/1", "/news/_doc/2", "/others/_doc/1", "/news-2/_doc/1"):
         assert driver.handle(request(path, {"body": TEXT}), send).body["result"] == "created"
     driver.handle(request("/news-3/_doc/1", {"price": 1}), send)
-    assert [one for one in asked if "_mapping" in one] == [
-        f"GET /{name}/_mapping/field/ndd.sketch,ndd.recipe" for name in ("news", "news-2")
-    ]
+    assert [one for one in asked if "GET" in one] == ["GET /news", "GET /news-2"]
 
 
 def request(path: str, body: Any, method: str = "PUT") -> Request:
@@ -96,12 +95,12 @@ def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_tex
 
         article = Article(meta={"id": "1"}, body=TEXT, price=1)
         article.save(using=client, index=index, refresh=True)
-        assert stored("1") == {"body": TEXT, "price": 1, "ndd": sketch(TEXT)}
+        assert stored("1") == {**sketch_fields({"body": TEXT}, "body"), "price": 1}
         (found,) = Article.search(using=client, index=index).query("match", body="emissions").execute()
         assert "ndd" not in found.to_dict(), "a search hides the sketch"
         found.body = LATER
         found.save(using=client, index=index)
-        assert stored("1") == {"body": LATER, "price": 1, "ndd": sketch(LATER)}
+        assert stored("1") == {**sketch_fields({"body": LATER}, "body"), "price": 1}
         found.update(using=client, index=index, body=TEXT)
         assert stored("1")["ndd"]["sketch"] == sketch(TEXT)["sketch"]
 
@@ -112,7 +111,7 @@ def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_tex
         )
         helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
         helpers.bulk(client, [{"_index": index, "_id": "5", "body": TEXT}])
-        assert all(stored(id) == {"body": TEXT, "ndd": sketch(TEXT)} for id in "2345")
+        assert all(stored(id) == sketch_fields({"body": TEXT}, "body") for id in "2345")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +184,7 @@ HEADER = {"index": {"_id": "1"}}
     ],
 )
 def test_a_bulk_request_is_read_in_every_form_that_clients_send(body: Any) -> None:
-    rules = {"news*": {"text": "body"}, "2024": {"text": "body"}}
+    rules = {name: {"text": "body", "keys": 0} for name in ("news*", "2024")}
     writes = SketchedWrites.of(IndexRules.of(rules, ndd.CollapseOptions()))
     made = writes(request("/news/_bulk", body, "POST")).body
     last = made[-1].decode() if isinstance(made[-1], bytes) else made[-1]

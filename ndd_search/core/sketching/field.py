@@ -40,6 +40,7 @@ MARKS = {"group": str, "group_size": int, "leads": bool, "judged": str}
 _NEVER_SHOWN = {"sketch", "packed", "smallest", "recipe", "numbers", "judged"}  # names in the object
 Storage = Literal["integers", "packed", "both"]
 STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
+KEYS = 8  # keys that are stored with a sketch, unless another number is given
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
 _KEY = re.compile("[0-9a-f]{8}")
@@ -114,12 +115,6 @@ class SketchField:
     def stored(self) -> tuple[str, ...]:
         """Return the paths of which every object that this library has written holds one."""
         return *self.read, f"{self.name}.group"
-
-    def mapped(self, keys: bool) -> dict[str, tuple[str, ...]]:
-        """Return the fields of what is stored, each with the types of a mapping that searches read. keys: and these."""
-        kinds = {self.sketch: ("integer", "long"), self.packed: ("binary",), self.recipe: ("keyword",)}
-        kinds.pop({"integers": self.packed, "packed": self.sketch}.get(self.storage, ""), None)
-        return {**kinds, self.keys: ("keyword",)} if keys else kinds
 
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
         """Return the object stored under `name`, in plain values for any JSON writer. numbers: None stores none."""

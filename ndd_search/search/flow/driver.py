@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,7 @@ from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.mapping import check_mapping
 from ndd_search.search.rest.request import Request, is_search, is_write, option_in, read_once, stripped, why_left_alone
 
 Send = Callable[[Request], Answer]
@@ -41,7 +43,6 @@ AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
 Talk = Conversation | CursorSearch | MultiConversation | PipelineSearch | TemplateSearch
 
-_MEND = "run ndd-search template before an index is made, ndd-search doctor for one that exists"
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
@@ -120,18 +121,17 @@ class Driver:
             self._after(request, answer)
 
     def _check_mappings(self, request: Request, answer: Answer) -> Asking[None]:
-        """After the first sketches for an index, log what of its mapping does not fit them."""
+        """After the first sketches for an index, log what of its mapping keeps searches from reading them."""
         for index in sorted(indexes_written(request, answer) or ()):
-            fields = self.settings.writes.mapped(index)
+            fields = self.settings.writes.fields_of(index)
             if not fields or not self.settings.is_first(index, "mapping"):
                 continue
-            path = f"/{quote(index, safe='')}/_mapping/field/{','.join(fields)}"
             with suppress(Exception):  # a caller may write without the right to read mappings
-                found = yield Request("GET", path, {}, request.headers, None)
-                if unfit := self.settings.writes.unfit(index, found.body):
-                    self.settings.tell(
-                        f"/{index}", f"searches cannot read its sketches as they should: {unfit}; {_MEND}"
-                    )
+                found = yield Request("GET", f"/{quote(index, safe='')}", {}, request.headers, None)
+                for one, field in product(found.body.values(), fields):
+                    for finding in check_mapping(one["mappings"], field, one["settings"]["index"]):
+                        if finding.level == "error":
+                            self.settings.tell(f"/{index}", str(finding))
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if (cached := talk.remembered()) is not None:

@@ -202,10 +202,10 @@ class _Places:
         if place <= self._earlier:
             return "on an earlier page", {}
         search, counted = self._plan.search, place - self._earlier + self._before
-        page = (counted - 1) // search.size + 1
+        page = {} if self._earlier else {"page": (counted - 1) // search.size + 1}  # pages of a cursor may be short
+        elsewhere = f"page {page['page']:,}" if page else "a later page"
         is_here = search.start < place <= search.start + search.size
-        words = f"on {'this page' if is_here else f'page {page:,}'}, at place {counted:,}"
-        return words, {"page": page, "place": counted}
+        return f"on {'this page' if is_here else elsewhere}, at place {counted:,}", {**page, "place": counted}
 
     def _ranked(self) -> Iterator[tuple[int, Hit]]:
         return zip(self._longer.ranks.tolist(), self._longer.hits, strict=True)

@@ -19,6 +19,7 @@ from ndd_search.core.paging.layout import Group
 from ndd_search.core.paging.members import groups_of_members, members_of
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.field import KEYS
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
@@ -32,12 +33,11 @@ from ndd_search.search.rest.request import Request
 from ndd_search.search.rest.stored_keys import shares_keys
 from ndd_search.search.rest.wider_requests import widened
 
-KEYS = 8  # in a search for members
 MOST_CANDIDATES = 100  # documents compared with one leader
 
 _UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
 _FAILED = "the search for members failed"
-_NO_KEYS = "no keys are stored: run ndd-search backfill --keys 8"
+_NO_KEYS = "no keys are stored: run ndd-search backfill"
 _MORE = f"more than {MOST_CANDIDATES} documents share keys with the hit"
 _LISTED = "max_per may have listed a copy on an earlier page"
 

@@ -49,7 +49,7 @@ class Sketcher:
 
     fields: the text fields of each sketch, by the name under which it is stored.
     keys:   how many keys are stored beside each sketch, 0..64. numbers: whether the numbers of the text are stored.
-    storage: the form in which sketches are stored. mapped: the fields that searches need, with the types that fit.
+    storage: the form in which sketches are stored.
     """
 
     def __init__(
@@ -72,7 +72,6 @@ class Sketcher:
         self._dotted = [head for source in sources for head, _ in [*splits(source), (source, "")] if "." in head]
         self.report = IngestReport()
         self._where = {name: SketchField(name, storage) for name in self.fields}
-        self.mapped = {path: kinds for where in self._where.values() for path, kinds in where.mapped(keys > 0).items()}
 
     def add(self, action: Action) -> Sketch | None:
         """Put the sketches into the documents of an action.

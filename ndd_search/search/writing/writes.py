@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -79,25 +79,10 @@ class SketchedWrites:
         index = (_ONE.fullmatch(path) or {"index": None})["index"]
         return bool(_BULK.fullmatch(path)) or (index is not None and self.has_rule(unquote(index)))
 
-    def unfit(self, index: str, body: Any) -> str:
-        """Return what of a mapping does not fit the sketches of an index, "" for nothing.
-
-        body: the answer to a request for the mapping of `mapped`, of one index.
-        """
-        (found,) = (one["mappings"] for one in body.values())
-        kinds = {path: [one.get("type") for one in found.get(path, {}).get("mapping", {}).values()] for path in found}
-        return ", ".join(
-            f"{path} is {(kinds[path] or ['an object'])[0]}, not {fitting[0]}"
-            if path in kinds
-            else f"{path} is not mapped"
-            for path, fitting in self.mapped(index).items()
-            if not set(kinds.get(path, ())) & set(fitting)
-        )
-
-    def mapped(self, index: str) -> dict[str, tuple[str, ...]]:
-        """Return the fields that hold the sketches of an index, with the types that fit; none without a rule."""
+    def fields_of(self, index: str) -> Collection[str]:
+        """Return the fields that hold the sketches of an index; none if its documents get none."""
         sketcher = self._rule(index)
-        return {} if sketcher is None else sketcher.mapped
+        return () if sketcher is None else sketcher.fields
 
     def has_rule(self, index: str) -> bool:
         """Return whether the documents of an index get a sketch."""

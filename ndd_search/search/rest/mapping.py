@@ -30,10 +30,10 @@ class Finding:
         return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
 
-def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
+def mapping_properties(field: str = "ndd", keys: bool = True) -> dict[str, Any]:
     """Return the mapping of the stored sketches, for "properties" of an index or a template.
 
-    field: the object that holds the sketch. keys: also map the keys, by which a whole index is searched for duplicates.
+    field: the object that holds the sketch. keys: also map the keys, by which whole groups and duplicates are found.
     """
     where = SketchField(field)
     stored: dict[str, Any] = {
@@ -101,8 +101,12 @@ def _check_object(mapping: Mapping[str, Any], field: str, settings: Mapping[str,
     if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
         what = f"{where.numbers} is {numbers.get('type')}, not integer: numbers_must_match cannot read it"
         yield Finding("warning", "mapping", what, "use another name (--field) and run backfill")
-    if (keys := fields.get(where.keys)) and keys.get("type") != "keyword":
-        yield Finding("error", "mapping", f"{where.keys} is {keys.get('type')}, not keyword", "reindex with keys")
+    keys = fields.get(where.keys, {}).get("type")
+    if keys is None:
+        what = f'{where.keys} is not mapped: no search finds duplicates, or copies beyond its window (members="all")'
+        yield Finding("note", "mapping", what, "run ndd-search backfill, which maps and stores keys")
+    elif keys != "keyword":
+        yield Finding("error", "mapping", f"{where.keys} is {keys}, not keyword", "reindex with the template")
 
 
 def _check_sketch(where: SketchField, found: Mapping[str, Any] | None) -> Iterator[Finding]:
