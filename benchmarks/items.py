@@ -19,15 +19,16 @@ import argparse
 import gzip
 import json
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ndd_search as ndd
+from ndd_search.items import Category, Date, Exact, Name, Number, Place, Text
 from ndd_search.items.groups import ItemGroups
 from tests.items.made import PEOPLE, Made, households, people, sites
 
@@ -255,7 +256,8 @@ def _measured(method: Method, kind: str, records: Records, queue: Any) -> None:
         queue.put(f"{method.__name__} failed: {type(error).__name__}")
         return
     processor, elapsed = time.process_time() - began, time.perf_counter() - wall
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = Path("/proc/self/status").read_text(encoding="ascii")  # ru_maxrss counts the process that started this one
+    memory = int(status.split("VmHWM:")[1].split()[0]) / 1024
     queue.put((*read(), processor, elapsed, memory))
 
 
@@ -340,7 +342,7 @@ def unseen(folder: Path) -> None:
 
 
 def overview(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None, peers: bool) -> None:
-    """Print rows of tables about one set: F1 of groups beside other ways, how far expected errors fit, and halves."""
+    """Print rows of tables about one set: F1 of groups beside other ways, and how far expected errors fit."""
     whole = ndd.items.Items.learn(records, schema)
     groups = whole.groups(records)
     plain = ndd.items.Items(**{**whole.fields}).groups(records)  # type: ignore[arg-type]
@@ -371,17 +373,22 @@ def overview(name: str, records: Records, thing: list[str], schema: ndd.items.It
     sizes = np.bincount(number)
     recall = (number[met.first] == number[met.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
     print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record; {_calibrated(whole, records, number)}")
-    things, halves, same = sorted(of), [], []
+    for doubt in doubts:
+        print(f"    doubt: {doubt}", flush=True)
+
+
+def halves(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None) -> None:
+    """Print the F1 of groups in five random halves of the things: by what each teaches, and by what all records do."""
+    whole = ndd.items.Items.learn(records, schema)
+    things, own, other = sorted(set(thing)), [], []
     for seed in range(5):
         chosen = set(np.random.default_rng(seed).permutation(things)[: len(things) // 2].tolist())
         places = [place for place, one in enumerate(thing) if one in chosen]
         some, kept = [records[place] for place in places], [thing[place] for place in places]
-        halves.append(_grouped_f1(ndd.items.Items.learn(some, schema).groups(some).leader, kept))
-        same.append(_grouped_f1(whole.groups(some).leader, kept))
-    print(f"    halves {' '.join(f'{half:.3f}' for half in halves)}; by what all records teach "
-          f"{' '.join(f'{half:.3f}' for half in same)}")  # fmt: skip
-    for doubt in doubts:
-        print(f"    doubt: {doubt}", flush=True)
+        own.append(_grouped_f1(ndd.items.Items.learn(some, schema).groups(some).leader, kept))
+        other.append(_grouped_f1(whole.groups(some).leader, kept))
+    line = "; by what all records teach ".join(" ".join(f"{half:.3f}" for half in each) for each in (own, other))
+    print(f"{name}: halves {line}", flush=True)
 
 
 def _calibrated(schema: ndd.items.Items, records: Records, number: Any) -> str:
@@ -412,15 +419,52 @@ def _grouped_f1(group: Any, thing: list[str]) -> float:
     return 2 * pairs(np.stack([group, number], axis=1)) / max(pairs(group) + pairs(number), 1)
 
 
-def overviews(folders: Iterable[Path], peers: bool) -> None:
-    """Print the overview of every set in some folders that has things of records, and of generated records."""
-    print("| records | F1 of groups, processor time, memory | fixed evidence | best single field | doubts |")
+def overviews(folders: Iterable[Path], show: Callable[..., None]) -> None:
+    """Show every set in some folders that has things of records, and generated records."""
     made: dict[str, Made] = {"sites": sites(1_000, 0.2, 3), "households": households(1_000), "people": people(5_000)}
     for name, one in made.items():
-        overview(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None, peers)
+        show(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None)
     for path in sorted(path for folder in folders for path in folder.glob("*/clusters.jsonl.gz")):
         if any("fields" in one for one in _lines(path.with_name("documents.jsonl.gz"))[:1]):
-            overview(path.parent.name, *labelled_records(path.parent), None, peers)
+            show(path.parent.name, *labelled_records(path.parent), None)
+
+
+_READERS = {  # kinds that readers of docs/items.md may choose for the same fields
+    "early_childhood": [
+        {"name": Name(), "address": Name(), "phone": Exact(), "programme": Category(), "zip": Exact()},
+        {"name": Name(synonyms="english-abbreviations"), "address": Name(), "phone": Exact()},
+        {"name": Text(), "address": Name(), "phone": Exact(), "zip": Category()},
+        {"name": Name(), "address": Name(), "phone": Name(), "zip": Number()},
+        {"name": Name(), "address": Text(), "phone": Exact(veto=True), "programme": Name()},
+    ],
+    "febrl": [
+        {**dict.fromkeys(FEBRL, Name()), "postcode": Exact(), "date_of_birth": Exact(), "state": Category()},
+        {**dict.fromkeys(FEBRL[:2], Name()), "suburb": Name(), "date_of_birth": Date()},
+        {**dict.fromkeys(FEBRL, Text()), "postcode": Exact(), "date_of_birth": Date()},
+        {**dict.fromkeys(FEBRL, Name()), "postcode": Number(), "date_of_birth": Number()},
+        {**dict.fromkeys(FEBRL, Exact()), "date_of_birth": Date()},
+    ],
+    "countries": [
+        {"name": Name(), "capital": Name(), "area": Number(), "currency": Exact(), "region": Category()},
+        {"name": Name(), "capital": Exact(), "region": Category(), "languages": Category(separator=";")},
+        {"name": Text(), "native": Text(), "capital": Name(), "location": Place(within_km=50), "population": Number()},
+        {"name": Name(), "area": Exact(), "population": Exact(), "calling_code": Exact()},
+        {"name": Exact(), "capital": Name(), "currency": Category(), "calling_code": Number(), "location": Place()},
+    ],
+}  # fmt: skip
+
+
+def readers(folder: Path) -> None:
+    """Print the F1 of groups with schemas as five readers may write them, and the doubts about each."""
+    for name, schemas in _READERS.items():
+        records, thing = labelled_records(folder / name)
+        for number, fields in enumerate([None, *schemas]):
+            schema = ndd.items.Items(**fields) if fields else None  # type: ignore[arg-type]
+            learnt = ndd.items.Items.learn(records, schema)
+            quality = _grouped_f1(learnt.groups(records).leader, thing)
+            print(f"{name}, {f'reader {number}' if number else 'guessed'}: F1 {quality:.3f}", flush=True)
+            for doubt in learnt.learnt.doubts if learnt.learnt else ():
+                print(f"    doubt: {doubt}")
 
 
 def labelled_records(folder: Path) -> tuple[Records, list[str]]:
@@ -506,12 +550,17 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
     parser.add_argument("--collections", type=Path, help="the folder of the labelled collections")
     parser.add_argument("--robustness", action="store_true", help="only learn from other parts of the collections")
+    parser.add_argument("--readers", action="store_true", help="only schemas that readers of the documentation write")
     parser.add_argument(
         "--overview", type=Path, nargs="+", help="only the sets in these folders, with --peers beside splink"
     )
+    parser.add_argument("--halves", action="store_true", help="with --overview: five random halves of each set")
     arguments = parser.parse_args()
+    if arguments.readers:
+        readers(arguments.collections)
+        return
     if arguments.overview:
-        overviews(arguments.overview, arguments.peers)
+        overviews(arguments.overview, halves if arguments.halves else partial(overview, peers=arguments.peers))
         return
     if arguments.robustness:
         for kind in ("airports", "febrl"):

@@ -58,30 +58,26 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
 
 def _missing_pairs(component: Places, sizes: Places, known: Places) -> Places:
     """Return the pairs inside components of 3 to _WHOLE members that are not candidates, as first * count + second."""
-    count = len(component)
     wanted = np.flatnonzero((sizes[component] > 2) & (sizes[component] <= _WHOLE))
     order = wanted[np.argsort(component[wanted], kind="stable")]
-    of = component[order]
-    parts = []
-    for shift in range(1, _WHOLE):
-        same = np.flatnonzero(of[:-shift] == of[shift:]) if shift < len(of) else np.empty(0, np.int64)
-        a, b = order[same], order[same + shift]
-        parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
-    every = np.concatenate(parts)
-    return every[~np.isin(every, known)]
+    return _together(len(component), component[order], order, _WHOLE, known)
 
 
 def _two_steps(count: int, first: Places, second: Places, known: Places) -> Places:
     """Return the pairs of records that a third one is joined with, without those known, as first * count + second."""
     ends, others = np.concatenate((first, second)), np.concatenate((second, first))
     order = np.argsort(ends, kind="stable")
-    ends, others = ends[order], others[order]
+    return _together(count, ends[order], others[order], _NEIGHBOURS, known)
+
+
+def _together(count: int, of: Places, records: Places, most: int, known: Places) -> Places:
+    """Return the pairs of records with the same `of`, which ascends; of each record those with its next neighbours."""
     parts = [np.empty(0, np.int64)]
-    for shift in range(1, _NEIGHBOURS):
-        same = np.flatnonzero(ends[:-shift] == ends[shift:])
+    for shift in range(1, most):
+        same = np.flatnonzero(of[:-shift] == of[shift:])
         if not len(same):
             break
-        a, b = others[same], others[same + shift]
+        a, b = records[same], records[same + shift]
         parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
     every = np.unique(np.concatenate(parts))
     return every[~np.isin(every, known)]

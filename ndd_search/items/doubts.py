@@ -1,4 +1,4 @@
-"""Doubts about what was learnt: fields of a wrong kind, and readings of the same pairs that differ widely."""
+"""Doubts about what was learnt: fields of a wrong kind or no use, and readings of the same pairs that differ widely."""
 
 from __future__ import annotations
 
@@ -11,41 +11,55 @@ from ndd_search.items.compare import Rareness
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.model import Model
 from ndd_search.items.names import Names
-from ndd_search.items.ragged import Floats, Places
+from ndd_search.items.ragged import Places
 from ndd_search.items.values import words_of
 
-_SURE = 0.9  # probability of the pairs whose values show the kind of a field
+_ENOUGH = 100  # pairs that show what is usual
+_SURE = 2.2  # log odds, by all other fields, of the pairs whose values show the kind of a field
 _MOST = 2_000  # of these pairs that are looked at
 _OFTEN = 0.1  # share of them that differ, and of values that cannot be read, from which a kind may be wrong
 _ALIKE = 0.75  # similarity of two values as names from which they are one value with typing errors
+_ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
 
 
-def doubts_of_kinds(comparison: Comparison, first: Places, second: Places, probability: Floats) -> tuple[str, ...]:
-    """Return a sentence for each field whose kind does not fit its values. probability: of pairs of records."""
+def doubts_of_fields(
+    comparison: Comparison, first: Places, second: Places, graded: Graded, model: Model
+) -> tuple[str, ...]:
+    """Return a sentence for each field that does not fit its values. graded: pairs of records, compared."""
     table, found = comparison.table, []
-    sure = np.flatnonzero(probability >= _SURE)[:_MOST]
-    for name, field in comparison.fields.items():
+    held = {name: int((table.columns[name].codes >= 0).sum()) for name in comparison.fields}
+    if few := ", ".join(name for name, read in held.items() if 2 * read < table.records):
+        found.append(f"most records have no {few}: the other fields decide about them, fill gaps or add fields")
+    for place, (name, field) in enumerate(comparison.fields.items()):
         column = table.columns[name]
-        read, bad = int((column.codes >= 0).sum()), table.bad.get(name, 0)
+        read, bad = held[name], table.bad.get(name, 0)
+        alike = graded.similarity[:, place][~np.isnan(graded.similarity[:, place])] >= field.edges[0]
+        if len(alike) > _ENOUGH and alike.mean() >= _ALL:
+            found.append(f"{name} is equal in {alike.mean():.0%} of the compared pairs: it tells nothing, leave it out")
         if bad > _OFTEN * (read + bad):
             found.append(
                 f"{bad:,} of {read + bad:,} values of {name} cannot be read as its kind, {field.kind}: name another "
                 "kind, such as Name()"
             )
-        if field.kind not in ("exact", "category"):
+        if field.kind not in ("exact", "category") and not field.veto:
             continue
+        sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
         a, b = column.codes[first[sure]], column.codes[second[sure]]
-        both = (a >= 0) & (b >= 0)
-        differ = both & (comparison.graded_by(name, first[sure], second[sure])[0] < min(field.edges))
-        if differ.sum() > max(_OFTEN * both.sum(), 10):
-            texts = [words_of(" ".join(sorted(value))) or ("-",) for value in column.values]
-            alike = Names(texts, {}, Rareness({}, 1.0)).compare(a[differ], b[differ]).similarity >= _ALIKE
-            if alike.mean() > 1 / 2:
-                found.append(
-                    f"{name} differs by a few letters in {alike.sum() / both.sum():.0%} of the pairs that are one "
-                    f"thing: it is no {field.kind} value but one with typing errors, make it a Name()"
-                )
+        both, differ = (a >= 0) & (b >= 0), graded.similarity[sure, place] < min(field.edges)
+        if differ.sum() <= max(_OFTEN * both.sum(), 10):
+            continue
+        if field.veto:
+            share = f"{differ.sum() / both.sum():.0%} of the pairs that all other fields call one thing"
+            found.append(f"{name} differs in {share}: its veto keeps these apart")
+            continue
+        texts = [words_of(" ".join(sorted(value))) or ("-",) for value in column.values]
+        near = Names(texts, {}, Rareness({}, 1.0)).compare(a[differ], b[differ]).similarity >= _ALIKE
+        if near.mean() > 1 / 2:
+            found.append(
+                f"{name} differs by a few letters in {near.sum() / both.sum():.0%} of the pairs that are one thing: it "
+                f"is no {field.kind} value but one with typing errors, make it a Name()"
+            )
     return tuple(found)
 
 

@@ -35,6 +35,8 @@ Method = Literal["correlation", "leaders", "connected", "communities"]
 METHODS = ("correlation", "leaders", "connected", "communities")
 _AT_ONCE = 1 << 18
 _ENOUGH = 100  # pairs from which their expected errors are worth a warning
+_CHAINED = 2  # times as many pairs as count as one thing, from which chains are worth a warning
+_CHAINS = "chains join %d pairs of records, of which %d count as one thing: compare method='correlation'"
 _LARGEST_KEY = 1 << 62
 _MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks against joining groups
 
@@ -146,6 +148,9 @@ def group_items(
         leader = choose_leaders(len(records), found)[0][same]
     elif method == "connected":
         leader = connected(len(records), found, same)
+        sizes = np.bincount(leader[same == np.arange(len(records))])
+        if (joined := int((sizes * (sizes - 1) // 2).sum())) > _CHAINED * max(len(found), _ENOUGH):
+            log.warning(_CHAINS, joined, len(found))
     else:
         leader = communities(len(records), found, same, extra="items")
     copies = np.flatnonzero(same != np.arange(len(records)))

@@ -23,7 +23,7 @@ from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
-from ndd_search.items.doubts import disagreement, doubts_of_kinds
+from ndd_search.items.doubts import disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.groups import ItemGroups, Method, group_items
@@ -96,9 +96,8 @@ class Items(Schema):
         found = find_candidates(
             comparison, limits, needs=schema.needs, step=max(table.records * limits.most // (2 * SAMPLE), 1)
         )
-        chosen = np.arange(len(found))
-        if len(found) > SAMPLE:
-            chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
+        random = np.random.default_rng(_SEED)
+        chosen = np.sort(random.permutation(len(found))[:SAMPLE])
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0))
         pairs = found.first[chosen], found.second[chosen]
         *_, graded = screened(counted.model, comparison, *pairs, -np.inf)  # that is, all of them
@@ -108,7 +107,7 @@ class Items(Schema):
                 raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
         same = [bool(label) for *_, label in answers]
         labelled = counted._compared((a, b) for a, b, _ in answers)
-        drawn = np.random.default_rng(_SEED).integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
+        drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         *_, others = screened(counted.model, comparison, low, high, -np.inf)
         readings = learn_odds(
@@ -122,7 +121,7 @@ class Items(Schema):
             schema = schema._with(min_probability=fitted[best][0])
         model = Model(schema.kinds, readings[best])
         probability = probabilities(model.log_odds(graded.grades))
-        notes = doubts_of_kinds(comparison, *pairs, probability)
+        notes = doubts_of_fields(comparison, *pairs, graded, model)
         for odds in readings[1:]:
             what = "what is assumed about such fields" if odds is readings[-1] else "another way of learning"
             notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)

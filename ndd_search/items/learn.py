@@ -267,10 +267,9 @@ class _Fit:
                 kept.append((match, odds))
         return [odds for _, odds in kept]
 
-    def expected(self, odds: Odds, before: Floats | None = None) -> _Expected:
+    def expected(self, odds: Odds, before: Floats | float = 0.0) -> _Expected:
         """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
         kinds = len(odds.u) + 1
-        before = np.zeros((len(self.rows), kinds)) if before is None else before
         logs = np.zeros((int(self.starts[-1]) + grade_count(self.fields[-1]) + 1, kinds))
         logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
         for f in range(len(self.fields)):

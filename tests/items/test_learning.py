@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import ndd_search as ndd
@@ -66,6 +68,35 @@ def test_a_field_whose_values_cannot_be_read_is_named() -> None:
     learnt = ndd.items.Items.learn(records, ndd.items.Items(name=ndd.items.Name(), opened=ndd.items.Date())).learnt
     assert learnt is not None
     assert any("values of opened cannot be read as its kind, date" in doubt for doubt in learnt.doubts)
+
+
+def test_fields_that_tell_nothing_or_keep_records_of_one_thing_apart_are_named() -> None:
+    made = people(500, seed=5)
+    records = [{**record, "list": "A"} for record in made.records]
+    for place, record in enumerate(records):
+        record["area"] = record.get("postcode", "") if place % 3 == 0 else ""
+    kinds = {**PEOPLE.fields, "postcode": ndd.items.Exact(veto=True)}
+    more = {"list": ndd.items.Category(), "area": ndd.items.Name()}
+    learnt = ndd.items.Items.learn(records, ndd.items.Items(**kinds, **more)).learnt  # type: ignore[arg-type]
+    assert learnt is not None
+    doubts = "; ".join(learnt.doubts)
+    assert "list is equal in 100% of the compared pairs" in doubts
+    assert "most records have no area:" in doubts
+    assert re.search(r"postcode differs in \d\d% of the pairs that all other fields call one thing: its veto", doubts)
+    usual = ndd.items.Items.learn(made.records, PEOPLE).learnt
+    assert usual is not None
+    assert not [doubt for doubt in usual.doubts if re.search("is equal in|have no|its veto", doubt)]
+
+
+def test_chains_that_join_far_more_than_counts_as_one_thing_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    words = [f"{a}{b}" for a in "bcdfgklmnprst" for b in ("arrow", "enton", "illow", "umber", "ompas")]
+    chain = [{"name": " ".join(words[at : at + 8])} for at in range(len(words) - 7)]
+    apart = [{"name": f"Harbour {place} Inn"} for place in range(40)]
+    schema = ndd.items.Items(name=ndd.items.Name(), min_probability=0.2)
+    schema.groups([*chain, *apart])
+    assert "chains join" not in caplog.text
+    assert len(schema.groups([*chain, *apart], method="connected").members[0]) == len(chain)
+    assert "chains join 1653 pairs of records" in caplog.text
 
 
 def _is_one(made: Made, a: object, b: object) -> bool:
