@@ -224,10 +224,9 @@ class Walk:
             return
         for bucket in pages[0]["aggregations"]["sources"]["buckets"][:2]:
             click = {"bool": {"must": self.body["query"], "filter": {"term": {"source": bucket["key"]}}}}
-            alone = {"mode": "drop", "max_per_group": 1, "members": "window"}
-            with ndd.options(**self.options, **self.beside):
-                body = {**self.body, "query": click, "size": DOCUMENTS, "ndd": alone}
-                page = caller.search(index=self.index, body=body)
+            alone = {**self.options, **self.beside, "mode": "drop", "max_per_group": 1, "members": "window"}
+            body = {**self.body, "query": click, "size": DOCUMENTS, "ndd": alone}
+            page = caller.search(index=self.index, body=body)
             assert bucket["doc_count"] == len(page["hits"]["hits"]), bucket
 
     def check_explanations(self, pages: Answers) -> None:
