@@ -56,6 +56,8 @@ def test_hits_that_resemble_what_was_seen_are_hidden_demoted_or_marked(
         rank: seen.index(texts[rank]) for rank in known if seen_mode != "hide"
     }
     assert page.info.kept == len(page.groups)
+    assert page.info.unique is not None
+    assert page.info.unique.value == len(leaders if seen_mode == "hide" else first)  # a text that was seen is no result
     pages = [ndd.collapse(hits, size=4, from_=start, **settings) for start in range(0, 28, 4)]
     if "demote" not in (mode, seen_mode):  # else hits move behind those of the window
         assert [one.rank for part in pages for one in part.groups] == [one.rank for one in page.groups]

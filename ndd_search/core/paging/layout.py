@@ -92,6 +92,7 @@ class Layout:
         self.shares, self._passed = dict(stream.shares), passed_over(stream.shares, options)
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
+        self.passed_over = self.seen if options.seen_mode == "hide" else {}  # none of these joins another one
         slots = self.leaders
         if options.max_per_group > 1:
             slots = sorted(i for leader in slots for i in self._copies(leader)[: options.max_per_group])

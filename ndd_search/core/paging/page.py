@@ -230,7 +230,7 @@ def slice_page(
         min_similarity=_bar(reader, options),
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
         lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
-        unique=_unique(len(layout.leaders), examined, stream.total, over),
+        unique=_unique(len(layout.leaders) - len(layout.passed_over), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),
         warnings=(

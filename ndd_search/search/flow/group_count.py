@@ -100,7 +100,8 @@ def _with_group_count(
     """
     head = head_of(state.stream, plan.options.window)
     if head.exhausted:
-        return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist()))).as_dict())
+        hidden = len(head.seen) if plan.options.seen_mode == "hide" else 0
+        return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist())) - hidden).as_dict())
     answer = sampled[0] if sampled else None
     if answer is not None and _may_lack_some(answer):
         until = settings.clock() + settings.bypass_seconds
