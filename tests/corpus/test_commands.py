@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from ndd_search.cli import main
-from tests.corpus.made import DOCUMENTS, write_lines
+from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
 
 def run(*words: object) -> int:
@@ -175,3 +175,19 @@ def test_an_error_of_the_disk_names_the_file(source: Path, capsys: pytest.Captur
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     assert [path.name for path in source.parent.iterdir()] == [source.name]
+
+
+def test_wishes_and_times_are_written_as_in_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_lines(tmp_path / "docs.jsonl", [
+        {"id": "1", "body": STORY, "site": "c", "at": "2024-01-01"},
+        {"id": "2", "body": STORY, "site": "b", "at": "2024-01-02"},
+        {"id": "3", "body": STORY, "site": "b", "at": "2024-03-01"},
+    ])  # fmt: skip
+    command = ["corpus", "groups", str(source), "--text", "body", "--set", "keep=preferred:site=a,b,newest:at"]
+    for apart, leaders in (("at:1d", ["2", "2", "3"]), ("at:100d", ["3", "3", "3"])):
+        assert main([*command, "--set", f"max_apart={apart}", "--out", str(tmp_path / "out.jsonl")]) == 0
+        written = (tmp_path / "out.jsonl").read_text().splitlines()
+        assert [json.loads(line)["group"] for line in written] == leaders
+    with pytest.raises(SystemExit):
+        main([*command, "--set", "max_apart=at=1x"])
+    assert "FIELD:VALUE" in capsys.readouterr().err

@@ -99,6 +99,8 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
     groups, expected = there.groups(**wishes), here.groups(**wishes)
     assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
     assert groups.effort.cut == 0
+    with pytest.raises(ValueError, match="is not on Spark"):
+        there.groups(method="inclusive")
 
 
 PUBLISHED = [
@@ -178,6 +180,13 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
     assert found == sorted(
         ({"_id": row["id"], "text": row["text"], "site": row["site"]} for row in rows), key=lambda row: row["_id"]
     )
+
+
+@pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x", "--store x"])
+def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["corpus", "groups", str(Path(__file__).parent), "--text", "text", "--spark", "local[2]", "--work", "w"]
+    assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
+    assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err
 
 
 @for_long_runs
