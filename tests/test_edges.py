@@ -51,21 +51,20 @@ HEADS = {  # for each kind of word that can begin a text
     "enclosed": ["[속보] ", "【速報】", "（東京 12日 共同）", "(3) ", "[Video] "],
     "numbers and names": ["3) ", "@ann @bob "],
 }
-TAILS = {
-    "source": [
-        " (Reporting by A. Smith; editing by B. Jones)",
-        " Source: Global",
-        " (Quelle: Inforadio)",
-        " (Crédit : Jean)",
-    ],
-    "more": [" Weiterlesen bei Inforadio"],
-    "begins": [" Read more at www.a.example", " Mehr auf a.example", " Leer más en a.example", " Lire la suite"],
-    "rights": [" © 2024 Global", " Copyright 2025 Global"],
-    "site": [" - City Post", " – Wiener Zeitung", " - El Diario", " | Global", " [Global]"],
-    "enclosed": [" (ТАСС)", " [연합뉴스]", "（出典：共同）"],
-    "behind a sentence": [" - tagesschau.de", " – la Repubblica", " | الجزيرة"],
-    "handles and links": [" #tag", " @ann #tag", " via @ann", " https://a.example/1", " a.example/1"],
-}
+TAILS = [
+    *(" (Reporting by A. Smith; editing by B. Jones)", " (Crédit : Jean)"),
+    *(
+        " Read more at www.a.example",
+        " Weiterlesen",
+        " अधिक पढ़ें",
+        " © 2024 Global",
+        " [Global]",
+        " (ТАСС)",
+        " [연합뉴스]",
+    ),
+    *(" - City Post", " – la Repubblica", " | الجزيرة", "（出典：共同）", "\nGlobal News", " #tag", " @ann #tag"),
+    *(" via @ann", " https://a.example/1", " a.example/1"),
+]
 
 
 @pytest.mark.parametrize("head", [*chain(*HEADS.values())])
@@ -74,14 +73,14 @@ def test_what_is_known_at_the_start_is_an_edge(head: str) -> None:
     assert ((head + STORY)[:start].strip(), end) == (head.strip(), len(head + STORY))
 
 
-@pytest.mark.parametrize("tail", [*chain(*TAILS.values())])
-def test_what_is_known_at_the_end_is_an_edge(tail: str) -> None:
+@pytest.mark.parametrize("tail", TAILS)
+def test_what_a_sign_or_a_sentence_sets_apart_at_the_end_is_an_edge(tail: str) -> None:
     start, end = edges(f"{STORY}.{tail}")
     assert (start, f"{STORY}.{tail}"[:end].rstrip()) == (0, f"{STORY}.")
 
 
 def test_every_kind_of_word_shows_an_edge() -> None:
-    assert {*WORDS_BY_KIND} - {*HEADS, *TAILS} == {"goes_on", "joins"}
+    assert {*WORDS_BY_KIND} - {*HEADS} == {"joins"}
     assert set(known_words().values()) <= set(range(1, 1 << len(WORDS_BY_KIND)))
 
 
@@ -89,10 +88,11 @@ def test_every_kind_of_word_shows_an_edge() -> None:
     "text",
     [
         "Leeds: cloudy with sunny spells this afternoon, light winds from the west",
-        "Green Hill Airport is a small airport with one runway. It has no control tower",
+        "Green Hill Airport is a small airport with one runway, and it has no control tower",
         "By the end of May the town had read more books than any other in the county",
-        "Flat with three rooms - near the park, quiet house, available from March",
-        "Классический хлопковый пиджак с двумя карманами (чёрный)",
+        "Flat with three rooms, near the park, quiet house, available from March",
+        "Классический хлопковый пиджак с двумя карманами, чёрный",
+        "The library is open to all who want to read or learn from Tuesday on. Place: Leeds",
         "12. května se v Praze konala výroční schůze spolku zahrádkářů",
         f"PARIS (AFP) - {'a word ' * (MOST // 7)}",
         "PARIS (AFP) - too short",
@@ -162,7 +162,7 @@ OTHERS = [
 
 def copies(count: int) -> list[str]:
     heads = [head for head in chain(*HEADS.values()) if not head.startswith("RT")]
-    return [heads[i % len(heads)] + STORY + list(chain(*TAILS.values()))[i % 17] for i in range(count)]
+    return [heads[i % len(heads)] + STORY + TAILS[i % 17] for i in range(count)]
 
 
 @pytest.mark.parametrize("count", [2, 5, 12, 30])

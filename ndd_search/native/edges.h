@@ -5,13 +5,12 @@
 #include <string.h>
 
 enum { MOST_KNOWN = 24 }; /* letters of a word */
-enum { MOST_LETTERS = 640, MOST_SPACED = MOST_LETTERS / 2 + 1 };
-enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8, ENCLOSED = 32, SHORT_NAME = 5 };
+enum { MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
+enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8, ENCLOSED = 32, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
 enum {
-    OF_MARK = 1, OF_AGENCY = 2, OF_BY = 4, OF_SOURCE = 8, OF_MORE = 16, OF_BEGINS = 32, OF_GOES_ON = 64, OF_RIGHTS = 128,
-    OF_SITE = 256, OF_JOINS = 512, CAPITAL = 2048, CAPITALS = 4096, A_NUMBER = 8192, HANDLE = 16384, LINK = 32768,
-    OTHER = 65536, TOLD = 131072 /* what kinds a word has is known */
+    OF_MARK = 1, OF_AGENCY = 2, OF_BY = 4, OF_JOINS = 8, CAPITAL = 16, CAPITALS = 32, A_NUMBER = 64, HANDLE = 128,
+    OTHER = 256, TOLD = 512 /* what kinds a word has is known */
 };
 
 typedef struct {
@@ -43,6 +42,7 @@ static int is_one_of(uint32_t letter, const uint32_t *set)
 static const uint32_t opens[] = {'(', '[', '{', '/', 0x3010, 0xFF08, 0xFF3B, 0x3014, 0};
 static const uint32_t closes[] = {')', ']', '}', '/', 0x3011, 0xFF09, 0xFF3D, 0x3015, 0};
 static const uint32_t dashes[] = {'-', 0x2013, 0x2014, 0};
+static const uint32_t signs[] = {'-', 0x2013, 0x2014, '|', 0x2022, 0xB7, 0}; /* with a space on each side */
 static const uint32_t ends[] = {'.', '!', '?', 0x2026, 0x964, 0x3002, 0xFF01, 0xFF1F, 0x61F, 0x6D4, 0}; /* of sentences */
 static const uint32_t before_words[] = {'(', '[', '{', '/', '"', '\'', 0x201C, 0x201D, 0x201E, 0xAB, 0x2018, 0};
 static const uint32_t after_words[] = {')', ']', '}', '/', '"', '\'', 0x201C, 0x201D, 0x2019, 0xBB, '.', ',', ':', ';',
@@ -87,33 +87,17 @@ static int known_kinds(const uint32_t *letters, int length)
     return (int)known_words[at].kinds;
 }
 
-static inline int begins_with(const uint32_t *letters, int length, const char *ascii)
-{
-    for (; *ascii; ascii++, letters++, length--)
-        if (!length || small_letter(*letters) != (uint32_t)*ascii)
-            return 0;
-    return 1;
-}
-
 static int is_link(const uint32_t *letters, int length)
 {
-    int point = -1, slash = 0;
-    while (slash < length && letters[slash] != '/')
-        slash++;
-    if (slash == length && !begins_with(letters, length, "www."))
-        return 0;
-    for (int i = 1; i < slash - 1; i++)
-        point = letters[i] == '.' ? i : point;
-    return (point > 0 && (slash < length || begins_with(letters, length, "www.")))
-           || begins_with(letters, length, "http://") || begins_with(letters, length, "https://");
-}
-
-/* LINK, HANDLE or 0. */
-static int leads_away(const uint32_t *letters, int length)
-{
-    if (length && is_link(letters, length))
-        return LINK;
-    return length && (*letters == '@' || *letters == '#') ? HANDLE : 0;
+    static const char *const begins[] = {"http://", "https://", "www."};
+    for (int which = 0; which < 3; which++) {
+        int i = 0;
+        while (begins[which][i] && i < length && letters[i] == (uint32_t)begins[which][i])
+            i++;
+        if (!begins[which][i])
+            return 1;
+    }
+    return 0;
 }
 
 /* Whether a word is a number, or all in capitals, with some signs in it. */
@@ -129,9 +113,10 @@ static int consists_of(const uint32_t *letters, int length, int capitals)
 
 static int tell_kinds(const uint32_t *letters, int length)
 {
-    int leads = leads_away(letters, length);
-    if (leads || !length)
-        return leads;
+    if (!length)
+        return 0;
+    if (*letters == '@' || *letters == '#')
+        return HANDLE;
     int kinds = known_kinds(letters, length);
     if (small_letter(*letters) != *letters || *letters >= CASELESS)
         kinds |= CAPITAL | (length > 1 && consists_of(letters, length, 1) ? CAPITALS : 0);
@@ -168,12 +153,15 @@ static int kinds_of(Parted *parted, int number)
 /* Read a text of 1 to MOST_LETTERS: `bytes` that are all ASCII, or `codes`. Spaces are unpredictable: no branch. */
 static void read_letters(Parted *parted, const uint8_t *bytes, const uint32_t *codes, int length)
 {
-    int16_t bounds[MOST_LETTERS + 2];
+    int16_t bounds[2 * MOST_SPACED + 1];
     int found = 0, before = 1; /* whether a space was before the letter, as before the text */
-    for (int i = 0; i < length; i++) {
-        uint32_t letter = bytes ? bytes[i] : codes[i];
-        int space = is_space(letter);
-        parted->text[i] = letter;
+    if (bytes)
+        for (int i = 0; i < length; i++)
+            parted->text[i] = bytes[i];
+    else
+        memcpy(parted->text, codes, (size_t)length * sizeof *codes);
+    for (int i = 0; i < length && found < 2 * MOST_SPACED; i++) {
+        int space = is_space(parted->text[i]);
         bounds[found] = (int16_t)i;
         found += space != before;
         before = space;
@@ -223,26 +211,6 @@ static int behind_brackets(const Parted *parted, int at)
             if (is_one_of(text[place], closes))
                 return text[place] < 128 && ((text[place + 1] | 32) - 'a' < 26 || text[place + 1] - '0' < 10) ? at : place + 1;
     return at;
-}
-
-static int ends_sentence(const Parted *parted, int end)
-{
-    return is_one_of(parted->text[end - 1], ends) || (end > 1 && is_one_of(parted->text[end - 2], ends));
-}
-
-/* Where brackets begin that stand at `end` behind a sentence, as in ". (dpa)"; `end`: there are none. */
-static int before_brackets(const Parted *parted, int end)
-{
-    const uint32_t *text = parted->text;
-    if (is_one_of(text[end - 1], closes))
-        for (int place = end - 2; place > 0 && place > end - 2 - ENCLOSED; place--)
-            if (is_one_of(text[place], opens)) {
-                int before = place - 1;
-                while (before > 0 && is_space(text[before]))
-                    before--;
-                return ends_sentence(parted, before + 1) ? place : end;
-            }
-    return end;
 }
 
 static int behind_signs(Parted *parted, int number)
@@ -333,66 +301,30 @@ static int known_start(Parted *parted)
     return at;
 }
 
-/* Whether a word and the one after it begin a line like "Read more at ..." or "Source: ...". */
-static int begins_more(Parted *parted, int number)
+/* Where the tail of the text begins; its length: there is none. */
+static int tail_of(const Parted *parted)
 {
-    const Spaced *word = parted->words + number, *next = word + 1;
-    uint32_t first = parted->text[word->start];
-    if (small_letter(first) == first && first != 0xA9)
-        return 0;
-    int kinds = kinds_of(parted, number);
-    int colon = parted->text[word->end - 1] == ':' || (next->end == next->start + 1 && parted->text[next->start] == ':');
-    return kinds & OF_MORE || (kinds & OF_BEGINS && kinds_of(parted, number + 1) & OF_GOES_ON)
-           || (kinds & OF_SOURCE && colon) || (kinds & OF_RIGHTS && kinds_of(parted, number + 1) & A_NUMBER);
-}
-
-/* The word with which a known edge before word `end` begins; `end`: there is none. */
-static int piece_at_end(Parted *parted, int end)
-{
-    int at = end;
-    uint32_t last = parted->text[parted->words[end - 1].end - 1];
-    while (at > 1 && kinds_of(parted, at - 1) & (LINK | HANDLE))
-        at--;
-    if (at < end)
-        return at > 1 && kinds_of(parted, at - 1) & OF_SOURCE ? at - 1 : at;
-    for (int number = end - 1; number > 0 && number > end - 1 - NEAR_KNOWN; number--) {
-        uint32_t begins = parted->text[parted->words[number].start];
-        if (begins - 'a' < 26 || begins - '0' < 10)
-            continue; /* most words */
-        int sign = is_sign(parted, number), opened = (last == ')' || last == ']') && (begins == '(' || begins == '[');
-        if (sign || opened) {
-            int names = number + sign < end, kinds = 0, is_short = end - number - sign <= SHORT_NAME;
-            for (int i = number + sign; i < end; i++) {
-                int own = kinds_of(parted, i);
-                names &= (own & (CAPITAL | A_NUMBER | OF_JOINS)) != 0;
-                kinds |= own;
-            }
-            int known = sign ? is_short
-                                   && ((names && (begins == '|' || kinds & (OF_SITE | OF_AGENCY)))
-                                       || ends_sentence(parted, parted->words[number - 1].end))
-                             : kinds_of(parted, number) & OF_SOURCE || kinds & OF_AGENCY
-                                   || (names && (kinds & OF_SITE || begins == '['));
-            return known ? number : end;
-        }
-        if (number + 1 < end && begins_more(parted, number))
-            return number;
+    const uint32_t *text = parted->text;
+    int length = parted->length, at = length > TAIL ? length - TAIL : 0, last = length - 1;
+    at = at > length / 2 ? at : length / 2;
+    while (is_space(text[last]))
+        last--;
+    int colon = length - 1, sentence = length - SENTENCE;
+    while (colon >= sentence && colon >= 0 && text[colon] != ':' && text[colon] != 0xFF1A)
+        colon--;
+    sentence = sentence > colon ? sentence : colon;
+    for (at = at > 1 ? at : 1; at < last; at++) {
+        uint32_t before = text[at - 1], letter = text[at];
+        if ((letter | 32) - 'a' < 26 && (before | 32) - 'a' < 26)
+            continue; /* most letters */
+        int spaced = is_space(before), begins = spaced || before >= CASELESS || letter >= CASELESS;
+        if (letter == '\n' || (begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
+            || (spaced && is_space(text[at + 1]) && is_one_of(letter, signs))
+            || (spaced && is_link(text + at, length - at))
+            || (at >= sentence && (is_space(letter) || before >= CASELESS) && is_one_of(before, ends)))
+            return at;
     }
-    return end;
-}
-
-static int known_end(Parted *parted)
-{
-    int whole = parted->words[parted->count - 1].end, stop = before_brackets(parted, whole), end = parted->count;
-    while (end > 1 && parted->words[end - 1].start >= stop)
-        end--;
-    for (int piece = 0; piece < MOST_PIECES; piece++) {
-        int before = piece_at_end(parted, end);
-        if (before == end)
-            break;
-        end = before;
-    }
-    int at = end < parted->count ? parted->words[end].start : parted->length;
-    return stop < whole && stop < at ? stop : at;
+    return length;
 }
 
 /* Where the text starts behind the last sign among its first words. */
@@ -409,18 +341,6 @@ static int start_set_apart(Parted *parted)
     return found;
 }
 
-/* Where the text ends before the first sign among its last words. */
-static int end_set_apart(Parted *parted)
-{
-    for (int number = parted->count - NEAR_SIGN; number < parted->count; number++) {
-        const Spaced *word = parted->words + number;
-        uint32_t begins = parted->text[word->start];
-        if ((is_sign(parted, number) && number < parted->count - 1) || begins == '(' || begins == '[')
-            return word->start;
-    }
-    return parted->length;
-}
-
 /* Where the text between the edges starts and ends, see read_letters. 0: the text has no edges. */
 static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t length, int *start, int *end)
 {
@@ -431,15 +351,13 @@ static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t lengt
     if (!parted.count)
         return 0;
     *start = known_start(&parted);
-    *end = known_end(&parted);
+    *end = tail_of(&parted);
     if (*end - *start < LEAST_INSIDE || 5 * (*end - *start) < 2 * parted.length)
         *start = 0, *end = parted.length;
     if (parted.count >= LONG_TEXT) {
-        int far = start_set_apart(&parted), near = end_set_apart(&parted);
-        far = far > *start ? far : *start;
-        near = near < *end ? near : *end;
-        if (2 * (near - far) >= parted.length)
-            *start = far, *end = near;
+        int far = start_set_apart(&parted);
+        if (far > *start && 2 * (*end - far) >= parted.length)
+            *start = far;
     }
     return *start > 0 || *end < parted.length;
 }

@@ -1,21 +1,22 @@
 """Find the edges of a short text: what agencies, sites and people add before and after a text that they pass on.
 
 An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the name of a site, "Read more at ...", a tag
-or a link. Two signs together show one in any language: brackets or a date and a dash ("WARSZAWA, 3 maja (PAP) – "),
-capitals and a dash or colon, brackets at the very start ("【速報】"), and brackets or a dash behind a sentence.
-Of one sign alone, only the words in `edge_words` tell. In a text of LONG words and more, an edge is also what a dash, a
-colon or a bracket (at the end a bar, too) sets apart within the first or last NEAR words. Shorter texts that begin or
-end so are often fillings of one form ("Leeds: cloudy ..."), of which only the words that are set apart differ.
+or a link. At the end of a text a sign alone shows it, in any language: the tail begins with the first bracket, link,
+name with @ or # among the last TAIL characters, at the first dash, bar or line end there, or behind a sentence that
+ends among the last SENTENCE, if no colon follows, as in a form ("... Place: Leeds"). At the start, where forms have
+their slots ("Leeds: cloudy ..."), two signs together show an edge: brackets or a date and a dash ("WARSZAWA, 3 maja
+(PAP) – "), capitals and a dash or colon, brackets at the very start ("【速報】"); of one sign alone, only the words in
+`edge_words` tell. In a text of LONG words and more, an edge is also what a dash, a colon or a bracket sets apart within
+the first NEAR words.
 
-Everything is bounded: texts of at most MOST characters are read, at each side MOST_PIECES pieces of NEAR_KNOWN words.
+Everything is bounded: texts of at most MOST characters are read, and of their words the first LONG + 1.
 The native core does the same (native/edges.h).
 """
 
 from __future__ import annotations
 
 import sys
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from typing import NamedTuple
 
 from ndd_search.core.text.edge_words import WORDS
@@ -23,18 +24,23 @@ from ndd_search.core.text.edge_words import WORDS
 MOST = 640  # characters: longer texts have no edges, as an edge is a small part of them
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_KNOWN = 4, 12
-ENCLOSED, SHORT_NAME = 32, 5  # characters in brackets, words of a name
+ENCLOSED, TAIL, SENTENCE = (
+    32,
+    60,
+    40,
+)  # characters: in brackets; where a tail begins, by any sign, by the end of a sentence
 LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
 
-MARK, AGENCY, BY, SOURCE, MORE, BEGINS, GOES_ON, RIGHTS, SITE, JOINS = (1 << i for i in range(len(WORDS)))
-CAPITAL, CAPITALS, NUMBER, HANDLE, LINK, OTHER = (1 << i for i in range(11, 17))
-NAMES = CAPITAL | NUMBER | JOINS
+MARK, AGENCY, BY, JOINS, CAPITAL, CAPITALS, NUMBER, HANDLE, OTHER = (1 << i for i in range(9))  # kinds of words
 
 CASELESS = "\u0590"  # the first letter of the scripts without capitals, whose words all count as names
-SPACES = frozenset("\t\n\r \u00a0\u3000")
+BLANKS = "\t\n\r \u00a0\u3000"
+SPACES = frozenset(BLANKS)
 OPENS, CLOSES = frozenset("([{/【（［〔"), frozenset(")]}/】）］〕")
 BEFORE, AFTER = frozenset("([{/\"'“”„«‘"), frozenset(")]}/\"'“”»’.,:;!?…-–—")
 DASHES, ENDS = frozenset("-–—"), frozenset(".!?…।。！？؟۔")
+COLONS = ":："
+BEGIN_TAILS, SIGNS, LINKS = OPENS | {"#", "@"}, DASHES | {"|", "•", "·"}, ("http://", "https://", "www.")
 
 
 class Word(NamedTuple):
@@ -54,14 +60,11 @@ def edges(text: str) -> tuple[int, int]:
         return whole
     if not (words := _words(text)):
         return whole
-    start, end = _known_start(text, words), _known_end(text, words)
+    start, end = _known_start(text, words), _tail(text)
     if end - start < LEAST_INSIDE or end - start < LEAST_SHARE * len(text):
         start, end = whole
-    if len(words) >= LONG:
-        far, near = max(start, _start_set_apart(text, words)), min(end, _end_set_apart(text, words))
-        if near - far >= LEAST_LONG_SHARE * len(text):
-            return far, near
-    return start, end
+    far = max(start, _start_set_apart(text, words)) if len(words) >= LONG else start
+    return (far if end - far >= LEAST_LONG_SHARE * len(text) else start), end
 
 
 @cache
@@ -106,8 +109,9 @@ def lower(letter: str) -> str:
 
 
 def _words(text: str) -> list[Word]:
-    found, at = [], 0
-    while at < len(text):
+    """Return the first LONG + 1 words."""
+    found, at = list[Word](), 0
+    while at < len(text) and len(found) <= LONG:
         if text[at] in SPACES:
             at += 1
             continue
@@ -132,9 +136,6 @@ def _kinds(word: str) -> int:
         return 0
     small = "".join(map(lower, word))
     kinds = known_words().get(small, 0)
-    host, slash, _ = small.partition("/")
-    if small.startswith(("http://", "https://")) or ("." in host[1:-1] and (slash or host.startswith("www."))):
-        return LINK
     if word[0] in "@#":
         return HANDLE
     if all("0" <= letter <= "9" or letter in ".:-/" for letter in word):
@@ -209,18 +210,6 @@ def _behind_brackets(text: str, at: int) -> int:
     return at
 
 
-def _before_brackets(text: str, end: int) -> int:
-    """Return where brackets begin that end at position `end` behind a sentence, as in ". (dpa)"; `end` without."""
-    if text[end - 1] in CLOSES:
-        for place in range(end - 2, max(end - 2 - ENCLOSED, 0), -1):
-            if text[place] in OPENS:
-                before = place - 1
-                while before > 0 and text[before] in SPACES:
-                    before -= 1
-                return place if _ends_sentence(text, before + 1) else end
-    return end
-
-
 def _behind_signs(text: str, words: list[Word], number: int) -> int:
     while number < len(words) - 1 and _is_sign(text, words[number]):
         number += 1
@@ -253,59 +242,20 @@ def _glued(text: str, words: list[Word], number: int) -> tuple[int, int] | None:
     return (number, at + 1) if word.start < at < word.end and text[at] == "-" else None
 
 
-def _known_end(text: str, words: list[Word]) -> int:
-    """Return where the text ends before its known edges."""
-    stop = _before_brackets(text, words[-1].end)
-    end = max(sum(word.start < stop for word in words), 1)
-    for _ in range(MOST_PIECES):
-        before = _piece_at_end(text, words, end)
-        if before == end:
-            break
-        end = before
-    return min(stop if stop < words[-1].end else len(text), words[end].start if end < len(words) else len(text))
-
-
-def _piece_at_end(text: str, words: list[Word], end: int) -> int:
-    """Return the number of the word with which a known edge before word `end` begins; `end` without one."""
-    at = end
-    while at > 1 and words[at - 1].kinds & (HANDLE | LINK):
-        at -= 1
-    if at < end:
-        return at - 1 if at > 1 and words[at - 1].kinds & SOURCE else at
-    closes = text[words[end - 1].end - 1] in ")]"
-    for number in range(end - 1, max(end - 1 - NEAR_KNOWN, 0), -1):
-        word, begins = words[number], text[words[number].start]
-        sign, opened = _is_sign(text, word), closes and begins in "(["
-        if sign or opened:
-            piece = [one.kinds for one in words[number + sign : end]]
-            kinds, names = reduce(or_, piece, 0), bool(piece) and all(one & NAMES for one in piece)
-            if sign:
-                short = len(piece) <= SHORT_NAME
-                known = names and (begins == "|" or kinds & (SITE | AGENCY))
-                known = short and (known or _ends_sentence(text, words[number - 1].end))
-            else:
-                known = word.kinds & SOURCE or kinds & AGENCY or (names and (kinds & SITE or begins == "["))
-            return number if known else end
-        if number + 1 < end and _begins_more(text, word, words[number + 1]):
-            return number
-    return end
-
-
-def _ends_sentence(text: str, end: int) -> bool:
-    return any(letter in ENDS for letter in text[max(end - 2, 0) : end])
-
-
-def _begins_more(text: str, word: Word, following: Word) -> bool:
-    """Return whether a word and the one after it begin a line like "Read more at ..." or "Source: ..."."""
-    if lower(text[word.start]) == text[word.start] != "©":
-        return False
-    colon = text[word.end - 1] == ":" or text[following.start : following.end] == ":"
-    return bool(
-        word.kinds & MORE
-        or (word.kinds & BEGINS and following.kinds & GOES_ON)
-        or (word.kinds & SOURCE and colon)
-        or (word.kinds & RIGHTS and following.kinds & NUMBER)
-    )
+def _tail(text: str) -> int:
+    """Return where the tail of a text begins; its length without one."""
+    colon = max(text.rfind(letter) for letter in COLONS)
+    for at in range(max(len(text) - TAIL, len(text) // 2, 1), len(text.rstrip(BLANKS)) - 1):
+        before, letter = text[at - 1], text[at]
+        spaced = before in SPACES
+        if (
+            letter == "\n"
+            or (letter in BEGIN_TAILS and (spaced or max(before, letter) >= CASELESS))
+            or (spaced and ((letter in SIGNS and text[at + 1] in SPACES) or text.startswith(LINKS, at)))
+            or (at >= max(len(text) - SENTENCE, colon) and before in ENDS and (letter in SPACES or before >= CASELESS))
+        ):
+            return at
+    return len(text)
 
 
 def _start_set_apart(text: str, words: list[Word]) -> int:
@@ -321,11 +271,3 @@ def _start_set_apart(text: str, words: list[Word]) -> int:
         ):
             found = words[number + 1].start
     return found
-
-
-def _end_set_apart(text: str, words: list[Word]) -> int:
-    """Return where the text ends before the first sign among the last words."""
-    for word in words[-NEAR:]:
-        if (_is_sign(text, word) and word is not words[-1]) or text[word.start] in "([":
-            return word.start
-    return len(text)
