@@ -6,14 +6,12 @@ July and of October 2022. It is indexed in a temporary folder.
 examples:
   ndd-search demo
   ndd-search demo --query "fishing fleet and ports"
-  ndd-search demo --svg demo.svg
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import io
 import json
 import tempfile
 from importlib.resources import files
@@ -45,7 +43,6 @@ _AGAIN = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--query", action="append", help="run this query instead; may be given several times")
-    parser.add_argument("--svg", type=Path, help="also write the first result as an SVG picture to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,11 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         index.add(documents)
         seconds = perf_counter() - began
         screen.print(f"{len(documents)} documents sketched and indexed in {seconds:.1f} s\n")
-        for number, query in enumerate(arguments.query or QUERIES):
-            shown = compare(index, query)
-            screen.print(shown, end="\n\n")
-            if arguments.svg and number == 0:
-                _picture(shown, arguments.svg)
+        for query in arguments.query or QUERIES:
+            screen.print(compare(index, query), end="\n\n")
         show_times(index, arguments.query or QUERIES, screen)
     return DONE
 
@@ -120,10 +114,3 @@ def _after(response: dict[str, Any], place: int) -> Text:
     copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
     also = "".join(f"\n  + {copy['_id']}, {copy['fields']['ndd.similarity'][0]:.0%} alike" for copy in copies)
     return styled(hit["_source"]["title"], (also, "dim"))
-
-
-def _picture(shown: Table, path: Path) -> None:
-    recorder = console(record=True, width=110, file=io.StringIO())
-    recorder.width = recorder.measure(shown).maximum  # no empty margin: the picture is shown small on a phone
-    recorder.print(shown)
-    recorder.save_svg(str(path), title="ndd-search demo")
