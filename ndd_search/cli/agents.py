@@ -17,7 +17,7 @@ import argparse
 from typing import Any
 
 from ndd_search.cli import DONE
-from ndd_search.cli.output import add_min_similarity, add_preset, add_shared, comma_list, warn
+from ndd_search.cli.output import add_shared, comma_list, warn
 from ndd_search.cli.ui import searcher_of
 from ndd_search.errors import NDDError, importing
 from ndd_search.search.flow.driver import AsyncSend, Driver
@@ -49,10 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each group has"
     )
-    for name in ("--ca-certs", "--insecure", "--recipe"):
-        add_shared(parser, name)
-    add_min_similarity(parser)
-    add_preset(parser)
+    add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--min-similarity", "--preset")
 
 
 def run(arguments: argparse.Namespace) -> int:

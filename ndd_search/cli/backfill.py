@@ -24,9 +24,6 @@ from typing import Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
-    add_json,
-    add_preset,
-    add_recipe,
     add_shared,
     console,
     many,
@@ -47,11 +44,9 @@ from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
-    add_shared(parser, "--fields")
-    add_shared(parser, "--field")
+    add_shared(parser, "--fields", "--field")
     either = parser.add_mutually_exclusive_group()
-    add_recipe(either)
-    add_preset(either)
+    add_shared(either, "--recipe", "--preset")
     parser.add_argument(
         "--keys",
         type=number(int, 0, 64),
@@ -75,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
-    add_json(parser)
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

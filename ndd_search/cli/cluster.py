@@ -150,8 +150,7 @@ def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> 
     """Add the options of an address and its credentials."""
     if positional:
         parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
-    add_shared(parser, "--ca-certs")
-    add_shared(parser, "--insecure")
+    add_shared(parser, "--ca-certs", "--insecure")
 
 
 @contextmanager

@@ -20,10 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import (
-    add_json,
-    add_min_similarity,
-    add_preset,
-    add_recipe,
+    add_shared,
     console,
     print_json,
     say,
@@ -55,10 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("b", metavar="B", help="the other text")
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
-    add_min_similarity(parser)
-    add_preset(parser)
-    add_recipe(parser)
-    add_json(parser)
+    add_shared(parser, "--min-similarity", "--preset", "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

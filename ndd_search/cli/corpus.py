@@ -32,9 +32,6 @@ import numpy as np
 from ndd_search.cli import PARTLY, LeftOut
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
-    add_json,
-    add_min_similarity,
-    add_recipe,
     add_set,
     add_shared,
     comma_list,
@@ -108,17 +105,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
         if name == "new":
             action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
-        add_min_similarity(action)
-        add_recipe(action)
+        add_shared(action, "--min-similarity", "--recipe")
         add_cluster(action, positional=False)
-        add_json(action)
+        add_shared(action, "--json")
     marking = actions.add_parser("mark", help="write groups into an index", description="Write groups into an index.")
     marking.add_argument("groups", metavar="GROUPS", help="what the action groups wrote as .parquet or .jsonl")
     marking.add_argument("index", metavar="URL/INDEX", help="http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
-    add_shared(marking, "--field")
-    add_shared(marking, "--rate")
+    add_shared(marking, "--field", "--rate")
     add_cluster(marking, positional=False)
-    add_json(marking)
+    add_shared(marking, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,9 +20,8 @@ from typing import Any
 
 from ndd_search.cli import DONE, NO, LeftOut
 from ndd_search.cli.output import (
-    add_json,
     add_page,
-    add_recipe,
+    add_shared,
     comma_list,
     page_settings,
     print_json,
@@ -46,8 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--text", type=comma_list, help="lines are JSON objects with their text in these fields, joined by commas"
     )
     add_page(parser)
-    add_recipe(parser)
-    add_json(parser)
+    add_shared(parser, "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

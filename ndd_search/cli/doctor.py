@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, add_shared, console, print_json, styled, table
+from ndd_search.cli.output import add_shared, console, print_json, styled, table
 from ndd_search.core.recipe import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 from ndd_search.native import in_use
@@ -28,11 +28,9 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
-    add_shared(parser, "--fields")
-    add_shared(parser, "--field")
+    add_shared(parser, "--fields", "--field")
     parser.add_argument("--queries", type=Path, metavar="FILE", help="sample queries, one per line")
-    add_recipe(parser)
-    add_json(parser)
+    add_shared(parser, "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

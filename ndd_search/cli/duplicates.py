@@ -25,7 +25,7 @@ from typing import Any
 import ndd_search
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, add_shared, console, number, print_json, table, warn
+from ndd_search.cli.output import add_shared, console, number, print_json, table, warn
 from ndd_search.core.paging.candidates import MOST_EXAMINED, Candidate
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Sketch, sketch
@@ -62,8 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", type=number(int, 1), default=20, help="number of results to show (20); --json prints all"
     )
-    add_recipe(parser)
-    add_json(parser)
+    add_shared(parser, "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

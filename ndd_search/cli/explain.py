@@ -22,9 +22,7 @@ from typing import Any
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
-    add_json,
     add_page,
-    add_recipe,
     add_shared,
     page_settings,
     print_json,
@@ -46,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "--field")
     add_page(parser)
     parser.set_defaults(size=None, from_=None)  # those of --body
-    add_recipe(parser)
-    add_json(parser)
+    add_shared(parser, "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,9 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import (
     add_folder,
-    add_json,
-    add_preset,
-    add_recipe,
     add_shared,
     comma_list,
     counted,
@@ -84,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verify = action("verify", "check the files for damage", _VERIFY, _verify)
     for each in (info, delete, verify):
         add_folder(each)
-        add_json(each)
+        add_shared(each, "--json")
     delete.add_argument("ids", nargs="+", metavar="ID", help="ids, as a search shows them")
 
 
@@ -118,9 +115,8 @@ def _configure_add(parser: argparse.ArgumentParser) -> None:
         "--replace", action="store_true", help="afterwards delete every document that is not in this source"
     )
     either = parser.add_mutually_exclusive_group()
-    add_recipe(either)
-    add_preset(either)
-    add_json(parser)
+    add_shared(either, "--recipe", "--preset")
+    add_shared(parser, "--json")
 
 
 @dataclass

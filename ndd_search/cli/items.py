@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, LeftOut
-from ndd_search.cli.output import add_json, add_shared, many, print_json, say, warn
+from ndd_search.cli.output import add_shared, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.corpus.sources import Pieces
 from ndd_search.errors import InvalidDocument
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
         if name == "merge":
             action.add_argument("--rule", action="append", default=[], metavar="FIELD=RULE", help="which value is kept")
-        add_json(action)
+        add_shared(action, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-# Options that several commands have, with one meaning and one help text.
-SHARED: dict[str, dict[str, Any]] = {
-    "--ca-certs": {"default": "", "metavar": "FILE", "help": "certificates to trust of the engine (the system's)"},
-    "--field": {"default": "ndd", "metavar": "NAME", "help": "the object that holds sketches and marks (ndd)"},
-    "--fields": {"default": [], "metavar": "NAMES", "help": "the text fields that make the sketch, in order"},
-    "--id": {"metavar": "FIELD", "help": "the field that holds the id (_id, else id)"},
-    "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
-    "--rate": {"metavar": "N", "help": "documents a second (as many as the server takes)"},
-    "--recipe": {"metavar": "ID", "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key"},
-}
-
-
 class Parser(argparse.ArgumentParser):
     """Names the nearest option where one is misspelt.
 
@@ -68,35 +56,18 @@ class Parser(argparse.ArgumentParser):
         return [*found, *(name for part in parts for parser in part.values() for name in parser._options())]
 
 
-def add_shared(parser: argparse._ActionsContainer, name: str, **changes: Any) -> None:
-    """Add an option of SHARED."""
-    kinds: dict[str, Any] = {"--fields": comma_list, "--rate": number(float, 0.001)}
-    settings = {**SHARED[name], **({"type": kinds[name]} if name in kinds else {}), **changes}
-    parser.add_argument(name, **settings)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add --json."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-
-
 def add_folder(parser: argparse.ArgumentParser) -> None:
     """Add the name of an index folder."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="an index made by ndd-search index add")
-
-
-def add_recipe(parser: argparse._ActionsContainer) -> None:
-    """Add --recipe."""
-    add_shared(parser, "--recipe", type=_recipe)
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add --size, --from and the options of a collapse."""
     parser.add_argument("--size", type=number(int, 0), default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
-    add_min_similarity(parser)
+    add_shared(parser, "--min-similarity")
     parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")
-    add_preset(parser)
+    add_shared(parser, "--preset")
     add_set(parser)
 
 
@@ -113,20 +84,6 @@ def add_set(parser: argparse.ArgumentParser, names: Sequence[str] = ()) -> None:
 
     what = "another option of a search: must_match=brand, keep=newest:date, max_per=source:2 (see docs/reference)"
     parser.add_argument("--set", action="append", type=option, default=[], metavar="NAME=VALUE", help=what)
-
-
-def add_min_similarity(parser: argparse.ArgumentParser) -> None:
-    """Add --min-similarity."""
-    parser.add_argument(
-        "--min-similarity", type=_similarity, help="auto, identical, high, moderate, or a resemblance in 0..1 (auto)"
-    )
-
-
-def add_preset(parser: argparse._ActionsContainer) -> None:
-    """Add --preset."""
-    known = ", ".join(PRESETS)
-    what = f"settings for one kind of text ({known}; see docs/quality.md), or a file of settings, as tune writes it"
-    parser.add_argument("--preset", type=Path, metavar="NAME", help=what)
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -296,6 +253,48 @@ def _similarity(text: str) -> float | str:
         return CollapseOptions(min_similarity=given).min_similarity
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+# Options that several commands have, with one meaning and one help text.
+SHARED: dict[str, dict[str, Any]] = {
+    "--ca-certs": {"default": "", "metavar": "FILE", "help": "certificates to trust of the engine (the system's)"},
+    "--field": {"default": "ndd", "metavar": "NAME", "help": "the object that holds sketches and marks (ndd)"},
+    "--fields": {
+        "type": comma_list,
+        "default": [],
+        "metavar": "NAMES",
+        "help": "the text fields that make the sketch, in order",
+    },
+    "--id": {"metavar": "FIELD", "help": "the field that holds the id (_id, else id)"},
+    "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
+    "--json": {"action": "store_true", "help": "print JSON, for programs"},
+    "--min-similarity": {
+        "type": _similarity,
+        "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
+    },
+    "--preset": {
+        "type": Path,
+        "metavar": "NAME",
+        "help": f"settings for one kind of text ({', '.join(PRESETS)}; see docs/quality.md), or a file of settings, as "
+        "tune writes it",
+    },
+    "--rate": {
+        "type": number(float, 0.001),
+        "metavar": "N",
+        "help": "documents a second (as many as the server takes)",
+    },
+    "--recipe": {
+        "type": _recipe,
+        "metavar": "ID",
+        "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
+    },
+}
+
+
+def add_shared(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Add options of SHARED."""
+    for name in names:
+        parser.add_argument(name, **SHARED[name])
 
 
 def _rich(module: str) -> Any:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import (
     add_folder,
-    add_json,
     add_page,
+    add_shared,
     console,
     many,
     page_settings,
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sort", metavar="FIELD", help="order by a field instead of by score; FIELD:desc for descending order"
     )
     add_page(parser)
-    add_json(parser)
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

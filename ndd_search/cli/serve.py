@@ -23,7 +23,7 @@ from typing import Any
 
 from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.cluster import API_KEY
-from ndd_search.cli.output import SHARED, add_min_similarity, add_preset, add_set, number, say, warn
+from ndd_search.cli.output import SHARED, add_set, add_shared, number, say, warn
 from ndd_search.serving.proxy.application import Proxy, app
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.read_settings import read_configuration, text_rules
@@ -61,8 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN:FIELDS",
         help='text fields of indexes whose documents get a sketch when they are written, "news*:title,body"',
     )
-    add_preset(parser)
-    add_min_similarity(parser)
+    add_shared(parser, "--preset", "--min-similarity")
     add_set(parser)
     for name, what in _SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=what)

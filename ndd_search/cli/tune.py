@@ -25,9 +25,6 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import Address, add_cluster, connected
 from ndd_search.cli.output import (
-    add_json,
-    add_preset,
-    add_recipe,
     add_shared,
     comma_list,
     console,
@@ -92,9 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fields", type=comma_list, default=[], help="fields to search and show, on a cluster (all)")
     add_shared(parser, "--field")
     add_cluster(parser, positional=False)
-    add_recipe(parser)
-    add_preset(parser)
-    add_json(parser)
+    add_shared(parser, "--recipe", "--preset", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

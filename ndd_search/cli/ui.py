@@ -18,7 +18,7 @@ from typing import Any
 
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import Address
-from ndd_search.cli.output import add_min_similarity, add_preset, add_shared, preset_of, say, warn
+from ndd_search.cli.output import add_shared, preset_of, say, warn
 from ndd_search.cli.search import open_index
 from ndd_search.core.presets import collapse_options
 from ndd_search.search.flow.driver import Driver
@@ -38,10 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
     parser.add_argument("--listen", default=_LISTEN, metavar="HOST:PORT", help=f"where the page is served ({_LISTEN})")
-    for name in ("--ca-certs", "--insecure", "--recipe"):
-        add_shared(parser, name)
-    add_min_similarity(parser)
-    add_preset(parser)
+    add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--min-similarity", "--preset")
 
 
 def run(arguments: argparse.Namespace) -> int:
