@@ -47,7 +47,7 @@ def test_each_server_is_asked_what_it_is(engine: Engine) -> None:
 
 
 @contextmanager
-def answering(status: int, body: bytes, location: str = "") -> Iterator[tuple[str, list[str]]]:
+def answering(status: int, body: bytes, location: str = "", product: str = "") -> Iterator[tuple[str, list[str]]]:
     """A server that gives one answer; its address, and the Authorization headers it was sent."""
     seen: list[str] = []
 
@@ -57,6 +57,8 @@ def answering(status: int, body: bytes, location: str = "") -> Iterator[tuple[st
             self.send_response(status)
             if location:
                 self.send_header("location", location)
+            if product:
+                self.send_header("x-elastic-product", product)
             self.end_headers()
             self.wfile.write(body)
 
@@ -94,6 +96,13 @@ def test_an_opensearch_that_gives_itself_an_old_number_is_known_by_its_words_and
         assert Address.parse(url, api_key="secret").detect() == "opensearch"
         assert Address.parse(url.replace("://", "://me:pw@")).detect() == "opensearch"
     assert seen == ["ApiKey secret", "Basic bWU6cHc="]
+
+
+@pytest.mark.parametrize(("product", "engine"), [("Elasticsearch", "elasticsearch"), ("", "opensearch")])
+def test_the_engine_is_known_to_a_user_who_may_not_see_what_it_tells_of_itself(product: str, engine: str) -> None:
+    """Elasticsearch names itself in the head of every answer, OpenSearch in none."""
+    with answering(403, b"{}", product=product) as (url, _):
+        assert Address.parse(url).detect() == engine
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
