@@ -208,13 +208,10 @@ class Search:
     def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
         if self.decision.measure == "kmv":
             shared = overlaps(rows, first, second, self.decision.frequency_table)
-            similarity = shared.resemblance
-            counts = accepted(rows, self.decision, first, second, shared) & (
-                similarity >= self.decision.floor - ROUNDING
-            )
+            similarity, counts = shared.resemblance, accepted(rows, self.decision, first, second, shared)
         else:
-            similarity = similarities(rows, first, second, self.decision.measure)
-            counts = similarity >= self.decision.floor - ROUNDING
+            similarity, counts = similarities(rows, first, second, self.decision.measure), np.ones(len(first), np.bool_)
+        counts = counts & (similarity >= self.decision.floor - ROUNDING)
         return self._allowed(rows, Pairs(first[counts], second[counts], similarity[counts]))
 
     def _allowed(self, rows: Rows, pairs: Pairs) -> Pairs:
