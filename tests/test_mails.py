@@ -143,3 +143,8 @@ def test_a_text_is_inside_another_with_all_its_paragraphs_in_their_order() -> No
         corpus.groups(method="inclusive", keep=["longest"])
     with pytest.raises(ValueError, match="read only once"):
         ndd.Corpus.read(iter([{"text": ASKED}]), text="text").groups(method="inclusive")
+
+
+def test_an_empty_mailbox_holds_no_mail(tmp_path: Path) -> None:
+    (tmp_path / "empty.mbox").write_bytes(b"")
+    assert read(tmp_path) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mailbox
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
@@ -32,22 +32,14 @@ def read_mails(
     began it: that of the first of References, else that of the mail that In-Reply-To names, else its own;
     "attachments", the SHA-256 of each, ascending, and "attachment_names" in the same order.
     """
-    for number, raw in enumerate(_raw(path), 1):
-        id = name if path.suffix.lower() == ".eml" else f"{name}#{number}"
-        try:
-            document = _document(raw, id, threads)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:  # damaged
-            report(f"{safe(id)} was skipped, Python's email package cannot read it: {error!r}")
-        else:
-            yield number, document
-
-
-def _raw(path: Path) -> Iterator[bytes]:
-    if path.suffix.lower() == ".eml":
-        yield path.read_bytes()
-    else:
-        with closing(mailbox.mbox(path, create=False)) as box:
-            yield from map(box.get_bytes, box.iterkeys())
+    is_one = path.suffix.lower() == ".eml"
+    with nullcontext() if is_one else closing(mailbox.mbox(path, create=False)) as box:
+        for number, raw in enumerate(map(box.get_bytes, box.iterkeys()) if box is not None else [path.read_bytes()], 1):
+            id = name if is_one else f"{name}#{number}"
+            try:
+                yield number, _document(raw, id, threads)
+            except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:  # damaged
+                report(f"{safe(id)} was skipped, Python's email package cannot read it: {error!r}")
 
 
 def _document(raw: bytes, id: str, threads: dict[str, str]) -> dict[str, Any]:
@@ -73,10 +65,7 @@ def _document(raw: bytes, id: str, threads: dict[str, str]) -> dict[str, Any]:
 
 
 def _leaves(part: EmailMessage) -> list[EmailMessage]:
-    """The parts of a mail that hold no others. Of alternatives, other texts than the plain one are left out.
-
-    An attached mail is one part.
-    """
+    """The parts of a mail, an attached one as a whole; of alternatives, no other text than the plain one."""
     if not part.is_multipart() or part.get_content_maintype() == "message":
         return [part]
     leaves = [leaf for inner in part.iter_parts() for leaf in _leaves(cast(EmailMessage, inner))]
