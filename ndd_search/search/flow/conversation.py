@@ -101,7 +101,7 @@ class Conversation(Uncached):
         if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
             return (yield search.request)
         if not search.start and settings.clock() < plan.learned.bare_until:
-            page = yield from peeked(plan, settings, self._round_trips)
+            page = yield from peeked(plan, self._round_trips)
             if page is not None:
                 return replace(page, body=search.filtered(page.body)) if page.has_hits else page
         for step in self.steps:
@@ -110,7 +110,7 @@ class Conversation(Uncached):
             settings.known.came_back(search.target, search.target_of_caller)
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
         if cached is not None:
-            cached = with_table_of_stream(cached, plan, settings)
+            cached = with_table_of_stream(cached, plan)
         state, learns = cached or State(), False
         while True:
             try:
@@ -133,7 +133,7 @@ class Conversation(Uncached):
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
         settings = self.settings
-        fetcher = HitFetcher(plan, settings, self._round_trips, self.steps)
+        fetcher = HitFetcher(plan, self._round_trips, self.steps)
         found = yield from fetcher.fetch_until_full(state)
         if isinstance(found, Answer):
             return found
@@ -142,7 +142,7 @@ class Conversation(Uncached):
             plan = replace(plan, search=search)
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
-        reader = reader_of(state, settings)
+        reader = reader_of(state, plan)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         to_cache = state
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
@@ -152,7 +152,7 @@ class Conversation(Uncached):
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             to_cache = to_cache if ids_only else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:
-            return (yield from own_request(plan, settings, NO_DOCUMENTS))
+            return (yield from own_request(plan, NO_DOCUMENTS))
         if to_cache is not cached and state.lasting:
             settings.memory.remember(self.stream_key, to_cache, self._moment)
         if has_fetched_hits and cached is None and plan.is_split:
@@ -169,7 +169,7 @@ class Conversation(Uncached):
         page = page.with_hits(state.documents)
         if page.info.degraded:
             state = replace(state, lasting=False)
-        body = unfiltered_body(plan, settings, state, page, trips.own_seconds, cache)
+        body = unfiltered_body(plan, state, page, trips.own_seconds, cache)
         for step in self.steps:
             body = step.with_answer(body, state, plan)
         body = plan.search.filtered(body)
@@ -205,9 +205,7 @@ class Conversation(Uncached):
         return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
 
 
-def unfiltered_body(
-    plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str
-) -> dict[str, Any]:
+def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:
     """Return the answer in the engine's shape, with the page and the block `ndd`, before the caller's `filter_path`.
 
     seconds: of our own work. cache: "hit", "miss" or "off".
@@ -221,7 +219,7 @@ def unfiltered_body(
     page = page.with_hits(state.documents)
     degraded = state.stopped or state.degraded or plan.unread or page.info.degraded
     if degraded:
-        settings.degrade(search.request.path, degraded)
+        plan.settings.degrade(search.request.path, degraded)
     body = dict(state.envelope or {})
     body["hits"] = {**body["hits"], "hits": hits_of(page, plain)}
     if "total" in body["hits"]:

@@ -138,7 +138,7 @@ class CursorSearch(Uncached):
 
     def _page(self, plan: Plan, cursor: Cursor) -> Flow:
         """Fetch the hits of a page, and return the answer."""
-        page = CursorPage(plan, self.settings, cursor)
+        page = CursorPage(plan, cursor)
         plan = replace(plan, search=replace(plan.search, start=page.start))
         size = page.first_window
         answer, *others = yield from self._first_answers(plan, cursor, size)
@@ -148,9 +148,9 @@ class CursorSearch(Uncached):
         plan.hide_sketches([answer])
         sketched = answer.has_sketches(plan.field)
         if sketched:
-            yield from learn_frequency_table(plan, self.settings, self._outside)
+            yield from learn_frequency_table(plan, self._outside)
         state = page.state()
-        state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        state = with_more_hits(state, plan, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         for step in self.steps if not cursor.pages else ():
@@ -163,7 +163,7 @@ class CursorSearch(Uncached):
                 break
             after = self._continued(answer, after)
             plan.hide_sketches([answer])
-            state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+            state = with_more_hits(state, plan, [answer], Fetch(state.stream.fetched, size))
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
         made, examined = page.page_of(state), replace(plan, options=whole(state.stream, plan.options))
@@ -211,7 +211,7 @@ class CursorSearch(Uncached):
             raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
         if "No mapping found for [_shard_doc]" in complaint:
             raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
-        replan_if_learned(plan, State(), complaint, self.settings)
+        replan_if_learned(plan, State(), complaint)
 
     def _request(self, plan: Plan, after: list[Any], size: int, first: bool) -> Request:
         (request,) = plan.requests(Fetch(0, size), first)
@@ -237,11 +237,11 @@ class CursorSearch(Uncached):
 class CursorPage(ContinuedPage):
     """One page of a search with a cursor. cursor: of this page."""
 
-    def __init__(self, plan: Plan, settings: Settings, cursor: Cursor) -> None:
-        most = int(settings.known.about(plan.search.target).window_limit)
+    def __init__(self, plan: Plan, cursor: Cursor) -> None:
+        most = int(plan.settings.known.about(plan.search.target).window_limit)
         super().__init__(cursor, plan.search.size, plan.options, most)
-        self._plan, self._settings = plan, settings
-        self.by_fields |= settings.items is not None
+        self._plan = plan
+        self.by_fields |= plan.settings.items is not None
 
     def named(self, hit: Hit) -> tuple[str, str] | None:
         return (hit["_index"], hit["_id"]) if "_id" in hit else None
@@ -254,14 +254,14 @@ class CursorPage(ContinuedPage):
     def state(self) -> State:
         """Return the state before the new hits of a page."""
         stream, cursor = replace(self.before(_hit_of), shown=self._plan.shown), self.cursor
-        stored = with_table(State(table=cursor.table), self._plan, self._settings) if cursor.pages else None
-        state = stored or new_state(self._plan, self._settings)
+        stored = with_table(State(table=cursor.table), self._plan) if cursor.pages else None
+        state = stored or new_state(self._plan)
         state = replace(state, stream=stream, documents=dict(enumerate(stream.hits)))
         return replace(state, groups=cursor.unique, facets=cursor.facets, before=cursor.shown)
 
     def page_of(self, state: State) -> Page:
         """Return the page of the hits fetched."""
-        return self.page(state.stream, reader_of(state, self._settings))
+        return self.page(state.stream, reader_of(state, self._plan))
 
     def answer(
         self, state: State, page: Page, pit: str, round_trips: RoundTrips
@@ -271,7 +271,7 @@ class CursorPage(ContinuedPage):
         next_hit = self.next_hit(stream)
         after = stream.hits[next_hit - 1]["sort"] if next_hit and next_hit > self.start else self.cursor.after
         self._restore_sort(stream)
-        body = unfiltered_body(self._plan, self._settings, state, page, round_trips.own_seconds, "off")
+        body = unfiltered_body(self._plan, state, page, round_trips.own_seconds, "off")
         total = body["hits"].pop("total", None)
         if total is not None and state.total is not None:
             total = state.total["value"] if isinstance(total, int) else state.total

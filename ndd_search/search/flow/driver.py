@@ -124,7 +124,7 @@ class Driver:
         """After the first sketches for an index, log what of its mapping keeps searches from reading them."""
         for index in sorted(indexes_written(request, answer) or ()):
             fields = self.settings.writes.fields_of(index)
-            if not fields or not self.settings.is_first(index, "mapping"):
+            if not fields or not self.settings.known.says_first(index, "mapping"):
                 continue
             with suppress(Exception):  # a caller may write without the right to read mappings
                 found = yield Request("GET", f"/{quote(index, safe='')}", {}, request.headers, None)

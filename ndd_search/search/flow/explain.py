@@ -19,7 +19,6 @@ from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, can_be_limited
 from ndd_search.search.flow.round_trips import FOR_EACH, Asking, RoundTrips, trouble
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, HitReader
@@ -50,8 +49,8 @@ def explained_ids(given: Any) -> tuple[str, ...]:
 class Explanations(Step):
     """Says where documents are. ids: of these documents."""
 
-    def __init__(self, ids: Sequence[str], settings: Settings) -> None:
-        self._ids, self._settings = ids, settings
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
 
     @property
     def is_remembered(self) -> bool:
@@ -65,17 +64,17 @@ class Explanations(Step):
 
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
         """Return the page with an entry for each document."""
-        return state, (yield from with_explanations(self._ids, state, page, plan, self._settings, round_trips))
+        return state, (yield from with_explanations(self._ids, state, page, plan, round_trips))
 
 
 def with_explanations(
-    ids: Sequence[str], state: State, page: Page, plan: Plan, settings: Settings, round_trips: RoundTrips
+    ids: Sequence[str], state: State, page: Page, plan: Plan, round_trips: RoundTrips
 ) -> Asking[Page]:
     """Return the page with an entry for each id in `info.explain`: several if documents of several indexes have it.
 
     The hits of the stream must have their ids, so it is fetched in one phase.
     """
-    state, stream = with_counted_table(state, plan, settings), state.stream
+    state, stream = with_counted_table(state, plan), state.stream
     examined = {hit.get("_id") for hit in stream.hits}
     absent = [id for id in ids if id not in examined]
     answers: list[Answer] = []
@@ -84,26 +83,25 @@ def with_explanations(
         if trouble(answers, like=Answer(state.envelope)):
             answers = []
     try:
-        entries = _entries(ids, absent, answers, state, page, plan, settings)
+        entries = _entries(ids, absent, answers, state, page, plan)
     except MALFORMED:
-        entries = _entries(ids, absent, [], state, page, plan, settings)
+        entries = _entries(ids, absent, [], state, page, plan)
     return replace(page, info=replace(page.info, explain=entries))
 
 
 def _entries(
     ids: Sequence[str], absent: Sequence[str], answers: Sequence[Answer], state: State, page: Page, plan: Plan,
-    settings: Settings,
 ) -> list[Entry]:  # fmt: skip
     """Return the entries of ids. answers: to the requests for the ids that are absent, none if they failed."""
     stream = state.stream
     matching, others = _read(absent, answers, plan)
-    reader = reader_of(state, settings, sketches_in(answers[0], settings) if matching else ())
+    reader = reader_of(state, plan, sketches_in(answers[0], plan) if matching else ())
     longer = stream.extend(matching, len(matching), reader, plan.options)
     request = plan.search.request
     is_whole = "_source" not in request.body and not any(name.startswith("_source") for name in request.params)
 
     def text(hit: Hit) -> str | None:
-        fields = settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
+        fields = plan.settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
         return text_of(hit.get("_source") or {}, fields)
 
     places = _Places(page, stream, longer, replace(reader, text=text), plan, state.before)

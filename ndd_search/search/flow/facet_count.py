@@ -23,7 +23,7 @@ from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.field import listed
 from ndd_search.core.sketching.sketches import VALUES
-from ndd_search.search.flow.fetch_hits import sketches_of
+from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
 from ndd_search.search.flow.group_count import (
     UNSORTED,
     can_be_sampled,
@@ -35,7 +35,6 @@ from ndd_search.search.flow.group_count import (
 )
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Hit, HitReader
@@ -63,9 +62,6 @@ _Counts = dict[str, list[Any]]
 class Facets(Step):
     """Counts the groups in the buckets of the facets that a search names."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def after_hits(self, state: State, plan: Plan, round_trips: RoundTrips) -> Asking[State]:
         """Return the state with the counts of its facets, which are fetched unless it has them.
 
@@ -76,7 +72,7 @@ class Facets(Step):
             return state
         found = state.envelope.get("aggregations")
         try:
-            counts = yield from _counts(facets, state, found, plan, self._settings, round_trips)
+            counts = yield from _counts(facets, state, found, plan, round_trips)
         except MALFORMED:
             counts = None
         if counts is None:
@@ -92,7 +88,7 @@ class Facets(Step):
 
 
 def _counts(
-    facets: Mapping[str, Any], state: State, found: Any, plan: Plan, settings: Settings, round_trips: RoundTrips
+    facets: Mapping[str, Any], state: State, found: Any, plan: Plan, round_trips: RoundTrips
 ) -> Asking[_Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     stream = state.stream
@@ -108,7 +104,7 @@ def _counts(
         return None
     aggregations = answer.body.get("aggregations")
     sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
-    counter = _Counter(state, plan, settings, held)
+    counter = _Counter(state, plan, held)
     return {name: counter.counts(facet, buckets[name], sampled[name]) for name, facet in facets.items()}
 
 
@@ -184,8 +180,8 @@ def _hits_in(sampled: Mapping[str, Any]) -> tuple[list[Hit], list[Hit], int]:
 class _Counter:
     """Counts the groups of buckets. held: whether the first window holds the whole result."""
 
-    def __init__(self, state: State, plan: Plan, settings: Settings, held: bool) -> None:
-        self._state, self._plan, self._settings = state, plan, settings
+    def __init__(self, state: State, plan: Plan, held: bool) -> None:
+        self._state, self._plan = state, plan
         self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
         stream = state.stream
         self._has_ids = all("_id" in hit for hit in stream.hits)  # those of a split search have none
@@ -216,7 +212,7 @@ class _Counter:
         hits, every = [self._with_recipe(hit) for hit in hits], [self._with_recipe(hit) for hit in (*hits, *bare)]
         if total <= 1:
             return GroupEstimate.exactly(self._leaders(every) if every else total)
-        options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
+        options, is_min_k = self._plan.options, self._plan.settings.recipe.method == "min-k"
         is_all = total == len(every) + alone and not (alone and (reads_keys(options) or count_in(sampled, UNSORTED)))
         if is_all and (orders := self._orders(every)):
             groups = [self._leaders(one) + alone for one in orders]
@@ -224,7 +220,7 @@ class _Counter:
             return GroupEstimate(groups[0], "eq" if low == high else "estimate", low, high)
         if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
-        sketches = sketches_of(hits, self._settings)
+        sketches = sketches_of(hits, self._plan)
         if (sample := sample_of(hits, sketches, total, sampled, options)) is None:
             return GroupEstimate(total, "estimate", 1, total)
         return estimate_groups(Stream(), sample, self._reader, options)
@@ -239,7 +235,7 @@ class _Counter:
 
         Without ids, hits with equal sketches may have each other's places: there are two orders if these decide.
         """
-        names = self._names(hits, sketches_of(hits, self._settings))
+        names = self._names(hits, sketches_of(hits, self._plan))
         if not all(name in self._places for name in names):
             return []
         places = [self._places[name] for name in names]
@@ -254,9 +250,9 @@ class _Counter:
         return [(hit.get("_index"), one) for hit, one in zip(hits, values, strict=True)]
 
     def _leaders(self, hits: Sequence[Hit]) -> int:
-        reader = self._reader(sketches_of(hits, self._settings))
+        reader = self._reader(sketches_of(hits, self._plan))
         stream = Stream(shown=self._shown).extend(hits, len(hits), reader, self._plan.options)
         return len(set(stream.leader.tolist())) - len(stream.seen)
 
     def _reader(self, found: Sequence[Any]) -> HitReader:
-        return HitReader(self._settings.recipe, self._settings.sketch_field, self._state.frequency_table, found)
+        return reader_of(self._state, self._plan, found, start=0)

@@ -24,7 +24,6 @@ from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, ranges_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import LISTED, State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import (
@@ -37,7 +36,6 @@ from ndd_search.search.rest.answers import (
     reason_of,
     without_fields,
 )
-from ndd_search.search.rest.request import Search
 from ndd_search.search.rest.wider_requests import any_sketch, peek
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
@@ -54,7 +52,6 @@ class HitFetcher:
     """Fetches what one page needs. steps: of the search."""
 
     plan: Plan
-    settings: Settings
     round_trips: RoundTrips
     steps: Sequence[Step] = ()
 
@@ -77,11 +74,11 @@ class HitFetcher:
         if reason := trouble(answers, like=Answer(state.envelope)):
             return state.stop(reason)
         self.plan.hide_sketches(answers)
-        return with_documents(state, self.plan, self.settings, ranks, missing, answers)
+        return with_documents(state, self.plan, ranks, missing, answers)
 
     def _first(self, fetch: Fetch) -> Asking[State | Answer]:
         """Make the first trip."""
-        plan, search, settings = self.plan, self.plan.search, self.settings
+        plan, settings = self.plan, self.plan.settings
         requests = plan.requests(fetch, first=True)
         beside = [request for step in self.steps for request in step.beside(plan)]
         refusals = REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
@@ -93,14 +90,14 @@ class HitFetcher:
             return instead
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         if answers[-1].has_sketches(plan.field):
-            yield from learn_frequency_table(plan, settings, self.round_trips)
-        state = with_more_hits(new_state(plan, settings), plan, settings, answers, fetch)
+            yield from learn_frequency_table(plan, self.round_trips)
+        state = with_more_hits(new_state(plan), plan, answers, fetch)
         if settings.items is None:
             if {"missing"}.issuperset(state.stream.lacking):
-                return (yield from without_sketches(plan, settings, self.round_trips, state))
-            saw_a_sketch(search, settings)
+                return (yield from without_sketches(plan, self.round_trips, state))
+            saw_a_sketch(plan)
             if not plan.sketch_reading.sketched and "" in state.stream.lacking:
-                settings.known.learn(search.target, sketched=True)
+                settings.known.learn(plan.search.target, sketched=True)
         for step in self.steps:
             state = yield from step.after_first_trip(state, plan, self.round_trips, others)
         return state
@@ -119,14 +116,14 @@ class HitFetcher:
                 raise Replan(replace(plan, search=plan.search.as_found), State())
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
-            replan_if_learned(plan, State(), refused.complaint, self.settings)
+            replan_if_learned(plan, State(), refused.complaint)
             reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
-            return (yield from own_request(plan, self.settings, reason))
+            return (yield from own_request(plan, reason))
         if refusals := answers[0].refusals:  # of some shards, whose hits are missing
-            replan_if_learned(plan, State(), answers[0].complaint, self.settings)
+            replan_if_learned(plan, State(), answers[0].complaint)
             (own,) = yield from self.round_trips.later([plan.search.request])
             if own.has_hits and len(own.refusals) < len(refusals):
-                return _degraded(own, plan, self.settings, _WIDER + refusals[0])
+                return _degraded(own, plan, _WIDER + refusals[0])
         return None
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
@@ -141,10 +138,10 @@ class HitFetcher:
                 self.plan.hide_sketches(answers)
             if anew:
                 state = replace(state, stream=Stream(shown=self.plan.shown, total=state.stream.total), documents={})
-            state = with_more_hits(state, self.plan, self.settings, answers, fetch)
-            check_distinct(state, self.settings)
+            state = with_more_hits(state, self.plan, answers, fetch)
+            check_distinct(state, self.plan)
             return state
-        replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)
+        replan_if_learned(self.plan, state, answers[-1].complaint)
         return state.stop(reason)
 
 
@@ -153,37 +150,40 @@ _NO_NUMBERS = (
 )
 
 
-def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] = ()) -> HitReader:
-    """Return a reader of the engine's hits. found: sketches of the hits after those of the state's stream."""
-    start = state.stream.fetched
+def reader_of(state: State, plan: Plan, found: Sequence[Sketch | Lack] = (), start: int | None = None) -> HitReader:
+    """Return a reader of the engine's hits.
+
+    found: sketches of the hits from rank `start` on, which by default follow those of the state's stream.
+    """
+    settings, start = plan.settings, state.stream.fetched if start is None else start
     return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
-def sketches_in(answer: Answer, settings: Settings) -> Sequence[Sketch | Lack]:
+def sketches_in(answer: Answer, plan: Plan) -> Sequence[Sketch | Lack]:
     """Return what `sketches_of` returns for the hits of an answer."""
-    if settings.items is not None:
-        return sketches_of(answer.hits, settings)
-    return answer.sketches(settings.sketch_field, settings.recipe)
+    if plan.settings.items is not None:
+        return sketches_of(answer.hits, plan)
+    return answer.sketches(plan.field, plan.settings.recipe)
 
 
-def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | Lack]:
+def sketches_of(hits: Sequence[Hit], plan: Plan) -> Sequence[Sketch | Lack]:
     """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
-    if settings.items is not None:
-        return presence(hits, reader_of(State(), settings), settings.items)
-    return settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
+    if (items := plan.settings.items) is not None:
+        return presence(hits, reader_of(State(), plan), items)
+    return plan.field.decode([hit.get("fields") or {} for hit in hits], plan.settings.recipe)
 
 
-def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
+def with_more_hits(state: State, plan: Plan, answers: Sequence[Answer], fetch: Fetch) -> State:
     """Return the state after a trip for more hits.
 
     answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches.
     Raises DoesNotFit if these documents do not belong to the stream.
     """
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
-    hits, sketches = window.hits, sketches_in(window, settings)
+    hits, sketches = window.hits, sketches_in(window, plan)
     if state.table == LISTED:
-        state = replace(state, frequency_table=counted_in_list(state.stream, sketches, plan, settings))
-    reader = reader_of(state, settings, sketches)
+        state = replace(state, frequency_table=counted_in_list(state.stream, sketches, plan))
+    reader = reader_of(state, plan, sketches)
     _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
@@ -193,7 +193,7 @@ def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequen
         documents = dict(enumerate(hits, fetch.start))
     elif len(answers) > 1:
         within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
-        documents = _documents(stream, plan, settings, plan.search.start, overall, within)
+        documents = _documents(stream, plan, plan.search.start, overall, within)
     lacks_numbers = plan.options.numbers_must_match and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
@@ -210,7 +210,7 @@ def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequen
 
 
 def with_documents(
-    state: State, plan: Plan, settings: Settings, ranks: set[int], ranges: Sequence[Fetch], answers: Sequence[Answer]
+    state: State, plan: Plan, ranks: set[int], ranges: Sequence[Fetch], answers: Sequence[Answer]
 ) -> State:
     """Return the state with the documents of ranks. answers: to the requests for these ranges.
 
@@ -218,15 +218,15 @@ def with_documents(
     """
     documents = dict(state.documents)
     for fetch, answer in zip(ranges, answers, strict=True):
-        documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
+        documents.update(_documents(state.stream, plan, fetch.start, answer))
     if not ranks <= documents.keys():
         raise DoesNotFit
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
-    check_distinct(state, settings)
+    check_distinct(state, plan)
     return state
 
 
-def check_distinct(state: State, settings: Settings) -> None:
+def check_distinct(state: State, plan: Plan) -> None:
     """Raise DoesNotFit if one document has two ranks of the stream.
 
     Then the index has changed between two requests, and a document has moved to the rank of another one. A stream of
@@ -234,7 +234,7 @@ def check_distinct(state: State, settings: Settings) -> None:
     """
     ranks = [rank for rank in state.stream.ranks.tolist() if rank in state.documents]
     hits = [state.documents[rank] for rank in ranks]
-    if len(set(reader_of(state, settings).identities(hits, ranks))) < len(ranks):
+    if len(set(reader_of(state, plan).identities(hits, ranks))) < len(ranks):
         raise DoesNotFit
 
 
@@ -245,11 +245,9 @@ def _drop(hits: Sequence[Hit], names: Sequence[str]) -> None:
             drop_fields(hit, names)
 
 
-def _documents(
-    stream: Stream, plan: Plan, settings: Settings, start: int, answer: Answer, most: int | None = None
-) -> dict[int, Hit]:
+def _documents(stream: Stream, plan: Plan, start: int, answer: Answer, most: int | None = None) -> dict[int, Hit]:
     """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
-    hits, sketches = answer.hits, sketches_in(answer, settings)
+    hits, sketches = answer.hits, sketches_in(answer, plan)
     if most is not None and most < len(hits):
         hits, sketches = hits[:most], sketches[:most]
     found = documents_of(stream, start, hits, sketches)
@@ -299,24 +297,24 @@ _WIDER = "the engine refused the wider request: "
 _UNREADABLE = "the answer to the wider request is not the answer to a search"
 
 
-def own_request(plan: Plan, settings: Settings, reason: str) -> Flow:
+def own_request(plan: Plan, reason: str) -> Flow:
     """Send the caller's own request. reason: why the answer is degraded."""
     answer = yield plan.search.request
-    return _degraded(answer, plan, settings, reason) if answer.has_hits else answer
+    return _degraded(answer, plan, reason) if answer.has_hits else answer
 
 
-def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
+def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
     """Handle a first window without any sketch.
 
     Returns the engine's own page, or the state if the window is empty and its target has sketches.
     """
     search, empty = plan.search, not state.stream.fetched
-    if not (empty and has_sketches(search, settings)):
-        yield from look_for_sketches(search, settings, round_trips, has_hits=not empty)
-    if empty and has_sketches(search, settings):
+    if not (empty and has_sketches(plan)):
+        yield from look_for_sketches(plan, round_trips, has_hits=not empty)
+    if empty and has_sketches(plan):
         return state
-    if not empty and plan.reading.sketched and not has_sketches(search, settings):
-        settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
+    if not empty and plan.reading.sketched and not has_sketches(plan):
+        plan.settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
         return (yield search.request)
     ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
     if not state.documents.keys() >= set(ranks) or (search.one_window and not empty):
@@ -327,8 +325,8 @@ def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, st
     return Answer(search.filtered(body), raw=state.raw)
 
 
-def _degraded(answer: Answer, plan: Plan, settings: Settings, reason: str) -> Answer:
-    degraded = settings.degrade(plan.search.request.path, reason)
+def _degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
+    degraded = plan.settings.degrade(plan.search.request.path, reason)
     plan.filter.clean(answer.body)
     return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
@@ -338,42 +336,45 @@ _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches afte
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
 
-def has_sketches(search: Search, settings: Settings) -> bool:
+def has_sketches(plan: Plan) -> bool:
     """Return whether any caller saw a sketch in the target within the last hour."""
-    return settings.clock() < settings.known.about(search.target).sketched_until
+    settings = plan.settings
+    return settings.clock() < settings.known.about(plan.search.target).sketched_until
 
 
-def saw_a_sketch(search: Search, settings: Settings) -> None:
+def saw_a_sketch(plan: Plan) -> None:
     """Remember that the target has sketches."""
-    known, until = settings.known.about(search.target), settings.clock() + _RELIED_ON
+    settings, target = plan.settings, plan.search.target
+    known, until = settings.known.about(target), settings.clock() + _RELIED_ON
     if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
-        settings.known.learn(search.target, sketched_until=until, bare_until=0.0)
+        settings.known.learn(target, sketched_until=until, bare_until=0.0)
 
 
-def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
+def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
 
     has_hits: whether the search has any. Without hits, the target may only be empty, and nothing is learned of it.
     """
+    search, settings = plan.search, plan.settings
     now, writes = settings.clock(), settings.known.writes
     if not settings.known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
         return
-    (found,) = yield from round_trips.later([any_sketch(search, settings.sketch_field)])
+    (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
     if not found.whole:
         return
     if found.hits:
-        saw_a_sketch(search, settings)
+        saw_a_sketch(plan)
         return
     if not has_hits:
         return
     until = settings.clock() + settings.bypass_seconds
     settings.known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
     settings.degrade(search.request.path, _NO_SKETCHES)
-    if not has_sketches(search, settings):
+    if not has_sketches(plan):
         settings.known.learn(search.target, bare_until=until)
 
 
-def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[Answer | None]:
+def peeked(plan: Plan, round_trips: RoundTrips) -> Asking[Answer | None]:
     """Return the caller's own first page if another caller found no sketch in the target and this page has none.
 
     Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
@@ -383,12 +384,9 @@ def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[An
     answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
         return None
-    if answer.has_hits and _has_sketches(answer.hits, settings):
-        saw_a_sketch(search, settings)
-        return None
+    if answer.has_hits:
+        found = plan.field.decode([hit.get("fields") or {} for hit in answer.hits], plan.settings.recipe)
+        if any(not isinstance(one, str) or one != "missing" for one in found):
+            saw_a_sketch(plan)
+            return None
     return answer
-
-
-def _has_sketches(hits: list[Hit], settings: Settings) -> bool:
-    found = settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
-    return any(not isinstance(one, str) or one != "missing" for one in found)

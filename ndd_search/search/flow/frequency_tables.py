@@ -29,19 +29,18 @@ from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.search.flow.known_targets import Counted, View
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import LISTED, State
 from ndd_search.search.rest.answers import Answer, Hit, window_limit
-from ndd_search.search.rest.request import Request, Search
-from ndd_search.search.rest.wider_requests import SAMPLE, Reading, sample, sample_head
+from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.wider_requests import SAMPLE, sample, sample_head
 
 
-def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
+def with_table(state: State, plan: Plan) -> State | None:
     """Return a state with the frequency table that it names, None if that table is no longer stored."""
     table: FrequencyTable | None = None
-    if isinstance(settings.frequency_table, FrequencyTable):
-        table = settings.frequency_table
-    elif (counted := settings.known.table(plan.search.target, state.table)) is not None:
+    if isinstance(plan.settings.frequency_table, FrequencyTable):
+        table = plan.settings.frequency_table
+    elif (counted := plan.settings.known.table(plan.search.target, state.table)) is not None:
         table = counted.frequency_table
     needs_none = state.table in ("", LISTED)
     return (
@@ -51,77 +50,78 @@ def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
     )
 
 
-def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State | None:
+def with_table_of_stream(cached: State, plan: Plan) -> State | None:
     """Return a cached state with its own frequency table, None if it needs to be extended and the table is nowhere.
 
     The table may have been counted by another process, which stored it in the cache with the stream.
     """
-    if (state := with_table(cached, plan, settings)) is not None:
+    if (state := with_table(cached, plan)) is not None:
         return state
-    table = settings.memory.recall_table(cached.table)
+    table = plan.settings.memory.recall_table(cached.table)
     if table is None and next_fetch(cached.stream, plan.search.start, plan.search.size, plan.options) is not None:
         return None
     return replace(cached, frequency_table=table)
 
 
-def new_state(plan: Plan, settings: Settings) -> State:
+def new_state(plan: Plan) -> State:
     """Return the state of a search that begins now, with the caller's current table."""
-    given, name = settings.frequency_table, ""
+    given, name = plan.settings.frequency_table, ""
     table = given if isinstance(given, FrequencyTable) else None
-    if given is not False and weighs(plan, settings):
-        counted = _table_of(plan.search, settings)
+    if given is not False and weighs(plan):
+        counted = _table_of(plan)
         table = table or (None if counted is None else counted.frequency_table)
         name = LISTED if table is None else table.digest
     return State(stream=Stream(shown=plan.shown) if plan.shown else NO_HITS, table=name, frequency_table=table)
 
 
-def weighs(plan: Plan, settings: Settings) -> bool:
+def weighs(plan: Plan) -> bool:
     """Return whether the search compares hits by how rare their sketch values are."""
-    of_sketches = settings.items is None and settings.recipe.measure == "kmv"
+    of_sketches = plan.settings.items is None and plan.settings.recipe.measure == "kmv"
     return of_sketches and plan.options.min_similarity == "auto"
 
 
-def with_counted_table(state: State, plan: Plan, settings: Settings) -> State:
+def with_counted_table(state: State, plan: Plan) -> State:
     """Return the state with its frequency table, which a cached state counts only when hits are added."""
     if state.table != LISTED or state.frequency_table is not None:
         return state
-    return replace(state, frequency_table=counted_in_list(state.stream, (), plan, settings))
+    return replace(state, frequency_table=counted_in_list(state.stream, (), plan))
 
 
-def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:
+def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan) -> FrequencyTable:
     """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
     window = plan.options.initial_window
     first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
-    return count_in_list([one for one in first if not isinstance(one, str)], settings.recipe)
+    return count_in_list([one for one in first if not isinstance(one, str)], plan.settings.recipe)
 
 
 _AGAIN = 3600.0  # seconds until a table is counted again
 _AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 
 
-def _table_of(search: Search, settings: Settings) -> Counted | None:
+def _table_of(plan: Plan) -> Counted | None:
     """Return a caller's current table, None if there is none."""
-    return settings.known.table(search.target, settings.known.of_caller(search.target_of_caller).table)
+    search, known = plan.search, plan.settings.known
+    return known.table(search.target, known.of_caller(search.target_of_caller).table)
 
 
-def learn_frequency_table(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[None]:
+def learn_frequency_table(plan: Plan, round_trips: RoundTrips) -> Asking[None]:
     """Learn a frequency table if the search needs one, unless the caller has a fresh one or another caller is counting.
 
     A failure is retried after a minute; until then the caller's former table is used, if there is one.
     """
-    search, known, now = plan.search, settings.known, settings.clock()
+    search, known, now = plan.search, plan.settings.known, plan.settings.clock()
 
     def is_known() -> bool:
-        table = _table_of(search, settings)
+        table = _table_of(plan)
         return (table is not None and now < table.until) or now < known.of_caller(search.target_of_caller).count_again
 
-    if settings.frequency_table is not True or not weighs(plan, settings) or is_known():
+    if plan.settings.frequency_table is not True or not weighs(plan) or is_known():
         return
     if not known.claim_count(search.target, search.target_of_caller, now):
         return
     try:
         if not is_known():  # another search may have counted it before the claim
-            yield from _Count(search, settings, plan.sketch_reading, round_trips).take_over_or_count()
+            yield from _Count(plan, round_trips).take_over_or_count()
     finally:
         known.learn(search.target, counting_until=0.0)
 
@@ -129,9 +129,9 @@ def learn_frequency_table(plan: Plan, settings: Settings, round_trips: RoundTrip
 class _Count:
     """Gets a table for one caller."""
 
-    def __init__(self, search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> None:
-        self._search, self._settings, self._reading, self._round_trips = search, settings, reading, round_trips
-        self._target, self._known = search.target, settings.known
+    def __init__(self, plan: Plan, round_trips: RoundTrips) -> None:
+        self._search, self._settings, self._reading = plan.search, plan.settings, plan.sketch_reading
+        self._round_trips, self._target, self._known = round_trips, plan.search.target, plan.settings.known
 
     def take_over_or_count(self) -> Asking[None]:
         """Use the table of a caller with about the same view, or count a new one."""

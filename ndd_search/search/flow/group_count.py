@@ -24,13 +24,12 @@ from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimat
 from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
-from ndd_search.search.flow.fetch_hits import sketches_in
+from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.plan import Plan, can_be_split, sketches_only
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
-from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, HitReader, envelope_after
+from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, envelope_after
 from ndd_search.search.rest.point_in_time import ordered
 from ndd_search.search.rest.request import Request
 
@@ -40,45 +39,38 @@ SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what t
 class GroupCount(Step):
     """Estimates the number of groups of the whole result."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def beside(self, plan: Plan) -> list[Request]:
         """Return the request for the sample."""
-        return _sample_requests(plan, self._settings)
+        return _sample_requests(plan)
 
     def after_first_trip(
         self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
     ) -> Asking[State]:
         """Return the state with the number of groups."""
-        return _with_group_count(state, plan, self._settings, round_trips, answers)
+        return _with_group_count(state, plan, round_trips, answers)
 
 
 class AllGroups(Step):
     """Counts the hits that all pages of a cursor show, up to max_window, from their sketches: total="groups"."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def after_first_trip(
         self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
     ) -> Asking[State]:
         """Return the state with the total, which is the first window's if the request for it fails."""
-        stream, settings = state.stream, self._settings
-        most = min(plan.options.max_window, settings.known.about(plan.search.target).window_limit)
+        stream = state.stream
+        most = min(plan.options.max_window, plan.settings.known.about(plan.search.target).window_limit)
         if not stream.exhausted and stream.fetched < most:
             request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, ids=bool(plan.shown))
             request = replace(request, body={**request.body, "sort": ordered(plan.search)})
             (answer,) = yield from round_trips.later([request])
             if answer.whole:
-                found = sketches_in(answer, settings)
-                reader = _reader(state, settings, 0, found)
+                reader = reader_of(state, plan, sketches_in(answer, plan), start=0)
                 stream = replace(NO_HITS, shown=plan.shown).extend(answer.hits, most, reader, plan.options)
         count, relation = count_places(stream, stream.fetched, plan.options), "eq" if stream.exhausted else "gte"
         return replace(state, total={"value": count, "relation": relation})
 
 
-def _sample_requests(plan: Plan, settings: Settings) -> list[Request]:
+def _sample_requests(plan: Plan) -> list[Request]:
     """Return the request for the sample, none if no estimate is wanted or the search cannot be sent beside another.
 
     With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
@@ -87,13 +79,11 @@ def _sample_requests(plan: Plan, settings: Settings) -> list[Request]:
         return []
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
-    learned = settings.known.of_caller(plan.search.target_of_caller)
-    return [_request(plan, counts=settings.clock() < learned.lacks_until)]
+    learned = plan.settings.known.of_caller(plan.search.target_of_caller)
+    return [_request(plan, counts=plan.settings.clock() < learned.lacks_until)]
 
 
-def _with_group_count(
-    state: State, plan: Plan, settings: Settings, round_trips: RoundTrips, sampled: Sequence[Answer]
-) -> Asking[State]:
+def _with_group_count(state: State, plan: Plan, round_trips: RoundTrips, sampled: Sequence[Answer]) -> Asking[State]:
     """Return the state with the number of groups. sampled: the answer to the request for the sample, if one was sent.
 
     Without a usable answer, the number is extrapolated from the first window, with bounds that always hold.
@@ -104,12 +94,12 @@ def _with_group_count(
         return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist())) - hidden).as_dict())
     answer = sampled[0] if sampled else None
     if answer is not None and _may_lack_some(answer):
-        until = settings.clock() + settings.bypass_seconds
-        settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
+        until = plan.settings.clock() + plan.settings.bypass_seconds
+        plan.settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
         (answer,) = yield from round_trips.later([_request(plan, counts=True)])
         envelope = envelope_after(state.envelope or {}, [answer]) if answer.whole else state.envelope
         state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)
-    found = None if answer is None else _estimated(head, answer, state, plan, settings)
+    found = None if answer is None else _estimated(head, answer, state, plan)
     if found is None and head.total is not None:
         found = extrapolated(head, head.total)
     return replace(state, groups=None if found is None else found.as_dict())
@@ -141,28 +131,24 @@ def _is_of_all(sampled: Answer) -> bool:
     return not sampled.hits or smallest_of(sampled.hits[0]) is not None
 
 
-def _estimated(head: Stream, sampled: Answer, state: State, plan: Plan, settings: Settings) -> GroupEstimate | None:
+def _estimated(head: Stream, sampled: Answer, state: State, plan: Plan) -> GroupEstimate | None:
     """Return the estimate from the answer to the request for the sample, None if it is not usable."""
     with suppress(*MALFORMED):
-        if (sample := _sample(sampled, plan, settings)) is not None:
-            return estimate_groups(head, sample, partial(_reader, state, settings, head.fetched), plan.options)
+        if (sample := _sample(sampled, plan)) is not None:
+            return estimate_groups(head, sample, partial(reader_of, state, plan, start=head.fetched), plan.options)
     return None
 
 
-def _sample(sampled: Answer, plan: Plan, settings: Settings) -> Sample | None:
+def _sample(sampled: Answer, plan: Plan) -> Sample | None:
     """Return the sample in the answer to the request for it, None if it is not one of the whole result."""
-    if settings.recipe.method != "min-k" or not sampled.whole or sampled.total is None or not _is_of_all(sampled):
+    if plan.settings.recipe.method != "min-k" or not sampled.whole or sampled.total is None or not _is_of_all(sampled):
         return None
     aggregations = sampled.body.get("aggregations") or {}
-    hits, sketches = sampled.hits, sketches_in(sampled, settings)
+    hits, sketches = sampled.hits, sketches_in(sampled, plan)
     sample = sample_of(hits, sketches, sampled.total, aggregations, plan.options)
     if sample is not None and len(sample.hits) < len(hits) and not counts_unsorted(aggregations):
         return None
     return sample
-
-
-def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:
-    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
 UNSKETCHED, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but no smallest value

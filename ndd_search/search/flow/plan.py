@@ -47,7 +47,7 @@ class Plan:
 
     search, options: what is searched and how its hits are collapsed.
     learned:         what was known of the target when the search was planned. of_caller: the same of the caller.
-    field:           where the sketches are in a document.
+    settings:        of the client, for the target. field: where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     is_split:        whether documents and sketches are fetched by different requests of one trip.
     width:           end of the documents that such a trip fetches, in multiples of the end of the page.
@@ -61,6 +61,7 @@ class Plan:
     options: CollapseOptions
     learned: LearnedOfTarget
     of_caller: LearnedOfCaller
+    settings: Settings
     field: SketchField
     may_split: bool
     is_split: bool
@@ -134,6 +135,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         options=options,
         learned=learned,
         of_caller=of_caller,
+        settings=settings,
         field=field,
         may_split=may_split,
         is_split=may_split and now >= learned.whole_until and is_worth_splitting(search, options, reading, width),
@@ -164,24 +166,24 @@ class Replan(Exception):
         self.plan, self.state = plan, state
 
 
-def replan_if_learned(plan: Plan, state: State, complaint: str, settings: Settings) -> None:
+def replan_if_learned(plan: Plan, state: State, complaint: str) -> None:
     """Raise Replan if the engine's complaint about a request shows how to ask instead. It is learned for the target.
 
     A first window is planned anew. Later ones are fetched as it was, because documents were fetched accordingly.
     """
     most, search = window_limit(complaint), plan.search
     if most and search.start + search.size <= most < plan.options.max_window:
-        settings.known.learn(search.target, window_limit=most)
+        plan.settings.known.learn(search.target, window_limit=most)
         narrow = replace(plan, options=narrowed(plan.options, most))
-        raise Replan(_again(narrow, settings) if state.envelope is None else narrow, state)
+        raise Replan(_again(narrow) if state.envelope is None else narrow, state)
     is_about_text = plan.field.recipe in complaint and "ielddata" in complaint
     if is_about_text and not plan.sketch_reading.fields:
-        settings.known.learn(plan.search.target, text_until=settings.clock() + _MAPPED)
-        raise Replan(_again(plan, settings), state)
+        plan.settings.known.learn(plan.search.target, text_until=plan.settings.clock() + _MAPPED)
+        raise Replan(_again(plan), state)
 
 
-def _again(plan: Plan, settings: Settings) -> Plan:
-    again = plan_of(plan.search, plan.options, settings, plan.may_split)
+def _again(plan: Plan) -> Plan:
+    again = plan_of(plan.search, plan.options, plan.settings, plan.may_split)
     return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
 
 

@@ -71,13 +71,13 @@ def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Sett
             raise ValueError(SEEN_WITH_ITEMS)
         steps.append(SeenItems.of(seen, settings.recipe))
     if options.total == "estimate":
-        steps.append(GroupCount(settings))
+        steps.append(GroupCount())
     if options.total == "groups" and "cursor" in beside:  # other searches examine the whole result for their page
-        steps.append(AllGroups(settings))
+        steps.append(AllGroups())
     if options.facets:
-        steps.append(Facets(settings))
+        steps.append(Facets())
     if options.members == "all":
-        steps.append(AllMembers(settings))
+        steps.append(AllMembers())
     if "explain" in beside and (ids := explained_ids(beside["explain"])):
-        steps.append(Explanations(ids, settings))
+        steps.append(Explanations(ids))
     return steps

@@ -161,10 +161,6 @@ class Settings:
         """Log once for each target why near-duplicates may be shown. Returns the reason."""
         return self.tell(path, reason, "near-duplicates may be shown: ")
 
-    def is_first(self, *what: str) -> bool:
-        """Return whether this was not asked before, and remember it."""
-        return self.known.says_first(*what)
-
     def tell(self, path: str, sentence: str, about: str = "") -> str:
         """Log a sentence once for each target. Returns it. about: what goes before it."""
         if self.known.says_first(path, sentence.partition(":")[0]):  # after the colon an engine may quote the query

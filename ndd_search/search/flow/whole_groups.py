@@ -25,7 +25,6 @@ from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, can_be_limited
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, drop_fields, envelope_after
@@ -49,12 +48,9 @@ _Found = tuple[list[Hit], dict[int, str]]
 class AllMembers(Step):
     """Lists all members of the groups of a page, for members="all"."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents."""
-        return (yield from _WholeGroups(plan, self._settings, round_trips).with_members(state, page))
+        return (yield from _WholeGroups(plan, round_trips).with_members(state, page))
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,6 @@ class _WholeGroups:
     """Finds the members of the groups of one page."""
 
     plan: Plan
-    settings: Settings
     round_trips: RoundTrips
 
     def with_members(self, state: State, page: Page) -> Asking[tuple[State, Page]]:
@@ -70,8 +65,8 @@ class _WholeGroups:
 
         `info.members` of the page says how many were found beyond them, and which groups may have more.
         """
-        plan, settings = self.plan, self.settings
-        state = with_counted_table(state, plan, settings)
+        plan = self.plan
+        state = with_counted_table(state, plan)
         stream = _examined(state, state.stream.earlier + page.info.examined)
         leaders: list[int] = []
         answers: list[Answer] | str = []
@@ -95,7 +90,7 @@ class _WholeGroups:
             incomplete.setdefault(reason, []).append(stream.hits[index].get("_id"))
         warnings = page.info.warnings
         if incomplete.keys() == {_NO_KEYS}:
-            warnings = (*warnings, settings.tell(plan.search.request.path, _NO_KEYS))
+            warnings = (*warnings, plan.settings.tell(plan.search.request.path, _NO_KEYS))
         told = [{"reason": reason, "ids": ids} for reason, ids in incomplete.items()]
         info = replace(page.info, members={"found": len(documents), "incomplete": told}, warnings=warnings)
         state = replace(state, documents={**state.documents, **documents})
@@ -115,15 +110,15 @@ class _WholeGroups:
         self, state: State, stream: Stream, leaders: Sequence[int], answers: list[Answer] | str
     ) -> tuple[Stream, tuple[Group, ...], dict[int, str]]:
         """Return the stream with further members, the groups of the page, and why leaders may have more members."""
-        plan, settings = self.plan, self.settings
+        plan = self.plan
         hits: list[Hit] = []
         sketches: list[Sketch | Lack] = []
         if isinstance(answers, str):
             reasons = dict.fromkeys(leaders, answers)
         else:
             hits, reasons = _read(answers, stream, leaders, plan)
-            sketches = [one for answer in answers for one in sketches_in(answer, settings)]
-        reader = reader_of(state, settings, sketches)
+            sketches = [one for answer in answers for one in sketches_in(answer, plan)]
+        reader = reader_of(state, plan, sketches)
         for hit in hits:
             drop_fields(hit, plan.sketch_fields)
         longer, passed = members_of(stream, leaders, hits, reader, plan.options)
@@ -133,7 +128,7 @@ class _WholeGroups:
 
     def _request(self, leader: Sketch, state: State) -> Request:
         """Return the caller's search, limited to documents that share keys with a leader."""
-        plan, recipe = self.plan, self.settings.recipe
+        plan, recipe = self.plan, self.plan.settings.recipe
         request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
         decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
         sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
