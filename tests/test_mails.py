@@ -95,6 +95,7 @@ def test_no_text_of_a_mail_is_lost_and_an_attached_mail_is_an_attachment(tmp_pat
         b"",
         b"no header at all",
         b"Subject: =?nope?B?!!?=\nDate: yesterday\nFrom: <<>\nMessage-ID: [\n\nbody",
+        b"Date: Fri, 3 Jan 2025 10:00:00 +99999999999999\n\nbody",
         b"Content-Type: multipart/mixed\n\nbody",
         b"Content-Type: text/plain; charset=nope\n\n\xff\xfe body",
         b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n%%%",

@@ -105,7 +105,7 @@ def _header(mail: EmailMessage, name: str) -> str:
 def _date(mail: EmailMessage) -> str | None:
     try:
         return parsedate_to_datetime(_header(mail, "date")).isoformat()
-    except ValueError:
+    except (OverflowError, TypeError, ValueError):  # none, or none that any standard allows
         return None
 
 
