@@ -71,12 +71,14 @@ def learn_odds(
         vague[odds] <= _VAGUE and _agrees_by_chance(of_chance, _information(odds.m, usual), _FAMILY)
         for odds in sharp[:1] or by_kinds
     )
-    if not sharp:  # then those with the fewest expected wrong verdicts are the safest
-        return [*sorted(by_kinds if family else vague, key=vague.__getitem__)[:2], assumed]
+    size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
+    if not sharp:  # those with the fewest expected wrong verdicts are the safest; kinds fail by leaving out variants
+        whole = family or any(size[odds] >= size[by_chance] for odds in by_kinds)
+        return [*sorted(by_kinds if whole else vague, key=vague.__getitem__)[:2], assumed]
     if family or vague[by_chance] > _SHARP:
         return [sharp[0], assumed]
-    large, small = (int((found[odds] > 0.5).sum()) for odds in (by_chance, sharp[0]))
-    return [sharp[0], by_chance, assumed] if small >= _SHRUNK * large else [by_chance, sharp[0], assumed]
+    shrunk = size[sharp[0]] < _SHRUNK * size[by_chance]
+    return [by_chance, sharp[0], assumed] if shrunk else [sharp[0], by_chance, assumed]
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
