@@ -344,6 +344,14 @@ def test_each_page_of_a_cursor_says_where_documents_are(articles: Articles, conn
     assert (second["3-1"]["status"], second["3-1"]["duplicate_of"]) == ("beyond_window", "3-0")
     assert "an earlier page has dealt with it, or it ranks below" in second["3-1"]["description"]
     assert {one["45-9"]["status"] for one in told} == {"not_found"}
+    six = [id for ids in list(articles.groups.values())[:6] for id in ids]
+    places = [{"range": {"place": {"gte": GROUPS * copy, "lt": GROUPS * copy + 6}}} for copy in range(COPIES)]
+    query = {"bool": {"must": RANKED, "filter": {"bool": {"should": places}}}}
+    several = {"cursor": True, "explain": six, "keep": ["newest:day"], "max_per_group": 2}
+    caller = connect(window=len(six), min_similarity=0.6)
+    answer = caller.search(index=articles.index, body={"query": query, "size": 8, "ndd": several})
+    here = {one["_id"] for one in answer["ndd"]["explain"] if "shown on this page" in one["description"]}
+    assert here == {hit["_id"] for hit in answer["hits"]["hits"]}
 
 
 def test_the_command_explains_a_search(

@@ -151,8 +151,12 @@ class _Places:
         options = plan.options if plan.options.mode != "drop" else replace(plan.options, mode="group")
         whole = slice_page(stream, 0, self._examined, reader, options)
         self._of: dict[tuple[Any, ...], tuple[int, Group]] = {}
-        for first, groups in ((0, whole.groups), (plan.search.start, page.groups)):  # those of the page come last
+        start = plan.search.start
+        here = range(start + 1, start + len(page.groups) + 1)  # where a page of a cursor may have chosen otherwise
+        for first, groups in ((0, whole.groups), (start, page.groups)):
             for place, group in enumerate(groups, first + 1):
+                if groups is whole.groups and place in here:
+                    continue
                 for hit in (*(copy.hit for copy in group.duplicates), group.hit):
                     self._of[_name(hit)] = place, group
         self._earlier, self._before = stream.earlier, before
@@ -163,9 +167,9 @@ class _Places:
         place, group = self._of.get(_name(hit), (0, None))
         if group is None:
             either = "an earlier page has dealt with it, or " if self._earlier else ""
-            new = self._examined - self._earlier
-            beyond = f"the search matches it, but {either}it ranks below the {new:,} hits examined for this page"
-            return self._judged(hit, "beyond_window", rank, beyond)
+            beyond = f"ranks below the {self._examined - self._earlier:,} hits examined for this page"
+            beyond = beyond if index >= self._examined else "is for a later page"
+            return self._judged(hit, "beyond_window", rank, f"the search matches it, but {either}it {beyond}")
         where, at = self._at(place)
         if index < self._examined and not self._earlier:
             at["rank"] = rank + 1
