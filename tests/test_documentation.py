@@ -18,34 +18,19 @@ TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 WORDS = "Ministers agreed on Friday to cut emissions"
 
 
-def open_folder(text: str | None = None, recipe: str | None = None) -> None:
-    """Open an index that was made with the field body and the default recipe."""
+def open_with_another_recipe() -> None:
+    """Open an index that was made with the default recipe."""
     with ndd.Index.open("news.idx", text="body"):
         pass
-    ndd.Index.open("news.idx", text=text, recipe=recipe)
-
-
-def add_without_id() -> None:
-    with ndd.Index.open("ids.idx", text="body") as index:
-        index.add([{"body": WORDS}])
-
-
-def sketch_over_own_field() -> None:
-    list(ndd.with_sketches([{"_index": "news", "_id": "1", "body": WORDS, "ndd": "mine"}], fields=["body"]))
+    ndd.Index.open("news.idx", recipe="w5-k64-v2")
 
 
 @pytest.mark.parametrize(
     "call",
     [
         lambda: ndd.collapse([{"title": WORDS}] * 3, text="body"),
-        lambda: ndd.collapse([WORDS], windw=3),  # type: ignore[call-arg]
-        lambda: ndd.Index.open("news.idx"),
-        lambda: open_folder(text="title"),
-        lambda: open_folder(recipe="w5-k64-v2"),
-        add_without_id,
-        sketch_over_own_field,
+        open_with_another_recipe,
         lambda: ndd.wrap(object()),
-        lambda: ndd.CollapseOptions(keep="newest:day"),  # type: ignore[arg-type]
     ],
 )
 def test_a_message_that_troubleshooting_explains_is_the_one_that_is_raised(
@@ -55,8 +40,7 @@ def test_a_message_that_troubleshooting_explains_is_the_one_that_is_raised(
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ValueError, TypeError, ndd.NDDError)) as raised:
         call()
-    message = str(raised.value).partition(": the options are")[0]
-    assert f"\n    {message}\n" in TROUBLESHOOTING
+    assert f"\n    {raised.value}\n" in TROUBLESHOOTING
 
 
 def test_the_message_about_a_missing_extra_is_the_one_that_is_raised() -> None:
