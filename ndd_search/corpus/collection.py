@@ -90,7 +90,7 @@ class Corpus(Documents):
         rows = _Reading(pieces, chosen, id).run(store, report or log.warning, progress or _ignore)
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
-                log.warning("no document has a value in the field %r, so it decides nothing", name)
+                log.warning("no document has a value in the field %r: check its name", name)
         return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod
