@@ -221,8 +221,9 @@ def test_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, inde
 
 @pytest.mark.newest_servers
 def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_needs_doing(
-    engine: Engine, index: str, tmp_path: Path
+    engine: Engine, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # so that no sentence is broken
     queries = tmp_path / "queries"
     queries.write_text('steel "works"\n\nemissions / decade\n')
     words = ["doctor", index, "--fields", "title,text", "--queries", queries]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import chain
 
 import numpy as np
@@ -203,3 +204,12 @@ def test_explain_says_that_hardly_anything_differs_between_the_edges_and_names_n
     assert str(page.explain(1)).endswith(
         'and the two differ at their edges, and inside hardly: no edge and "PARIS (AFP) - …"'
     )
+
+
+SOME = STORY.split()
+
+
+@given(st.lists(st.sampled_from(SOME), min_size=12), st.integers(20, 90))
+def test_where_the_lines_of_a_text_end_does_not_change_its_sketch(words: list[str], width: int) -> None:
+    text = " ".join(words).capitalize() + "."
+    assert ndd.sketch(textwrap.fill(text, width)).tolist() == ndd.sketch(text).tolist()

@@ -79,7 +79,7 @@ class EngineIndex:
     def _found(self, query: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
         with options(enabled=False):  # a wrapped client would collapse them
             found = self.client.search(
-                index=self.name, body={"query": query, "size": size, "_source": {"excludes": ["ndd"]}}
+                index=self.name, body={"query": query, "size": size, "_source": {"excludes": ["ndd", "ndd_keys"]}}
             )
         return [{**hit["_source"], "id": hit["_id"]} for hit in found["hits"]["hits"]]
 

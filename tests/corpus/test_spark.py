@@ -184,6 +184,7 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
 
 @pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x", "--store x"])
 def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyspark")
     command = ["corpus", "groups", str(Path(__file__).parent), "--text", "text", "--spark", "local[2]", "--work", "w"]
     assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
     assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err

@@ -268,7 +268,7 @@ def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: 
                 answer = caller.search(index=index, body={"query": {"match": {"body": WORDS[0]}}, "size": 1})
                 (hit,) = answer["hits"]["hits"]
                 (entry,) = answer["ndd"]["members"]["incomplete"]
-                assert (keys == 0) == any("backfill --keys" in one for one in answer["ndd"]["warnings"])
+                assert (keys == 0) == any("ndd-search backfill" in one for one in answer["ndd"]["warnings"])
                 assert entry["ids"] == [hit["_id"]]
                 assert entry["reason"].startswith(reason)
             found = hit["inner_hits"]["near_duplicates"]["hits"]

@@ -2,12 +2,12 @@
 
 An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the name of a site, "Read more at ...", a tag
 or a link. At the end of a text a sign alone shows it, in any language: the tail begins with the first bracket, link,
-name with @ or # among the last TAIL characters, at the first dash, bar or line end there, or behind a sentence that
-ends among the last SENTENCE, if no colon follows, as in a form ("... Place: Leeds"). At the start, where forms have
-their slots ("Leeds: cloudy ..."), two signs together show an edge: brackets or a date and a dash ("WARSZAWA, 3 maja
-(PAP) – "), capitals and a dash or colon, brackets at the very start ("【速報】"); of one sign alone, only the words in
-`edge_words` tell. In a text of LONG words and more, an edge is also what a dash, a colon or a bracket sets apart within
-the first NEAR words.
+name with @ or # among the last TAIL characters, at the first dash, bar or empty line there, or behind a sentence that
+ends among the last SENTENCE, if a line ends there or no colon follows, as in a form ("... Place: Leeds"). Other line
+ends are those of a wrapped text. At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together
+show an edge: brackets or a date and a dash ("WARSZAWA, 3 maja (PAP) – "), capitals and a dash or colon, brackets at the
+very start ("【速報】"); of one sign alone, only the words in `edge_words` tell. In a text of LONG words and more, an
+edge is also what a dash, a colon or a bracket sets apart within the first NEAR words.
 
 Everything is bounded: texts of at most MOST characters are read, and of their words the first LONG + 1.
 The native core does the same (native/edges.h).
@@ -24,11 +24,8 @@ from ndd_search.core.text.edge_words import WORDS
 MOST = 640  # characters: longer texts have no edges, as an edge is a small part of them
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_KNOWN = 4, 12
-ENCLOSED, TAIL, SENTENCE = (
-    32,
-    60,
-    40,
-)  # characters: in brackets; where a tail begins, by any sign, by the end of a sentence
+ENCLOSED = 32  # characters in brackets
+TAIL, SENTENCE = 60, 40  # last characters in which a tail begins: by any sign, by the end of a sentence
 LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
 
 MARK, AGENCY, BY, JOINS, CAPITAL, CAPITALS, NUMBER, HANDLE, OTHER = (1 << i for i in range(9))  # kinds of words
@@ -244,15 +241,15 @@ def _glued(text: str, words: list[Word], number: int) -> tuple[int, int] | None:
 
 def _tail(text: str) -> int:
     """Return where the tail of a text begins; its length without one."""
-    colon = max(text.rfind(letter) for letter in COLONS)
+    colon, sentence = max(text.rfind(letter) for letter in COLONS), len(text) - SENTENCE
     for at in range(max(len(text) - TAIL, len(text) // 2, 1), len(text.rstrip(BLANKS)) - 1):
         before, letter = text[at - 1], text[at]
         spaced = before in SPACES
         if (
-            letter == "\n"
+            (letter == "\n" and (before == "\n" or (at >= sentence and before in ENDS)))
             or (letter in BEGIN_TAILS and (spaced or max(before, letter) >= CASELESS))
             or (spaced and ((letter in SIGNS and text[at + 1] in SPACES) or text.startswith(LINKS, at)))
-            or (at >= max(len(text) - SENTENCE, colon) and before in ENDS and (letter in SPACES or before >= CASELESS))
+            or (at >= max(sentence, colon) and before in ENDS and (letter in SPACES or before >= CASELESS))
         ):
             return at
     return len(text)
