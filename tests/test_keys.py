@@ -141,6 +141,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
     ("settings", "told"),
     [
         ({"group_by": 3}, "group_by must be a list"),
+        ({"must_match": [""]}, "must_match must name fields, and a field has no empty name"),
         ({"group_by": [3]}, "group_by must name fields"),
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
         ({"max_per": ["source"]}, "max_per must map fields to values"),

@@ -210,6 +210,8 @@ class Field(Kind):
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise TypeError(f"{name} must name fields, got {value!r}")
+        if not value:
+            raise ValueError(f"{name} must name fields, and a field has no empty name")
         return value
 
 
