@@ -205,7 +205,7 @@ class OfFields(Kind):
 class Field(Kind):
     """The name of a field, dotted for one inside another."""
 
-    schema = {"type": "string"}  # noqa: RUF012
+    schema = {"type": "string", "minLength": 1}  # noqa: RUF012
 
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):

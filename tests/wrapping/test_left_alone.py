@@ -105,7 +105,7 @@ CALLS: dict[str, Any] = {
     ),
     "delete by query": ("POST", "/{news}/_delete_by_query", {"query": {"term": {"site": "nowhere"}}}, {}),
     "field caps": ("GET", "/{news}/_field_caps", None, {"fields": "price"}),
-    "cat": ("GET", "/_cat/indices", None, {"format": "json", "h": "index"}),
+    "cat": ("GET", "/_cat/indices/{news}", None, {"format": "json", "h": "index"}),
 }
 
 
