@@ -71,15 +71,15 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
+class Entries:
     """Which record holds which token, and in which field."""
 
     token: Places
     record: Places
     field: Places
 
-    def where(self, chosen: Places) -> _Entries:
-        return _Entries(self.token[chosen], self.record[chosen], self.field[chosen])
+    def where(self, chosen: Places) -> Entries:
+        return Entries(self.token[chosen], self.record[chosen], self.field[chosen])
 
 
 def find_candidates(
@@ -96,24 +96,25 @@ def find_candidates(
     needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
             tokens are joined with those of a field of the same combination.
     """
-    entries, holders = _entries(comparison, np.True_ if wanted is None else wanted)
+    entries, holders = entries_of(comparison, np.True_ if wanted is None else wanted)
     count, names = comparison.table.records, list(comparison.fields)
     held = holders[entries.token]
-    looked_up, allowed = _joinable(names, needs)
+    looked_up, allowed = joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
     common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
-    direct = _rarest(entries.where(rare), held[rare], count, bounds.tokens)
-    few = _rarest(entries.where(common), held[common], count, bounds.tokens)
+    direct = rarest(entries.where(rare), held[rare], count, bounds.tokens)
+    few = rarest(entries.where(common), held[common], count, bounds.tokens)
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
-    parts = _parts(entries, held, looked_up, bounds.holders)
+    parts = parts_of(entries, held, looked_up, bounds.holders)
     token = np.concatenate((direct.token, token + holders.size, parts.token + holders.size + len(few.token)))
     record = np.concatenate((direct.record, record, parts.record))
-    first, second, met, dropped = _meetings(token, record, count, bounds, step)
+    information = information_of(np.bincount(token), count)
+    first, second, met, dropped = meetings(token, record, information, count, bounds.most, step)
     return Candidates(first, second, count, met, cut + dropped)
 
 
-def _parts(entries: _Entries, held: Places, looked_up: npt.NDArray[np.bool_], holders: int) -> _Entries:
+def parts_of(entries: Entries, held: Places, looked_up: npt.NDArray[np.bool_], holders: int) -> Entries:
     """Return tokens of parts of the records that hold a common token, twice: the second ones overlap the first ones.
 
     So the records of one thing that has up to _LARGE times as many as `holders` are joined by a chain.
@@ -126,10 +127,10 @@ def _parts(entries: _Entries, held: Places, looked_up: npt.NDArray[np.bool_], ho
     both = [some.token * wide + (place + shift) // holders for shift in (0, holders // 2)]
     token = np.concatenate((both[0], both[1] + _LARGE + 1))
     _, token = np.unique(token, return_inverse=True)
-    return _Entries(token, np.tile(some.record, 2), np.tile(some.field, 2))
+    return Entries(token, np.tile(some.record, 2), np.tile(some.field, 2))
 
 
-def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
+def joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
     """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
     every = needs or [names]
     looked_up = np.array([any(name in each for each in every) for name in names])
@@ -139,7 +140,7 @@ def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt
     return looked_up, allowed.astype(np.int64)
 
 
-def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
+def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[Entries, Places]:
     """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
     for place, name in enumerate(comparison.fields):
@@ -151,10 +152,10 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
         fields.append(np.full(len(found), place, np.int64))
         start += int(lists.items.max(initial=-1)) + 1
     token = np.concatenate(tokens)
-    return _Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
+    return Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
 
 
-def _rarest(entries: _Entries, holders: Places, count: int, most: int) -> _Entries:
+def rarest(entries: Entries, holders: Places, count: int, most: int) -> Entries:
     """Return the rarest tokens of each of `count` records, ordered by record."""
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
@@ -163,7 +164,7 @@ def _rarest(entries: _Entries, holders: Places, count: int, most: int) -> _Entri
 
 
 def _super_tokens(
-    entries: _Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
+    entries: Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
 ) -> tuple[Places, Places, npt.NDArray[np.uint8]]:
     """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
 
@@ -179,16 +180,8 @@ def _super_tokens(
                 np.frombuffer(found[1], np.int64),
                 np.frombuffer(found[2], np.uint8),
             )
-    ends = np.searchsorted(entries.record, entries.record, "right")
-    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for shift in range(1, int((ends - np.arange(len(ends))).max(initial=1))):
-        at = np.flatnonzero(np.arange(len(ends)) + shift < ends)
-        at = at[allowed[entries.field[at], entries.field[at + shift]] > 0]
-        left.append(at)
-        right.append(at + shift)
-    a, b = np.concatenate(left), np.concatenate(right)
-    low, high = np.minimum(entries.token[a], entries.token[b]), np.maximum(entries.token[a], entries.token[b])
-    _, token, held = np.unique(low * tokens + high, return_inverse=True, return_counts=True)
+    a, b, keys = joined_tokens(entries, tokens, allowed)
+    _, token, held = np.unique(keys, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((held[token] > 1) & (held[token] <= bounds.holders))
     used = np.zeros(len(entries.record), np.uint8)
     used[a[chosen]] = used[b[chosen]] = 1
@@ -198,16 +191,39 @@ def _super_tokens(
     return token[order][kept], record[kept], used
 
 
-def _meetings(token: Places, record: Places, count: int, bounds: Bounds, step: int) -> tuple[Places, Places, int, int]:
-    """Return the pairs of records that share a token, the most informative ones of each record.
+def joined_tokens(entries: Entries, tokens: int, allowed: Places) -> tuple[Places, Places, Places]:
+    """Return the two entries of each joined token, and its key: lower token * tokens + higher token.
 
-    step: only of each step-th record. Also returns how often two records met at a token, and how many pairs were
-    dropped.
+    entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
     """
-    held = np.bincount(token)
-    information = np.rint(np.log(count / np.maximum(held, 1)) * _FINE).astype(np.int64)
-    limits = (count, bounds.most, step, native.THREADS)
-    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), limits)
+    ends = np.searchsorted(entries.record, entries.record, "right")
+    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for shift in range(1, int((ends - np.arange(len(ends))).max(initial=1))):
+        at = np.flatnonzero(np.arange(len(ends)) + shift < ends)
+        at = at[allowed[entries.field[at], entries.field[at + shift]] > 0]
+        left.append(at)
+        right.append(at + shift)
+    a, b = np.concatenate(left), np.concatenate(right)
+    low, high = np.minimum(entries.token[a], entries.token[b]), np.maximum(entries.token[a], entries.token[b])
+    return a, b, low * tokens + high
+
+
+def information_of(held: Places, count: int) -> Places:
+    """Return what a token says, in steps. held: how many of `count` records hold it."""
+    steps: Places = np.maximum(np.rint(np.log(count / np.maximum(held, 1)) * _FINE), 0).astype(np.int64)
+    return steps
+
+
+def meetings(
+    token: Places, record: Places, information: Places, count: int, most: int, step: int
+) -> tuple[Places, Places, int, int]:
+    """Return the pairs of records that share a token, the `most` most informative ones of each record.
+
+    information: of each token. count: of records. step: only of each step-th record.
+    Also returns how often two records met at a token, and how many pairs were dropped.
+    """
+    limits = (count, most, step, native.THREADS)
+    by_core = native.core and native.core.meetings(token, record, information, limits)
     if by_core:
         first, second = (np.frombuffer(of, np.int64) for of in by_core[:2])
         return first, second, by_core[2], by_core[3] - len(first)
@@ -228,7 +244,7 @@ def _meetings(token: Places, record: Places, count: int, bounds: Bounds, step: i
         keys, which = np.unique(keys, return_inverse=True)
         weights = np.bincount(which, weights, len(keys)).astype(np.int64)
         start = stop
-    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, bounds.most, step)
+    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, most, step)
     return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
 
 

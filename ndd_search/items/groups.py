@@ -20,7 +20,7 @@ from ndd_search.corpus.outputs import check_kind, write
 from ndd_search.corpus.sources import Document, LeftOut, Pieces, Report, id_of, is_text
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
-from ndd_search.items.clusters import correlation
+from ndd_search.items.clusters import Judge, correlation
 from ndd_search.items.grades import Comparison
 from ndd_search.items.merging import Rules, merge_group
 from ndd_search.items.model import UNSURE, probabilities, unsure, unsure_because
@@ -139,20 +139,14 @@ def group_items(
     same, surely = _copies(schema, comparison)
     limits = bounds or Bounds.of(len(records))
     candidates = find_candidates(comparison, limits, same == np.arange(len(records)), needs=schema.needs)
-    pairs, odds = _judged(schema, comparison, candidates)
+    pairs, odds = judged(schema, comparison, candidates.first, candidates.second)
+    first = led_by(method, len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
+    leader = first[same]
     found = pairs.where(odds >= 0)
-    if method == "correlation":
-        first = correlation(len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
-        leader = first[same]
-    elif method == "leaders":
-        leader = choose_leaders(len(records), found)[0][same]
-    elif method == "connected":
-        leader = connected(len(records), found, same)
+    if method == "connected":
         sizes = np.bincount(leader[same == np.arange(len(records))])
         if (joined := int((sizes * (sizes - 1) // 2).sum())) > _CHAINED * max(len(found), _ENOUGH):
             log.warning(_CHAINS, joined, len(found))
-    else:
-        leader = communities(len(records), found, same, extra="items")
     copies = np.flatnonzero(same != np.arange(len(records)))
     every = Pairs(
         np.concatenate((found.first, same[copies])),
@@ -184,15 +178,25 @@ def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
 
-def _judged(schema: Schema, comparison: Comparison, candidates: Candidates) -> tuple[Pairs, Floats]:
-    """Return the candidates with their probability, and their log odds above the bar; clear negatives are left out.
+def led_by(method: Method, count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
+    """Return of each of `count` records the first one of its group. pairs, odds, judge: see `correlation`."""
+    if method == "correlation":
+        return correlation(count, pairs, odds, judge)
+    found, own = pairs.where(odds >= 0), np.arange(count)
+    if method == "leaders":
+        return choose_leaders(count, found)[0]
+    return connected(count, found, own) if method == "connected" else communities(count, found, own, extra="items")
+
+
+def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second: Places) -> tuple[Pairs, Floats]:
+    """Return pairs of records with their probability, and their log odds above the bar; clear negatives are left out.
 
     Vetoes are kept: they hold for whole groups.
     """
     firsts, seconds, odds = [], [], []
     vetoes = any(field.veto for field in schema.fields.values())
-    for start in range(0, len(candidates), _AT_ONCE):
-        first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
+    for start in range(0, len(all_first), _AT_ONCE):
+        first, second = all_first[start : start + _AT_ONCE], all_second[start : start + _AT_ONCE]
         graded = comparison.graded(first, second) if vetoes else None
         if graded is None:
             bar = schema.bar - _MARGIN

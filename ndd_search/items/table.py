@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ndd_search.items.values import is_absent
 Places = npt.NDArray[np.int64]
 
 UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
-_LISTED = 1_000  # most common values of a field whose shares are kept
+LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _EXAMPLES = 5
 _BAD = -2  # the code of a value that cannot be read, while reading
@@ -48,13 +49,13 @@ class Column:
 
     codes:    of each record the place of its value in `values`, -1 if it is missing; int64.
     values:   distinct values as the field reads them.
-    bad:      how many records had a value that could not be read. examples: sentences about the first of them.
+    unread:   whether the value of each record could not be read. examples: sentences about the first of them.
     raw:      what was parsed.
     """
 
     codes: Places
     values: Sequence[Any]
-    bad: int
+    unread: npt.NDArray[np.bool_]
     examples: Sequence[str]
     raw: Raw
 
@@ -65,15 +66,24 @@ class Column:
         for value, count in zip(self.values, held, strict=True):
             for part in of.parts(value):
                 counts[part] += count
-        # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
         typical = int(np.median(list(counts.values()))) if counts else 1
-        listed = [(part, count) for part, count in counts.most_common(_LISTED) if count != typical]
-        total = int(sum(held)) + _ASSUMED
+        most = nsmallest(LISTED, counts.items(), key=lambda one: (-one[1], one[0]))
+        return rareness_of(typical, most, int(sum(held)))
 
-        def share(count: int) -> float:
-            return (count + _ASSUMED * UNKNOWN.rest) / total
 
-        return Rareness({part: share(count) for part, count in listed}, share(typical))
+def rareness_of(typical: int, most: Iterable[tuple[str, int]], held: int) -> Rareness:
+    """Estimate shares of the records with a field.
+
+    typical: the median of how many records hold one part. most: the most common parts, with how many records hold each.
+    held:    records that have the field.
+    """
+    total = held + _ASSUMED
+
+    def share(count: int) -> float:
+        return (count + _ASSUMED * UNKNOWN.rest) / total
+
+    # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
+    return Rareness({part: share(count) for part, count in most if count != typical}, share(typical))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +100,7 @@ class Table:
     @property
     def bad(self) -> dict[str, int]:
         """How many values of each field could not be read, where there were any; they count as missing."""
-        return {name: column.bad for name, column in self.columns.items() if column.bad}
+        return {name: int(column.unread.sum()) for name, column in self.columns.items() if column.unread.any()}
 
 
 def read_table(
@@ -135,7 +145,7 @@ def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Co
         else:
             codes.append(-1 if value is None else values.setdefault(value, len(values)))
     found = np.array([*codes, -1])[raw.places]
-    return Column(np.maximum(found, -1), list(values), int((found == _BAD).sum()), examples, raw)
+    return Column(np.maximum(found, -1), list(values), found == _BAD, examples, raw)
 
 
 def _distinct(values: Sequence[Any]) -> Raw:
