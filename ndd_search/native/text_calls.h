@@ -106,8 +106,8 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
 {
     enum { MOST_VALUES_OF_FOLDED = 18 * MOST_LETTERS }; /* no code point becomes more */
     int start, end;
-    if (!find_edges(text->bytes, text->codes, text->length, &start, &end))
-        return count;
+    if (count >= tools->recipe.k || !find_edges(text->bytes, text->codes, text->length, &start, &end))
+        return count; /* of a sample, nobody asks what is inside */
     Source inside = {text->bytes ? text->bytes + start : NULL, NULL, end - start};
     if (!text->bytes) {
         inside.length = clean_text(&tools->cleaner, text->codes + start, end - start);

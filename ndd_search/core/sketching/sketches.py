@@ -246,8 +246,11 @@ def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
 
 
 def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
-    """Make those even values of a prepared text odd whose shingles touch an edge wherever they occur."""
-    start, end = edges(text)
+    """Make those even values of a prepared text odd whose shingles touch an edge wherever they occur.
+
+    k values are a sample, which does not tell what a text has inside: they stay even, and compare alike in all copies.
+    """
+    start, end = edges(text) if len(values) < recipe.k else (0, len(text))
     if (start, end) != (0, len(text)):
         hashes, (first,), (number,) = hash_shingles([text[start:end]], recipe, prepared=True)
         inner = hashes[first : first + number]
