@@ -133,11 +133,26 @@ WORDS = [
 drawn = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), max_size=45).map(" ".join)
 
 
+def test_a_name_with_brackets_at_the_start_is_none() -> None:
+    """Entries of a catalogue begin so: "gcc-11. GNU C compiler (multilib support) This package ..."."""
+    text = f"gcc-11. GNU C compiler (multilib support) {STORY} {STORY}"
+    assert edges(text) == (0, len(text))
+
+
+def test_a_sample_has_no_edges_so_copies_with_and_without_one_share_as_much_as_their_texts_do() -> None:
+    """Of a sample nobody asks what is inside; a shingle at an edge of one copy may be inside the other."""
+    text = " ".join(f"{letter}{number}" for letter in "abcde" for number in range(20)) + " Sold (in towns)"
+    longer = f"{text} advertisement: story continues below"
+    one, other = (sketch(each) for each in (text, longer))
+    assert (len(one), len(other), ((one | other) & 1).any()) == (64, 64, False)
+    assert edges(text) != (0, len(text))
+
+
 def assert_odd_values_touch_an_edge(text: str, k: int) -> None:
-    """The core has no other way to show the edges that it finds."""
+    """The core has no other way to show the edges that it finds. k values are a sample, and none of them is odd."""
     start, end = edges(text)
     values, inner = sketch(text, ndd.Recipe(k=k)), sketch(text[start:end], ndd.Recipe(k=4096))
-    assert ((values & 1 == 1) == ~np.isin(values >> 1, inner >> 1)).all()
+    assert ((values & 1 == 1) == (~np.isin(values >> 1, inner >> 1) & (len(values) < k))).all()
     assert len(np.unique(values >> 1)) == len(values)
 
 

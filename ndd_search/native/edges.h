@@ -335,7 +335,7 @@ static int start_set_apart(Parted *parted)
         const Spaced *word = parted->words + number;
         uint32_t last = parted->text[word->end - 1];
         int dashes = last == '-' && word->end > word->start + 1 && parted->text[word->end - 2] == '-';
-        if ((number && is_sign(parted, number) && parted->text[word->start] != '|') || last == ':' || last == ')' || last == ']' || dashes)
+        if ((number && is_sign(parted, number) && parted->text[word->start] != '|') || last == ':' || dashes)
             found = word[1].start;
     }
     return found;

@@ -7,7 +7,7 @@ ends among the last SENTENCE, if a line ends there or no colon follows, as in a 
 ends are those of a wrapped text. At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together
 show an edge: brackets or a date and a dash ("WARSZAWA, 3 maja (PAP) – "), capitals and a dash or colon, brackets at the
 very start ("【速報】"); of one sign alone, only the words in `edge_words` tell. In a text of LONG words and more, an
-edge is also what a dash, a colon or a bracket sets apart within the first NEAR words.
+edge is also what a dash or a colon sets apart within the first NEAR words.
 
 Everything is bounded: texts of at most MOST characters are read, and of their words the first LONG + 1.
 The native core does the same (native/edges.h).
@@ -263,7 +263,7 @@ def _start_set_apart(text: str, words: list[Word]) -> int:
         last = text[word.end - 1]
         if (
             (number and _is_sign(text, word) and text[word.start] != "|")
-            or last in ":)]"
+            or last == ":"
             or text[word.end - 2 : word.end] == "--"
         ):
             found = words[number + 1].start
