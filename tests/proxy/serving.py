@@ -89,6 +89,11 @@ class Engine:
         self.reply: Callable[[Heard], bytes] = lambda heard: response(b"{}")
         self.stream: Callable[[Heard, BaseHTTPRequestHandler], object] | None = None  # instead of `reply`
 
+    @property
+    def wrote(self) -> Heard:
+        """The last request but those that read, as the proxy reads the mapping of an index that it writes to."""
+        return [one for one in self.heard if one.method != "GET"][-1]
+
 
 def response(body: bytes, *headers: tuple[str, str], status: int = 200, chunked: bool = False) -> bytes:
     """The bytes of an answer."""

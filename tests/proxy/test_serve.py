@@ -79,7 +79,7 @@ def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: P
         assert ask(url, "GET", "/_cat/health").body == b'{"answer": 1}'
         document = json.dumps({"body": "a text of some words"}).encode()
         ask(url, "PUT", "/news-1/_doc/1", document, {"content-type": "application/json"})
-        assert "ndd" in json.loads(behind.heard[-1].body)
+        assert "ndd" in json.loads(behind.wrote.body)
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=SECONDS)
         assert (process.returncode, errors) == (0, "")

@@ -72,7 +72,7 @@ def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engi
         ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines), wbits=-15), False),
     ):
         got = ask(sketching.url, "POST", "/_bulk?refresh=true", body, headers, chunked)
-        heard = behind.heard[-1]
+        heard = behind.wrote
         sent = heard.body.splitlines(keepends=True)
         assert len(sent) == len(lines)
         same = [place for place, (one, other) in enumerate(zip(sent, lines, strict=True)) if one == other]
@@ -90,14 +90,14 @@ def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engi
 @pytest.mark.parametrize("target", ["/news-1/_doc", "/news-1/_doc/7?routing=x", "/news-1/_create/7", "/news-1/_doc/7/"])
 def test_single_documents_get_a_sketch(behind: Engine, sketching: Served, target: str) -> None:
     ask(sketching.url, "PUT", target, json.dumps({"body": TEXT}).encode(), JSON)
-    assert json.loads(behind.heard[-1].body)["ndd"] == sketched({"body": TEXT})
-    assert behind.heard[-1].target == target
+    assert json.loads(behind.wrote.body)["ndd"] == sketched({"body": TEXT})
+    assert behind.wrote.target == target
 
 
 def test_an_update_gets_a_sketch_and_other_requests_get_none(behind: Engine, sketching: Served) -> None:
     text = json.dumps({"doc": {"title": "", "body": TEXT}}).encode()
     ask(sketching.url, "POST", "/news-1/_update/7", text, JSON)
-    assert json.loads(behind.heard[-1].body)["doc"]["ndd"]["sketch"] == sketched({"title": "", "body": TEXT})["sketch"]
+    assert json.loads(behind.wrote.body)["doc"]["ndd"]["sketch"] == sketched({"title": "", "body": TEXT})["sketch"]
     document = json.dumps({"title": "A", "body": TEXT}).encode()
     for method, target in (
         ("POST", "/other/_doc"),
@@ -109,7 +109,7 @@ def test_an_update_gets_a_sketch_and_other_requests_get_none(behind: Engine, ske
         ("POST", "/_reindex"),
     ):
         ask(sketching.url, method, target, document, JSON)
-        assert behind.heard[-1].body == document
+        assert behind.wrote.body == document
 
 
 def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Served) -> None:
@@ -118,7 +118,7 @@ def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Se
     last = json.dumps({"body": TEXT}).encode()
     bulk = header + long + b"\n" + header + last + b"\n"
     got = ask(sketching.url, "POST", "/_bulk", bulk, NDJSON)
-    sent = behind.heard[-1].body.split(b"\n")
+    sent = behind.wrote.body.split(b"\n")
     assert sent[:3] == bulk.split(b"\n")[:3]
     assert json.loads(sent[3])["ndd"] == sketched({"body": TEXT})
     assert "a document is longer than 100,000 bytes" in got.header("warning")
@@ -135,7 +135,7 @@ def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Se
         ("/_bulk", b"x", {**NDJSON, "content-encoding": "zstd"}, "only JSON is read"),
     ):
         got = ask(sketching.url, "POST", target, body, headers)
-        assert behind.heard[-1].body == body
+        assert behind.wrote.body == body
         assert why in got.header("warning")
 
 
@@ -180,7 +180,7 @@ def test_every_document_without_the_texts_that_its_rule_names_is_told_and_counte
                 got = ask(served.url, method, target, document, JSON)
                 assert f"{name} has no text in body" in got.header("warning")
                 assert f"{target}: a document passed without a sketch" in caplog.text
-                assert behind.heard[-1].body == document
+                assert behind.wrote.body == document
         got = ask(served.url, "POST", "/news/_update/7", b'{"doc": {"n": 1}}', JSON)
         assert got.header("warning") == ""
     assert counted.unsketched == [("/_bulk", 4), ("/news/_doc", 1), ("/news/_create/7", 1)] * 2
@@ -192,7 +192,7 @@ def test_a_bulk_without_documents_gets_no_warning(behind: Engine, sketching: Ser
     for body, headers in ((b"", {}), (None, {}), (b"", {"content-type": "text/plain"}), (b"\n", NDJSON)):
         got = ask(sketching.url, "POST", "/_bulk", body, headers)
         assert got.header("warning") == ""
-        assert behind.heard[-1].body == (body or b"")
+        assert behind.wrote.body == (body or b"")
 
 
 def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, sketching: Served) -> None:
@@ -261,7 +261,7 @@ def test_a_bulk_of_any_length_is_sketched_while_it_streams(behind: Engine, sketc
     lines = b"".join(b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, TEXT.encode()) for n in range(count))
     for headers, body in ((NDJSON, lines), ({**NDJSON, "content-encoding": "gzip"}, gzip.compress(lines))):
         assert ask(sketching.url, "POST", "/_bulk", body, headers).status == 200
-        documents = behind.heard[-1].body.splitlines()[1::2]
+        documents = behind.wrote.body.splitlines()[1::2]
         assert len(documents) == count
         assert all(b'"ndd": {"sketch": [' in one for one in documents)
 
@@ -286,6 +286,30 @@ def test_what_the_proxy_writes_is_what_a_wrapped_client_writes(engine: RealEngin
             found = {hit["_id"]: hit["_source"] for hit in direct.search(index=index, body={})["hits"]["hits"]}
     for source in found.values():
         assert source["ndd"]["sketch"] == sketched({"body": source["body"]})["sketch"]
+
+
+def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
+    engine: RealEngine, index: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In its answer and in the log, once for each index, as a wrapped client does; a mapping that fits says nothing."""
+    fits = f"{index}-fits"
+    with serving(engine.url, indexes={f"{index}*": {"text": ["body"]}}) as served, engine.client() as direct:
+        direct.indices.create(index=fits, body={"mappings": {"properties": ndd.mapping_properties()}})
+        document = json.dumps({"body": TEXT}).encode()
+        lines = b"".join(
+            b'{"index":{"_index":"%s"}}\n%s\n' % (name.encode(), document) for name in (fits, f"{index}-bulk")
+        )
+        for again in (False, True):
+            one = ask(served.url, "PUT", f"/{index}-one/_doc/1", document, JSON)
+            many = ask(served.url, "POST", "/_bulk", lines, NDJSON)
+            for got, name in ((one, f"{index}-one"), (many, f"{index}-bulk")):
+                assert got.status in (200, 201)
+                assert (f"/{name}: ndd.recipe is text, not keyword" in got.header("warning")) is not again
+                assert fits not in got.header("warning")
+        for name in (fits, f"{index}-one", f"{index}-bulk"):
+            direct.indices.delete(index=name)
+    told = [line for line in caplog.messages if "ndd.recipe is text, not keyword" in line]
+    assert sorted(line.partition(":")[0] for line in told) == [f"/{index}-bulk", f"/{index}-one"]
 
 
 def test_a_write_forgets_the_pages_of_its_index_and_no_others(behind: Engine) -> None:

@@ -117,6 +117,7 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
         whole = good.search(index=library.news, body={**body, "from": start})
         assert (ids(answer), answer["ndd"]["hidden"]) == (ids(whole), whole["ndd"]["hidden"])
         assert answer["ndd"]["degraded"] is None
+        assert "ndd.recipe is mapped as text, so searches read it from each document" in ndd.info(answer).warnings[0]
         assert all(
             set(hit) == set(other) for hit, other in zip(answer["hits"]["hits"], whole["hits"]["hits"], strict=True)
         )

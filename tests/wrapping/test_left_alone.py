@@ -300,6 +300,15 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
         assert {**answer, "took": 0} == {**expected, "took": 0}
     assert wire(proxy.passed) == as_it_is
     assert ["ndd-search backfill" in line for line in caplog.messages if library.bare in line] == [True]
+    for asking in (caller, connect(proxy.url, cache=False)):  # one that has found it out, and one that has not
+        told = asking.search(index=library.bare, body={**body, "ndd": True})
+        assert ndd.info(told).reason.startswith(
+            "no hit has a sketch: run ndd-search template, then ndd-search backfill"
+        )
+        assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
+    lines = [{"index": library.bare}, {**body, "ndd": True}]
+    (told,) = caller.msearch(body=lines)["responses"]
+    assert "ndd-search backfill" in ndd.info(told).reason
 
 
 def test_hits_without_sketches_do_not_switch_off_an_alias_that_has_some(library: Library, wrapped: Caller) -> None:

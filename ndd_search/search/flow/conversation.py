@@ -19,7 +19,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import hash_of_json
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
-from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, own_request, peeked, reader_of
+from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, peeked, reader_of
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, plan_of
@@ -99,11 +99,11 @@ class Conversation(Uncached):
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
         if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
-            return (yield search.request)
+            return as_it_is((yield search.request), search)
         if not search.start and settings.clock() < plan.learned.bare_until:
             page = yield from peeked(plan, self._round_trips)
             if page is not None:
-                return replace(page, body=search.filtered(page.body)) if page.has_hits else page
+                return as_it_is(replace(page, body=search.filtered(page.body)), search) if page.has_hits else page
         for step in self.steps:
             plan = yield from step.planned(plan, self._round_trips)
         if plan.of_caller.charged:
@@ -136,7 +136,7 @@ class Conversation(Uncached):
         fetcher = HitFetcher(plan, self._round_trips, self.steps)
         found = yield from fetcher.fetch_until_full(state)
         if isinstance(found, Answer):
-            return found
+            return as_it_is(found, plan.search)
         state, has_fetched_hits = found, found is not cached
         if (search := plan.search.of_shards(state.envelope or {})) is not plan.search:
             plan = replace(plan, search=search)

@@ -7,7 +7,7 @@ would wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -115,23 +115,28 @@ class Driver:
         try:
             answer = yield sent
             if sent is not plain:
-                yield from self._check_mappings(request, answer)
+                yield from self.mapping_faults(indexes_written(request, answer) or (), request.headers)
             return _told(request, answer)
         finally:
             self._after(request, answer)
 
-    def _check_mappings(self, request: Request, answer: Answer) -> Asking[None]:
-        """After the first sketches for an index, log what of its mapping keeps searches from reading them."""
-        for index in sorted(indexes_written(request, answer) or ()):
+    def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
+        """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.
+
+        headers: of the caller.
+        """
+        faults: list[str] = []
+        for index in sorted(indexes):
             fields = self.settings.writes.fields_of(index)
             if not fields or not self.settings.known.says_first(index, "mapping"):
                 continue
             with suppress(Exception):  # a caller may write without the right to read mappings
-                found = yield Request("GET", f"/{quote(index, safe='')}", {}, request.headers, None)
+                found = yield Request("GET", f"/{quote(index, safe='')}", {}, headers, None)
                 for one, field in product(found.body.values(), fields):
                     for finding in check_mapping(one["mappings"], field, one["settings"]["index"]):
                         if finding.level == "error":
-                            self.settings.tell(f"/{index}", str(finding))
+                            faults.append(f"/{index}: {self.settings.tell(f'/{index}', str(finding))}")
+        return faults
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if (cached := talk.remembered()) is not None:

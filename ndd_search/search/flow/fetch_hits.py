@@ -36,6 +36,7 @@ from ndd_search.search.rest.answers import (
     reason_of,
     without_fields,
 )
+from ndd_search.search.rest.request import Search
 from ndd_search.search.rest.wider_requests import any_sketch, peek
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
@@ -303,6 +304,16 @@ def own_request(plan: Plan, reason: str) -> Flow:
     return _degraded(answer, plan, reason) if answer.has_hits else answer
 
 
+_NO_SKETCH = "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor checks both"
+
+
+def as_it_is(answer: Answer, search: Search) -> Answer:
+    """Return an answer without a block `ndd`; with the reason if the search asked to be collapsed."""
+    if not search.changes or not answer.has_hits or "ndd" in answer.body:
+        return answer
+    return replace(answer, body={**answer.body, "ndd": {"degraded": _NO_SKETCH}})
+
+
 def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
     """Handle a first window without any sketch.
 
@@ -331,7 +342,6 @@ def _degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
     return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
 
-_NO_SKETCHES = "no document has a sketch: run ndd-search template, then ndd-search backfill; doctor checks both"
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
@@ -369,7 +379,7 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
         return
     until = settings.clock() + settings.bypass_seconds
     settings.known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
-    settings.degrade(search.request.path, _NO_SKETCHES)
+    settings.degrade(search.request.path, _NO_SKETCH)
     if not has_sketches(plan):
         settings.known.learn(search.target, bare_until=until)
 

@@ -39,6 +39,9 @@ from ndd_search.search.rest.wider_requests import (
 )
 
 _MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
+_AS_TEXT = (
+    "{} is mapped as text, so searches read it from each document: run ndd-search doctor, which says how to mend it"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +78,12 @@ class Plan:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about fields that options name and that could only be read as the caller requests them."""
+        """Sentences about a mapping as text, and fields that options name and that are read as the caller requests."""
+        texts = [_AS_TEXT.format(name) for name in self.sketch_reading.fields]
+        told = [self.settings.tell(self.search.request.path, sentence) for sentence in texts]
         if not self.reading.fields or (self.is_split and self.options.members != "all"):
-            return []
-        return [
+            return told
+        return told + [
             f"the field {name!r}, which an option names, is compared as the search requests it: request it in "
             "`_source` or, without a format, in `fields`"
             for name in asked_otherwise(self.search, self.reading.fields)

@@ -50,7 +50,7 @@ def conversation(
         return None
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
     wanted, limit = search.start + search.size, learned.window_limit
-    if wanted > limit or own_settings.clock() < of_caller.bypass_until:
+    if wanted > limit or (own_settings.clock() < of_caller.bypass_until and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limits.found or limit, wanted))
     if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much

@@ -49,10 +49,7 @@ _FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
 _OF_BODY = (
     "it names documents by id, has inner hits named near_duplicates, holds what cannot be read, or its size is below 1"
 )
-_OF_TARGET = (
-    "its indexes are switched off or have different settings, its page ends beyond max_result_window, "
-    "or its hits had no sketch a moment ago: run ndd-search doctor"
-)
+_OF_TARGET = "its indexes are switched off or have different settings, or its page ends beyond max_result_window"
 Piped = Literal["", "safe", "reorders"]
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.

@@ -148,6 +148,7 @@ class BulkLines:
     def __init__(self, writes: SketchedWrites, index: str | None) -> None:
         self._writes, self._index = writes, index
         self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
+        self.indexes: set[str] = set()  # of the documents so far
 
     def __call__(self, line: Any, tell: Tell = _nobody) -> Any:
         """Return a line with its sketch, the same object if there is nothing to add. tell: as in `sketched`.
@@ -157,7 +158,10 @@ class BulkLines:
         """
         if self._header is not None:
             (kind, index, id), self._header = self._header, None
-            return line if index is None else self._writes.sketched(line, kind, index, id, tell)
+            if index is None:
+                return line
+            self.indexes.add(index)
+            return self._writes.sketched(line, kind, index, id, tell)
         action = line
         if isinstance(line, str | bytes):
             with suppress(RecursionError):  # the engine refuses it

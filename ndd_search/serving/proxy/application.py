@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from http import HTTPStatus
 from typing import Any
 
@@ -66,7 +66,7 @@ class Proxy:
         most, of_driver = settings.max_parsed, self.driver.settings
         self._budget = ByteBudget(settings.max_held)
         self._pass_through = PassThrough(self.upstream, of_driver.wrote)
-        self._documents = SketchedDocuments(of_driver.writes, self._pass_through, self._budget, most)
+        self._documents = SketchedDocuments(self.driver, self.upstream, self._pass_through, self._budget, most)
         self._searches = CollapsedSearches(
             self.driver, self.upstream, self._pass_through, most, settings.answer_seconds
         )
@@ -176,11 +176,7 @@ class Proxy:
         """Return what is wrong with the mappings of the indexes whose documents get sketches, read as the caller."""
         given = [header for header in exchange.headers if header[0] == b"authorization"]
         found = await compared_rules(self.driver.settings.writes, self.upstream, given)
-        return [
-            {"level": one.level, "about": one.about, "what": one.what, "remedy": one.remedy}
-            for one in found
-            if one.level != "ok"
-        ]
+        return [asdict(one) for one in found if one.level != "ok"]
 
 
 def _check(exchange: Exchange, has_prefix: bool) -> None:

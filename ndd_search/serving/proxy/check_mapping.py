@@ -10,11 +10,11 @@ from ndd_search.core.documents import splits
 from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.answers import reason_of
 from ndd_search.search.rest.mapping import Finding, Level, check_mapping
+from ndd_search.search.rest.request import Request
 from ndd_search.search.writing.add_sketches import Sketcher
 from ndd_search.search.writing.writes import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import Header
-from ndd_search.serving.proxy.upstream import Upstream, read_all
-from ndd_search.serving.proxy.wire_format import read_answer
+from ndd_search.serving.proxy.upstream import Upstream, sent
 
 _SECONDS = 30.0  # for one request
 
@@ -24,15 +24,16 @@ async def compared_rules(writes: SketchedWrites, upstream: Upstream, headers: Se
 
     headers: credentials that may read mappings. Raises Unreachable if the engine does not answer.
     """
-    given = [*headers, (b"accept", b"application/json")]
+    given = {name.decode(): value.decode("latin-1") for name, value in headers}
     return [found for rule in writes.rules for found in await _check_rule(*rule, writes.indexes, upstream, given)]
 
 
 async def _check_rule(
-    pattern: str, sketcher: Sketcher, rules: IndexRules, upstream: Upstream, headers: list[Header]
+    pattern: str, sketcher: Sketcher, rules: IndexRules, upstream: Upstream, headers: Mapping[str, str]
 ) -> list[Finding]:
     target = f"/{quote(pattern, safe='*')}?expand_wildcards=open,hidden&ignore_unavailable=true"
-    status, body = await _asked(upstream, "GET", target, headers)
+    answer = await sent(upstream, headers, Request("GET", target, {}, {}, None, _SECONDS))
+    status, body = answer.status, answer.body
     if status != 200:
         remedy = "give credentials that may read mappings: set NDD_SEARCH_API_KEY for --check"
         remedy = remedy if status in (401, 403) else ""
@@ -47,11 +48,14 @@ async def _check_rule(
     ]
 
 
-async def _check_template(pattern: str, sketcher: Sketcher, upstream: Upstream, headers: list[Header]) -> list[Finding]:
+async def _check_template(
+    pattern: str, sketcher: Sketcher, upstream: Upstream, headers: Mapping[str, str]
+) -> list[Finding]:
     """Compare with the mapping that the first index of a pattern will get from a template."""
     name = quote(pattern.replace("*", "x"), safe="")
-    status, body = await _asked(upstream, "POST", f"/_index_template/_simulate_index/{name}", headers)
-    made = body.get("template", {}) if status == 200 and isinstance(body, Mapping) else {}
+    target = f"/_index_template/_simulate_index/{name}"
+    answer = await sent(upstream, headers, Request("POST", target, {}, {}, None, _SECONDS))
+    made = answer.body.get("template", {}) if answer.status == 200 and isinstance(answer.body, Mapping) else {}
     about = f"{pattern} (there is no index yet)"
     return list(_compared(about, made.get("mappings", {}), made.get("settings", {}).get("index", {}), sketcher))
 
@@ -87,9 +91,3 @@ def _may_hold(mapping: Mapping[str, Any], path: str, dynamic: Any = True) -> boo
     if inner:
         return any(_may_hold(one, rest, dynamic) for one, rest in inner)
     return str(dynamic).lower() == "false"
-
-
-async def _asked(upstream: Upstream, method: str, target: str, headers: list[Header]) -> tuple[int, Any]:
-    response = await upstream.request(method, target, headers, None, repeatable=True, seconds=_SECONDS)
-    answer = read_answer(response.status, list(response.raw_headers), await read_all(response))
-    return answer.status, answer.body

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import urlencode
 
 from ndd_search.search.flow.driver import Driver
 from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
-from ndd_search.serving.proxy.http_exchange import Exchange, Header
-from ndd_search.serving.proxy.upstream import Upstream, read_all
-from ndd_search.serving.proxy.wire_format import Raw, read_answer, sent_body
+from ndd_search.serving.proxy.http_exchange import Exchange
+from ndd_search.serving.proxy.upstream import Upstream, sent
+from ndd_search.serving.proxy.wire_format import Raw
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.engine import EngineSearcher
 
@@ -29,7 +27,7 @@ class UpstreamSearcher(EngineSearcher):
     def __init__(
         self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
     ) -> None:
-        super().__init__(driver, partial(_send, upstream, headers), index, _challenge)
+        super().__init__(driver, partial(sent, upstream, headers), index, _challenge)
         self._upstream = upstream
 
     async def close(self) -> None:
@@ -59,20 +57,6 @@ class PageOfProxy:
         reply = await self._page.reply(exchange.method, path, exchange.query, headers)
         raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
         await exchange.answer(reply.status, [header for header in raw if header[0] != b"content-length"], reply.body)
-
-
-async def _send(upstream: Upstream, headers: Mapping[str, str], request: Request) -> Answer:
-    target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-    given = {**request.headers, **headers, "accept": "application/json"}
-    if request.body is not None:
-        lines = request.path.endswith("_msearch")
-        given["content-type"] = "application/x-ndjson" if lines else "application/json"
-    named: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
-    response = await upstream.request(
-        request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout
-    )
-    raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
-    return Answer(raw.body, raw.status, raw)
 
 
 def _challenge(answer: Answer) -> str:

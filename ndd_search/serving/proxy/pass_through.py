@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from http import HTTPStatus
 
 from ndd_search.search.flow.page_memory import indexes_written
@@ -18,7 +18,7 @@ _LONGEST = 300  # bytes of a match
 SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
 
 
-def _nothing() -> None:
+async def _nothing() -> None:
     """Do nothing when the engine has answered."""
 
 
@@ -46,7 +46,7 @@ class PassThrough:
         target: str,
         headers: list[Header],
         body: Body,
-        answered: Callable[[], None] = _nothing,
+        answered: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         """Send a request to the engine, and its answer to the caller, both as streams.
 
@@ -67,7 +67,7 @@ class PassThrough:
                 if isinstance(upload, _Upload) and upload.error is not None:
                     raise upload.error from None
                 raise
-            answered()
+            await answered()
             await self.relay(exchange, response, writes)
 
         try:

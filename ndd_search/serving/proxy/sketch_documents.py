@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
+from functools import partial
+from urllib.parse import unquote
 
+from ndd_search.core.paging.fill_page import run_async
+from ndd_search.search.flow.driver import Driver
 from ndd_search.search.rest.request import Request
-from ndd_search.search.writing.writes import BulkLines, SketchedWrites
+from ndd_search.search.writing.writes import BulkLines
 from ndd_search.serving.proxy.content_encoding import unpacked, unpacking
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Header
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
-from ndd_search.serving.proxy.upstream import Body
+from ndd_search.serving.proxy.upstream import Body, Upstream, sent
 
 log = logging.getLogger("ndd_search")
 
@@ -22,13 +26,16 @@ _LONG = 2**20  # bytes of a line from which on a request counts against the budg
 
 
 class SketchedDocuments:
-    """writes: the rules. pass_through: sends the requests. budget: of the bytes that all requests hold.
+    """driver: has the rules. pass_through: sends the requests. budget: of the bytes that all requests hold.
 
     most: bytes of a document that is parsed.
     """
 
-    def __init__(self, writes: SketchedWrites, pass_through: PassThrough, budget: ByteBudget, most: int) -> None:
-        self._writes, self._pass_through, self._budget, self._most = writes, pass_through, budget, most
+    def __init__(
+        self, driver: Driver, upstream: Upstream, pass_through: PassThrough, budget: ByteBudget, most: int
+    ) -> None:
+        self._driver, self._writes, self._upstream = driver, driver.settings.writes, upstream
+        self._pass_through, self._budget, self._most = pass_through, budget, most
 
     async def write(self, exchange: Exchange, path: str) -> None:
         """Add sketches to documents, and send them to the engine."""
@@ -49,7 +56,12 @@ class SketchedDocuments:
         small = encoding in ("", "identity") and await exchange.read(SMALL) is not None
         parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = b"".join([part async for part in parts]) if small else parts
-        await self._pass_through.forward(exchange, exchange.target, headers, body, lambda: _tell(exchange, sketched))
+
+        async def answered() -> None:
+            _tell(exchange, sketched)
+            await self._check_mappings(exchange, lines.indexes)
+
+        await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
 
     async def _write_one(self, exchange: Exchange, path: str, encoding: str, headers: list[Header]) -> None:
         """Add the sketch to one document. Whatever prevents it, the document goes to the engine as it is."""
@@ -69,7 +81,16 @@ class SketchedDocuments:
         if after is request:
             await self._pass_through.pass_on(exchange)
         else:
-            await self._pass_through.forward(exchange, exchange.target, headers, after.body)
+            indexes = [unquote(path.split("/")[1])]
+            check = partial(self._check_mappings, exchange, indexes)
+            await self._pass_through.forward(exchange, exchange.target, headers, after.body, check)
+
+    async def _check_mappings(self, exchange: Exchange, indexes: Collection[str]) -> None:
+        """After the first sketches for indexes, say in the answer what is wrong with their mappings."""
+        others = [one for one in exchange.headers if not one[0].startswith((b"content-", b"accept"))]
+        headers = {name.decode(): value.decode("latin-1") for name, value in others}
+        for fault in await run_async(self._driver.mapping_faults(indexes, headers), partial(sent, self._upstream, {})):
+            exchange.note(fault)
 
 
 class SketchedBody:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from ndd_search.errors import NDDError, importing
+from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.point_in_time import Family
+from ndd_search.search.rest.request import Request
 from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.settings import Node, ProxySettings
+from ndd_search.serving.proxy.wire_format import read_answer, sent_body
 
 with importing("aiohttp", "the proxy or the search page", "aiohttp", "proxy"):
     import aiohttp
     from aiohttp import ClientError, ClientResponse
     from yarl import URL
 
-__all__ = ["Body", "ClientError", "ClientResponse", "Unreachable", "Upstream", "read_all"]
+__all__ = ["Body", "ClientError", "ClientResponse", "Unreachable", "Upstream", "read_all", "sent"]
 
 Body = bytes | AsyncIterator[bytes] | None
 
@@ -250,6 +254,21 @@ def _problem(node: Node, problem: str, status: int = HTTPStatus.BAD_GATEWAY) -> 
 
 def _reason(error: BaseException) -> str:
     return str(getattr(error, "os_error", None) or error) or type(error).__name__
+
+
+async def sent(upstream: Upstream, headers: Mapping[str, str], request: Request) -> Answer:
+    """Return the answer to a request of our own. headers: sent beside those of the request."""
+    target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+    given = {**request.headers, **headers, "accept": "application/json"}
+    if request.body is not None:
+        lines = request.path.endswith("_msearch")
+        given["content-type"] = "application/x-ndjson" if lines else "application/json"
+    named: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+    response = await upstream.request(
+        request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout
+    )
+    raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
+    return Answer(raw.body, raw.status, raw)
 
 
 async def read_all(response: ClientResponse) -> bytes:

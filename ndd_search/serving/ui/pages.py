@@ -119,7 +119,8 @@ class Pages:
 
     def _results_page(self, state: State, found: Found, seconds: float, effect: Effect | None) -> bytes:
         """seconds: that the search took."""
-        ndd, hits = found.response.get("ndd"), found.response["hits"]["hits"]
+        told, hits = info(found.response), found.response["hits"]["hits"]
+        ndd = told.block if told.collapsed else None
         return self._html(
             "search.html",
             title=f"{shortened(safe(state.q[:200]), 60)} · {self._searcher.name}",
@@ -288,9 +289,8 @@ def _total(found: Found) -> str:
 def _problems(found: Found) -> list[str]:
     """Return sentences about what the page does not do as it should."""
     told = info(found.response)
-    if not told.collapsed and not told.block:
-        return ["This page is as the engine gave it: its hits were not compared.", *found.notes]
-    reason = [f"Near-duplicates may be shown: {told.reason}"] if told.reason else []
+    what = "Near-duplicates may be shown" if told.collapsed else "The hits of this page were not compared"
+    reason = [f"{what}: {told.reason}"] if told.reason else []
     return [safe(str(one)) for one in (*reason, *told.warnings, *found.notes)]
 
 
