@@ -1,6 +1,8 @@
 """Measure short texts: copies of one brief should be joined, fillings of one form kept apart.
 
     python -m benchmarks.copies_and_forms DATA [--part held_out] [--seeds 8]    # DATA: the development collections
+    python -m benchmarks.copies_and_forms DATA --part twelve_languages
+    python -m benchmarks.copies_and_forms DATA --part folder
 
 Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has an edge of its own (dateline, byline,
          mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
@@ -15,6 +17,9 @@ for copies and versions, low for forms. The part "train" has other texts, edges 
 word lists were chosen with the first only.
 Those of the part "independent" were written before their author had read the rule or its words, also in Russian, Arabic
 and Chinese; its texts are those of "held_out".
+The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
+twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
+indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
 """
 
 from __future__ import annotations
@@ -24,28 +29,31 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, cycle, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+import ndd_search as ndd
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.pairs import resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
-from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature
+from ndd_search.core.text.numbers import differ_in_numbers_alone
 
 RECIPE = Recipe()
 COPIES = (2, 4, 6, 8, 12, 20, 30)
 FILLINGS = (20, 40, 60)
 HITS = 100
+TEASER = 24  # words
 SENTENCE_END = r"(?<=[.!?؟])\s+|(?<=[。！？])\s*"
 COLLECTIONS = {
     "train": ("synth_web/base", "advisories/documents"),
@@ -53,6 +61,7 @@ COLLECTIONS = {
     "independent": ("xquad_pages/documents", "factbook/documents"),
 }
 EUROPEAN = ("en", "de", "es", "fr")
+TWELVE_LANGUAGES = Path(__file__).with_name("twelve_languages.json.gz")
 
 FIRST = ["North", "Saint", "Lake", "Grand", "Old", "Upper", "Green", "King's", "Mount", "Little", "Red", "Fort"]
 LAST = [
@@ -211,45 +220,25 @@ def _sentences(data: Path, part: str) -> dict[str, list[str]]:
 
 
 class Rule:
-    """A way to decide which hits of a page have one leader."""
+    """A way to decide which hits of a page have one leader. counts: with a frequency table."""
 
-    def __init__(
-        self,
-        name: str,
-        setting: str | float,
-        joins_from: float = 2.0,
-        apart: Callable[[str, str, Recipe], bool] | None = differ_in_numbers_alone,
-    ) -> None:
-        self.name, self.setting, self.joins_from, self.apart = name, setting, joins_from, apart
+    def __init__(self, name: str, setting: str | float, *, counts: bool = True) -> None:
+        self.name, self.setting, self.counts = name, setting, counts
 
     def leaders(self, texts: Sequence[str], sketches: Sketches, table: FrequencyTable) -> np.ndarray:
-        decision, rows = Decision.of(self.setting, RECIPE, table), rows_of(sketches, RECIPE.k)
-        pairs = resembling_pairs(rows, decision)
-        if self.joins_from <= 1:
-            alike, overlaps = overlapping_pairs(rows, Decision.of(self.joins_from, RECIPE))
-            pairs = _union(pairs, alike.where(overlaps.resemblance >= self.joins_from), len(sketches))
-        if self.apart is not None:
+        decision = Decision.of(self.setting, RECIPE, table if self.counts else None)
+        pairs = resembling_pairs(rows_of(sketches, RECIPE.k), decision)
+        if self.setting == "auto":
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-            pairs = pairs.where(np.array([not self.apart(texts[a], texts[b], RECIPE) for a, b in ends], np.bool_))
+            apart = [differ_in_numbers_alone(texts[a], texts[b], RECIPE) for a, b in ends]
+            pairs = pairs.where(~np.array(apart, np.bool_))
         return choose_leaders(len(sketches), pairs)[0]
-
-
-def _union(one: Pairs, other: Pairs, count: int) -> Pairs:
-    codes = np.unique(np.concatenate((one.first * count + one.second, other.first * count + other.second)))
-    return Pairs(codes // count, codes % count, np.ones(len(codes)))
-
-
-def _other_numbers(one: str, other: str, recipe: Recipe) -> bool:
-    return number_signature(one, recipe) != number_signature(other, recipe)
 
 
 RULES = [
     Rule("default", "auto"),
-    Rule("default, numbers are words like others", "auto", apart=None),
-    Rule("default, other numbers apart", "auto", apart=_other_numbers),
-    Rule("default, all from .9", "auto", 0.9),
+    Rule("default, without a table", "auto", counts=False),
     Rule("a bar of .5", 0.5),
-    Rule("a bar of .3", 0.3),
 ]
 
 
@@ -298,7 +287,7 @@ def measure_lists(score: Score, world: World) -> None:
             fillings = world.fillings(form, count)
             page = fillings + world.rng.sample(world.others, HITS - len(fillings))
             measure_page(score, f"forms, {place}", "list", page, range(len(fillings)))
-    for form in world.made["entries"]:
+    for form in world.made.get("entries", []):
         entries = [form.format(n=number) for number in world.rng.sample(range(2, 2000), 3)]
         measure_page(score, "entries, another number", "list", entries + world.rng.sample(world.others, 97), range(3))
     pairs = world.manual()
@@ -314,6 +303,56 @@ def measure_page_of_versions(score: Score, column: str, texts: list[str], table:
         same = sum(leaders[i] == leaders[half + i] for i in range(half))
         score.setdefault((rule.name, "manual, versions of a chunk", column), []).append((int(same), half))
         score.setdefault((rule.name, "manual, different chunks", column), []).append(joined(range(half), leaders))
+
+
+def measure_twelve_languages(score: Score, others: list[str]) -> None:
+    """Measure the set of a third author as lists of HITS, and in indexes of 300 and 3,000."""
+    made = json.loads(gzip.decompress(TWELVE_LANGUAGES.read_bytes()))
+    stories = [
+        ("copies, 12-20 words" if one["words"] <= 20 else "copies, 21-60 words", one["copies"])
+        for one in made["stories"]
+    ]
+    forms = [(f"forms, {one['slot']}", one["fillings"]) for one in made["forms"]]
+    rng = random.Random(5)
+    for size, stories_in_one, forms_in_one in ((0, 1, 1), (300, 20, 4), (3000, len(stories), len(forms))):
+        for kind, in_one in ((stories, stories_in_one), (forms, forms_in_one)):
+            for start in range(0, len(kind), in_one):
+                lot = kind[start : start + in_one]
+                texts = [text for _, members in lot for text in members]
+                rest = list(islice(cycle(others), max(size - len(texts), HITS)))
+                table = count_document_frequency(sketch_many(texts + rest, RECIPE), RECIPE) if size else None
+                for row, members in lot:
+                    page = members + rng.sample(rest, max(HITS - len(members), 20))
+                    column = f"index of {size:,}" if size else "list"
+                    for name in {row, row.split(",")[0]}:
+                        measure_page(score, name, column, page, range(len(members)), table)
+
+
+def measure_folders(score: Score, worlds: Sequence[World], sizes: Sequence[int]) -> None:
+    """Measure folder indexes of teasers: how many groups 5, 10 and 20 copies with datelines are in; 1 is right."""
+    words = " ".join(body for world in worlds for body in world.bodies["en"]).split()
+    teasers = [" ".join(words[at : at + TEASER]) for at in range(0, len(words), TEASER)]
+    rng, heads = worlds[0].rng, [one for one in worlds[0].made["heads"]["en"] if "{town}" in one.lower()]
+    rng.shuffle(teasers)
+    for size in sizes:
+        copied = [(count, text) for count, text in zip((5, 10, 20) * 4, teasers, strict=False)]
+        with TemporaryDirectory() as folder, ndd.Index.open(folder, text="text") as index:
+            index.add({"id": str(at), "text": text} for at, text in enumerate(teasers[len(copied) : size]))
+            for number, (count, text) in enumerate(copied):
+                copies = {worlds[0].filled(rng.choice(heads), "en") + text: 0 for _ in range(20 * count)}
+                index.add({"id": f"s{number} {at}", "text": one} for at, one in enumerate(islice(copies, count)))
+            for number, (count, text) in enumerate(copied):
+                hits = index.search(" ".join(re.findall(r"\w+", text.lower())), size=HITS)["hits"]["hits"]
+                shown = sum(any(one.startswith(f"s{number} ") for one in ids) for ids in map(_listed, hits))
+                score.setdefault(("default", f"groups of {count:>2} copies", f"folder of {size:,}"), []).append(
+                    (shown, 1)
+                )
+
+
+def _listed(hit: dict[str, Any]) -> list[str]:
+    """Return the ids of a hit and of its near-duplicates."""
+    duplicates = hit["inner_hits"]["near_duplicates"]["hits"]["hits"] if "inner_hits" in hit else []
+    return [one["_id"] for one in (hit, *duplicates)]
 
 
 def measure_index(score: Score, world: World, size: int) -> None:
@@ -348,7 +387,7 @@ def measure_index(score: Score, world: World, size: int) -> None:
 
 def print_table(score: Score) -> None:
     columns = list(dict.fromkeys(column for _, _, column in score))
-    for rule in RULES:
+    for rule in (rule for rule in RULES if any(name == rule.name for name, _, _ in score)):
         print(f"\n| {rule.name} | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}")
         for row in sorted({row for name, row, _ in score if name == rule.name}):
             cells = [np.sum(score.get((rule.name, row, column), [(0, 0)]), axis=0) for column in columns]
@@ -358,15 +397,21 @@ def print_table(score: Score) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--part", choices=list(COLLECTIONS), default="held_out")
+    parser.add_argument("--part", choices=[*COLLECTIONS, "twelve_languages", "folder"], default="held_out")
     parser.add_argument("--seeds", type=int, default=8)
     arguments = parser.parse_args()
     score: Score = {}
-    for seed in range(arguments.seeds):
-        world = World(arguments.data, arguments.part, seed)
-        measure_lists(score, world)
-        for size in (300, 3000):
-            measure_index(score, world, size)
+    known = arguments.part in COLLECTIONS
+    for seed in range(arguments.seeds if known else 1):
+        world = World(arguments.data, arguments.part if known else "held_out", seed)
+        if arguments.part == "twelve_languages":
+            measure_twelve_languages(score, world.others)
+        elif arguments.part == "folder":
+            measure_folders(score, (world, World(arguments.data, "train", 0)), (5_000, 20_000))
+        else:
+            measure_lists(score, world)
+            for size in (300, 3000):
+                measure_index(score, world, size)
     print_table(score)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks import short_texts
 from benchmarks.__main__ import PARTS, worse
+from benchmarks.copies_and_forms import TWELVE_LANGUAGES
 from benchmarks.document import BLOCKS, rewrite
 from benchmarks.long_documents import by_paragraphs, collect, different
 from benchmarks.page_check import PLAIN
@@ -156,3 +157,11 @@ def test_copies_of_long_documents_are_near_duplicates_and_editions_are_not() -> 
     assert {kind for *_, label, kind in made.pairs if label == 0} == {"other_edition", "copies_of_editions"}
     again = collect(works, different, random.Random(1))
     assert (again.documents, again.pairs) == (made.documents, made.pairs)
+
+
+def test_the_texts_of_twelve_languages_differ_and_belong_to_one_story_or_form_each() -> None:
+    made = json.loads(gzip.decompress(TWELVE_LANGUAGES.read_bytes()))
+    members = [one["copies"] for one in made["stories"]] + [one["fillings"] for one in made["forms"]]
+    texts = [text for group in members for text in group]
+    assert (len(made["stories"]), len(made["forms"]), len(texts), len(set(texts))) == (120, 101, 3606, 3606)
+    assert len({one["language"] for one in made["stories"]}) == 12
