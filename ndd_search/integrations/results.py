@@ -96,12 +96,14 @@ class Passages(Sequence[Passage]):
 
     left_out: passages as they were given that max_tokens had no room for, by rank.
     examined: how many were given. min_similarity: the setting that decided.
+    warnings: sentences where the decision may be wrong, as those of a page.
     """
 
     shown: tuple[Passage, ...]
     left_out: tuple[Any, ...]
     examined: int
     min_similarity: float | str
+    warnings: tuple[str, ...] = ()
 
     @property
     def texts(self) -> list[str]:

@@ -52,6 +52,18 @@ def test_near_duplicates_are_shown_once_and_listed() -> None:
     assert (found.examined, found.left_out, found.tokens) == (4, (), None)
 
 
+def test_short_passages_of_one_form_that_are_kept_apart_are_told_as_a_page_tells_them() -> None:
+    towns = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Granada", "Hamar")
+    form = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
+    given = [BUDGET, *(form.format(town) for town in towns)]
+    found, page = passages(given, size=5), ndd.collapse(given, size=5)
+    assert (found.hits, found.warnings) == (page.hits, page.info.warnings)
+    assert found.warnings[0].startswith("4 of 5 shown hits are short texts")
+    assert passages(given, min_similarity=0.7).warnings == passages([BUDGET, STEEL]).warnings == ()
+    named = [{"text": text, "place": rank} for rank, text in enumerate(given)]
+    assert passages(named, must_match=["place"]).warnings == ()
+
+
 def test_the_output_of_a_reranker_is_taken_as_it_is() -> None:
     found = passages([(STEEL, 0.9), (STEEL_AGAIN, 0.8), [{"text": FINAL, "id": 7}, 0.1]])
     assert [(one.text, one.score) for one in found] == [(STEEL, 0.9), (FINAL, 0.1)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
-from ndd_search.core.matching.guards import allowed
+from ndd_search.core.matching.guards import FieldReader, allowed
 from ndd_search.core.matching.insides import inside
 from ndd_search.core.matching.keys import passed_over, values_of
 from ndd_search.core.matching.pairs import Pairs
@@ -20,7 +20,9 @@ from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.keep import order_of_preference
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
+from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.sketches import Sketch
 
 NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
 _FORM = 6  # so many different short texts in one group may be entries of one form
@@ -202,29 +204,8 @@ class Layout:
             return []
         if reader.frequency_table is None:
             return self._joined(reader)
-        apart = self._kept_apart(shown, reader)
-        if not apart:
-            return []
-        return [
-            f"{apart} of {len(shown)} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
-            f"entries of one form: if they are copies, set min_similarity={ALIKE}"
-        ]
-
-    def _kept_apart(self, shown: Sequence[int], reader: Reader) -> int:
-        """Return how many shown leaders are short texts that a bar of ALIKE would join with another one."""
-        k, sketches = reader.recipe.k, self.stream.sketches
-        short = [index for index in shown if self.leader[index] == index and 0 < len(sketches[index]) < k]
-        if len(short) < 2:
-            return 0
-        page = [sketches[index] for index in short]
-        leader, similarity = assign_leaders(page, k, Decision.of(ALIKE, reader.recipe))
-        led = np.flatnonzero(leader != np.arange(len(page)))
-        if not len(led):
-            return 0
-        pairs, hits = Pairs(leader[led], led, similarity[led]), [self.stream.hits[index] for index in short]
-        verdicts = allowed(pairs, rows_of(page, k), hits, reader, self.options, reader.recipe.min_shingles)
-        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
-        return len(np.union1d(pairs.first, pairs.second))
+        leaders = {i: self.stream.sketches[i] for i in shown if self.leader[i] == i}
+        return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
 
     def _joined(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form."""
@@ -258,3 +239,31 @@ class Layout:
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]
         return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
+
+
+def kept_apart(
+    hits: Sequence[Any],
+    leaders: Mapping[int, Sketch],
+    shown: int,
+    reader: FieldReader,
+    recipe: Recipe,
+    options: CollapseOptions,
+) -> list[str]:
+    """Return a warning if shown leaders are short texts that a bar of ALIKE would join. leaders: by index of hits."""
+    short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
+    if len(short) < 2:
+        return []
+    page = list(short.values())
+    leader, similarity = assign_leaders(page, recipe.k, Decision.of(ALIKE, recipe))
+    led = np.flatnonzero(leader != np.arange(len(page)))
+    if not len(led):
+        return []
+    pairs, of = Pairs(leader[led], led, similarity[led]), [hits[index] for index in short]
+    verdicts = allowed(pairs, rows_of(page, recipe.k), of, reader, options, recipe.min_shingles)
+    pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
+    if not (apart := len(np.union1d(pairs.first, pairs.second))):
+        return []
+    return [
+        f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
+        f"entries of one form: if they are copies, set min_similarity={ALIKE}"
+    ]
