@@ -5,14 +5,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from ndd_search import native
 from ndd_search.core.matching import shared_values as counting
-from ndd_search.core.matching.shared_values import Counts, count_shared
-from ndd_search.core.matching.sketch_rows import lay_out
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.pairs import overlapping_pairs
+from ndd_search.core.matching.sketch_rows import rows_of
 
 K = 32
 
 
-def by_definition(page: list[list[int]], floor: float) -> Counts:
+@pytest.fixture(autouse=True)
+def _without_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "core", None)
+
+
+def by_definition(page: list[list[int]], floor: float) -> list[list[int]]:
     """As `similarity` puts it, pair by pair."""
     found, sets = [], list(map(set, page))
     for first, second in combinations(range(len(page)), 2):
@@ -22,7 +29,12 @@ def by_definition(page: list[list[int]], floor: float) -> Counts:
             left, right = sum(value <= limit for value in a), sum(value <= limit for value in b)
             if shared / (left + right - shared) >= floor - 1e-9:
                 found.append((first, second, shared, left, right))
-    return Counts(*np.array(found, np.int64).reshape(-1, 5).T)
+    return np.array(found, np.int64).reshape(-1, 5).T.tolist()
+
+
+def counted(page: list[list[int]], floor: float) -> list[list[int]]:
+    pairs, found = overlapping_pairs(rows_of(page, K), Decision(1.0, 1), floor)
+    return [one.tolist() for one in (pairs.first, pairs.second, found.shared, found.left, found.right)]
 
 
 def drawn(count: int, pools: int, share: float, seed: int = 1) -> list[list[int]]:
@@ -52,17 +64,13 @@ def drawn(count: int, pools: int, share: float, seed: int = 1) -> list[list[int]
 )
 def test_every_kind_of_page_is_counted_by_definition(count: int, pools: int, share: float, floor: float) -> None:
     page = drawn(count, pools, share)
-    values = np.array([value for sketch in page for value in sketch], np.int32)
-    found = count_shared(lay_out(values, np.array([len(sketch) for sketch in page], np.int64), K), floor)
-    for column, expected in zip(found, by_definition(page, floor), strict=True):
-        assert column.tolist() == expected.tolist()
+    assert counted(page, floor) == by_definition(page, floor)
 
 
-def test_a_long_table_is_counted_in_tiles_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table is counted in tiles where the numbers of all its pairs would not fit in memory."""
+def test_a_long_page_is_counted_in_parts_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is counted in parts where the numbers of all its pairs would not fit in memory."""
     page = drawn(150, 1, 0.9) + drawn(70, 60, 0.1, seed=2)
-    table = lay_out(np.array([value for one in page for value in one], np.int32), np.array(list(map(len, page))), K)
-    whole = count_shared(table, 0.3)
-    monkeypatch.setattr(counting, "_TILE", 32)
-    for column, expected in zip(count_shared(table, 0.3), whole, strict=True):
-        assert column.tolist() == expected.tolist()
+    whole = counted(page, 0.3)
+    monkeypatch.setattr(counting, "_PAIRS", 1_000)
+    monkeypatch.setattr(counting, "_AT_ONCE", 1_000)
+    assert counted(page, 0.3) == whole

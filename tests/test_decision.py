@@ -212,34 +212,3 @@ def test_every_pair_of_many_is_judged_as_it_is_alone(pairs: list[tuple[int, int,
     for decision in (Decision.of("auto", RECIPE, table(100)), Decision.of("auto", RECIPE), Decision.of(0.5, RECIPE)):
         alone = [decision.accepts(Overlaps(*(column[i : i + 1] for column in columns)))[0] for i in range(len(pairs))]
         assert decision.accepts(Overlaps(*columns)).tolist() == alone
-
-
-shares = st.floats(0, 1)
-
-
-@given(
-    st.integers(1, 64),
-    st.integers(0, 64),
-    st.integers(0, 64),
-    shares,
-    shares,
-    shares,
-    st.floats(9, 5000),
-    st.floats(9, 5000),
-)
-def test_what_bounds_tell_of_a_pair_is_what_weighing_it_says(
-    shared: int, left: int, right: int, s: float, d: float, e: float, shorter: float, longer: float
-) -> None:
-    rare = s * shared, s * shared + d * left, s * shared + e * right
-    pair = overlap(shared, shared + left, shared + right, shorter, rare, longer)
-    own = overlap(shared, shared + left, shared + right, shorter, longer=longer).own
-    decision = Decision.of("auto", RECIPE, table())
-    accepted = decision.accepts(pair)[0]
-    if decision.surely_accepts(pair.resemblance, np.array([s]), own, shorter)[0]:
-        assert accepted
-    numbers = (np.array([number], float) for number in (shared, left + right, s * shared, d * left, e * right))
-    if decision.surely_refuses(*numbers)[0]:
-        assert not accepted
-    assert decision.surely_accepts(np.array([0.9]), np.array([0.8]), np.array([0.0]), 300)[0]
-    frame = (np.array([number], float) for number in (30, 60, 9, 30, 30))
-    assert decision.surely_refuses(*frame)[0]

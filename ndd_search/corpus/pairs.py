@@ -21,12 +21,12 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.measures import near_prints, similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimates import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.guards import Guards
-from ndd_search.corpus.value_lists import partners
 
 BUDGET = 10_000  # see Effort.cut
 _SEED = 1  # of the sample that the frequency table is counted in

@@ -1,7 +1,7 @@
 """The lists of documents that hold one value, cut into pieces that can be read anywhere and in any order.
 
 One machine reads these lists inside the native core (core/corpus.h). A cluster distributes them: `entries_of` gives the
-values by which each document is looked up (prefix filter), `sublists` the lists that it is in, `partners` the pairs of
+values by which each document is looked up (prefix filter), `sublists` the lists that it is in, `pairs_of` the pairs of
 documents that a list makes. Two documents that count as a pair are in at least one list together.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable
@@ -21,7 +22,6 @@ from ndd_search.errors import IndexUnusable
 LISTED = 2_000  # documents of a list that are met as a whole: longer lists are cut
 PROFILES = 3  # see core/own_content.h
 _HOT = 1 << PROFILES  # in `kind`, above the profiles
-_AT_ONCE = 1 << 20  # pairs in a block of `partners`
 _CLASS_BITS = 15
 _MULTIPLIER, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -146,19 +146,6 @@ def pairs_of(lists: Ranks, side: npt.NDArray[np.bool_]) -> Iterator[tuple[Ranks,
     lows = np.repeat(np.add.reduceat(~side, starts, dtype=np.int64) if len(starts) else sizes, sizes)
     count = np.where(within, np.arange(len(lists)) - begin, np.where(side, lows, 0))
     return partners(begin, count)
-
-
-def partners(begin: Ranks, count: Ranks) -> Iterator[tuple[Ranks, Ranks]]:
-    """Pairs of positions (first, second), a block at a time: position i with begin[i] to begin[i] + count[i] - 1."""
-    ends = np.cumsum(count)
-    start = 0
-    while start < len(count):
-        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
-        chosen = count[start:stop]
-        second = np.repeat(np.arange(start, stop), chosen)
-        within = np.arange(len(second)) - np.repeat(np.cumsum(chosen) - chosen, chosen)
-        yield np.repeat(begin[start:stop], chosen) + within, second
-        start = stop
 
 
 def _slots(keys: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.uint64]:

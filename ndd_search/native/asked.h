@@ -68,7 +68,9 @@ static int make_sides(Sides *sides, const Page *page, const Asked *asked)
  *
  *     shared < bar * (union + 2 * power * smaller * (1 - specificity))
  *
- * (see Decision.surely_refuses). The code multiplies by the denominators. */
+ * because with p the exponent of s / d, s / d to the p is at most 1 / (1 + p * (1 - s / d)), and p is at least
+ * 2 * power * smaller / union: 1 - j is apart / union, m at least 2 * smaller / apart, as no idf is above 1.
+ * The code multiplies by the denominators. */
 static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, const uint32_t *shares,
                           const uint32_t *weighs, int32_t *restrict possible)
 {

@@ -228,7 +228,7 @@ class Decision:
         discounts: Shares = pairs.specificity ** (rule.power * apart * pairs.mutuality)
         return discounts
 
-    def _bars(self, shorter: Shares | float) -> Shares:
+    def _bars(self, shorter: Shares) -> Shares:
         """Return b of pairs whose shorter documents have these numbers of shingles."""
         rule = self.rule
         bars: Shares = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(shorter, rule.few), rule.known), 1.0)
@@ -243,39 +243,6 @@ class Decision:
         sixth = square * square * square  # in this order the native core rounds alike
         own_bars: Shares = bars + np.maximum(1 - self.rule.least - bars, 0) * (sixth / (1 + sixth))
         return own_bars
-
-    def surely_accepts(
-        self, resemblance: Shares, specificity: Shares, own: Shares, shortest: float
-    ) -> npt.NDArray[np.bool_]:
-        """Return which pairs are accepted for any mutuality of the difference.
-
-        specificity: a lower bound of s / d. own: an upper bound of the content of both documents' own.
-        shortest: shingles of the shortest document in all pairs.
-        """
-        rule, bar = self.rule, self._bars(shortest)
-        apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
-        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
-        return sure & (resemblance > self._own_bars(bar, own) + ROUNDING)
-
-    def surely_refuses(
-        self, shared: Shares, apart: Shares, rare_shared: Shares, own_left: Shares, own_right: Shares
-    ) -> npt.NDArray[np.bool_]:
-        """Return which pairs are certainly rejected, from bounds of the sums of idf.
-
-        shared: number of shared values, at least 1. apart: number of values that only one of the two contains.
-        rare_shared: upper bound of the idf sum of the shared values.
-        own_left, own_right: lower bounds of the idf sums of the values that only one contains.
-
-        With p the exponent of s / d, a pair is rejected if j < bar * (1 + p * (1 - s / d)), because e**x >= 1 + x and
-        log(x) <= x - 1. In p, 1 - j is apart / union, and m is at least 2 * min(own) / apart, because idf is at most 1.
-        So p is at least 2 * power * min(own) / union. The code multiplies by the denominators.
-        """
-        smaller, own = np.minimum(own_left, own_right), own_left + own_right
-        bar, of_shared = self.floor - 2 * ROUNDING, shared * own
-        parts = 2 * bar * self.constants.power * smaller * (of_shared - rare_shared * apart)
-        joins = of_shared * (shared - bar * (shared + apart))
-        refused: npt.NDArray[np.bool_] = (joins < parts) & (smaller > 0)
-        return refused
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Return which pairs are near-duplicates, apart from those that differ at their edges (see `pairs`)."""

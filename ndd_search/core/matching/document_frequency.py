@@ -28,8 +28,7 @@ from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leade
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
 from ndd_search.core.matching.insides import inside
-from ndd_search.core.matching.pairs import Pairs, accepted, overlaps, resembling_pairs
-from ndd_search.core.matching.shared_values import compare
+from ndd_search.core.matching.pairs import Pairs, given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimates import estimated_shingles
@@ -123,7 +122,7 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     """Count the values of different rows, in two passes."""
     few = len(rows.lengths) <= _FEW
     alike = Decision(constants.least, recipe.size)
-    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, constants.least)
+    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, alike)
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
@@ -134,12 +133,7 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
         return frequency_table
     table = frequency_table if frequency_table.telling else None
     decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
-    if few:
-        copied = resembling_pairs(rows, decision)
-    else:
-        copied = pairs.where(
-            accepted(rows, decision, pairs.first, pairs.second, overlaps(rows, pairs.first, pairs.second, table))
-        )
+    copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
     return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
 
 
@@ -259,16 +253,11 @@ def _connected(count: int, pairs: Pairs) -> Ranks:
         group = nearer
 
 
-def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
-    """Return the pairs of a row and the first row with one of its values, if their resemblance is at least `floor`."""
+def _pairs_with_the_first(rows: Rows, decision: Decision) -> Pairs:
+    """Return the pairs of a row and the first row with one of its values that a decision accepts."""
     count = len(rows.lengths)
     held = _sorted(rows, np.arange(count), least=2)
     owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
     first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
     codes = np.sort(first[~starts] * count + owner[~starts])
-    codes = codes[np.diff(codes, prepend=-1) != 0]
-    if not len(codes):
-        none = np.empty(0, np.int64)
-        return Pairs(none, none, np.empty(0))
-    found = compare(rows.table, codes, floor)
-    return Pairs(found.first, found.second, found.shared / (found.left + found.right - found.shared))
+    return given_pairs(rows, decision, *np.divmod(codes[np.diff(codes, prepend=-1) != 0], max(count, 1)))

@@ -23,7 +23,6 @@ HANDFUL = 3  # documents that may share a value before it is common: a name, a q
 
 UNIT = 2**20  # the weight of a value that all documents contain
 _LOW_BITS = 2**16 - 1
-_SEVERAL = -1  # in a slot: several values have these low bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +59,12 @@ class FrequencyTable:
     def idf(self, values: npt.ArrayLike) -> Shares:
         """Return ln(N / df) / ln(N / handful) of each value: 1 up to a df of `handful`, 0 if all documents contain it.
 
-        Same shape as values.
+        Same shape as values. In steps of 1 / UNIT, so that sums are exact.
         """
         wanted = np.asarray(values)
         idf = np.ones(wanted.shape)
         at, which = self.find(wanted)
-        idf.ravel()[at] = self._own_idf[which]
+        idf.ravel()[at] = 1 - self.weights[which] / UNIT
         return idf
 
     def find(self, values: npt.NDArray[np.integer[Any]]) -> tuple[Places, Places]:
@@ -73,14 +72,9 @@ class FrequencyTable:
         if not len(self.values):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         wanted = values.ravel()
-        low = wanted & _LOW_BITS
-        at = np.flatnonzero(self._filter.take(low))  # the filter rejects most values of a page
-        wanted = wanted.take(at)
-        place = self._slots.take(low.take(at))
-        several = np.flatnonzero(place == _SEVERAL)
-        if len(several):
-            place[several] = np.searchsorted(self.values[:-1], wanted[several])
-        there = self.values.take(place) == wanted
+        at = np.flatnonzero(self._low_bits.take(wanted & _LOW_BITS))  # rejects most values of a page
+        place = np.searchsorted(self.values[:-1], wanted[at])
+        there = self.values[place] == wanted[at]
         return at[there], place[there]
 
     @cached_property
@@ -89,11 +83,6 @@ class FrequencyTable:
         if not len(self.values):
             return np.empty(0, np.int64)
         return np.round((1 - self._own_idf) * UNIT).astype(np.int64)
-
-    @cached_property
-    def shares(self) -> Shares:
-        """Return the weights as shares, 0..1. Their sums are exact too, because UNIT is a power of two."""
-        return self.weights / UNIT
 
     @cached_property
     def native_table(self) -> bytes | None:
@@ -108,16 +97,7 @@ class FrequencyTable:
         return np.log(self.documents / self.counts) / log(self.documents / self.handful)
 
     @cached_property
-    def _slots(self) -> npt.NDArray[np.int32]:
-        """Return for all possible low bits the position of the value with them, or of the last value if none has."""
-        low = self.values & _LOW_BITS
-        slots = np.full(_LOW_BITS + 1, len(self.values) - 1, np.int32)
-        slots[low] = np.arange(len(low))
-        slots[np.bincount(low, minlength=len(slots)) > 1] = _SEVERAL
-        return slots
-
-    @cached_property
-    def _filter(self) -> npt.NDArray[np.bool_]:
+    def _low_bits(self) -> npt.NDArray[np.bool_]:
         """Return for all possible low bits whether a value has them; small enough for the processor's cache."""
         there = np.zeros(_LOW_BITS + 1, dtype=bool)
         there[self.values & _LOW_BITS] = True

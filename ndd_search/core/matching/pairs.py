@@ -7,24 +7,22 @@ bit for bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.decision import Decision, Overlaps
+from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.insides import differ_at_edges
-from ndd_search.core.matching.shared_values import Counts, commonness, count_shared, most_common, shared_values
+from ndd_search.core.matching.shared_values import count_shared, shared_values
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
 from ndd_search.core.sketching.estimates import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule
 
-_ALIKE = 0.5  # resemblance: pairs above are mostly copies, pairs below mostly texts in one frame
-_FEW = 2**9  # pairs: up to so many, exact weights are faster than bounds
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
 _COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 5  # types of the columns of native.core.pairs
 
@@ -70,13 +68,10 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
     """Return all pairs of a page whose resemblance a decision accepts; see `measures` for other measures."""
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
-    counts = count_shared(rows.table, decision.floor)
-    pairs = _pairs(counts)
-    if not len(pairs) or decision.bar is not None:  # all pairs have the same bar, the floor
+    pairs, pair_overlaps = _pairs_by_numpy(rows, decision, decision.floor)
+    if decision.bar is not None:  # all pairs have the same bar, the floor
         return pairs
-    if not decision.frequency_table:
-        return pairs.where(accepted(rows, decision, pairs.first, pairs.second, _overlaps(rows, counts, None)))
-    return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.frequency_table))
+    return pairs.where(accepted(rows, decision, pairs.first, pairs.second, pair_overlaps))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
@@ -84,8 +79,7 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     least = decision.floor if floor is None else floor
     if found := _native_pairs(rows, Rule(least), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
-    counts = count_shared(rows.table, least)
-    return _pairs(counts), _overlaps(rows, counts, decision.frequency_table)
+    return _pairs_by_numpy(rows, decision, least)
 
 
 def accepted(rows: Rows, decision: Decision, first: Places, second: Places, pairs: Overlaps) -> npt.NDArray[np.bool_]:
@@ -97,91 +91,61 @@ def accepted(rows: Rows, decision: Decision, first: Places, second: Places, pair
     return yes
 
 
+def given_pairs(rows: Rows, decision: Decision, first: Ranks, second: Ranks) -> Pairs:
+    """Return those of given pairs of different sketches whose resemblance a decision accepts."""
+    no_guards, both = (None, None, 0.0), np.concatenate((first, second))
+    given = rows.values, rows.offsets, rows.k, decision.rule, _weights(decision), no_guards, both
+    if native.core and (found := native.core.corpus_check(*given)) is not None:
+        similarity = np.frombuffer(found)
+        return Pairs(first, second, similarity).where(similarity >= 0)
+    pair_overlaps = overlaps(rows, first, second, decision.frequency_table)
+    pairs = Pairs(first, second, pair_overlaps.resemblance)
+    return pairs.where(accepted(rows, decision, first, second, pair_overlaps))
+
+
 def overlaps(rows: Rows, first: Places, second: Places, frequency_table: FrequencyTable | None) -> Overlaps:
     """Return the overlaps of given pairs; the same numbers as in overlapping_pairs."""
+    idf = _idf(rows, frequency_table)
+    shared, rare = np.zeros(len(first), np.int64), np.zeros(len(first))
+    for some in shared_values(rows, first, second):
+        shared += np.bincount(some.pair, minlength=len(first))
+        rare += np.bincount(some.pair, idf[some.left], len(first))
+    return _overlaps(rows, first, second, shared, rare, idf)
+
+
+def _pairs_by_numpy(rows: Rows, decision: Decision, floor: float) -> tuple[Pairs, Overlaps]:
+    """Return the pairs with a resemblance of at least `floor`, and their overlaps."""
+    table = decision.frequency_table
+    first, second, shared, rare = count_shared(rows, table)
+    found = _overlaps(rows, first, second, shared, rare, _idf(rows, table))
+    kept = np.flatnonzero(found.resemblance >= floor - ROUNDING)
+    pairs = Pairs(first[kept], second[kept], found.resemblance[kept])
+    return pairs, Overlaps(*(getattr(found, one.name)[kept] for one in fields(found)))
+
+
+def _idf(rows: Rows, frequency_table: FrequencyTable | None) -> Shares:
+    """Return the idf of each value of each row, 1 without a table."""
+    return np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
+
+
+def _overlaps(rows: Rows, first: Places, second: Places, shared: Ranks, rare: Shares, idf: Shares) -> Overlaps:
+    """Return the overlaps of pairs. shared, rare: number and idf of their shared values. idf: of each value of rows."""
     limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
     limit = np.minimum(limits[first], limits[second])
     keys = np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1) + rows.values
     ends = [np.searchsorted(keys, side * (VALUES + 1) + limit, side="right") for side in (first, second)]
-    rare = np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
-    sums = np.concatenate(([0.0], np.cumsum(rare)))
+    sums = np.concatenate(([0.0], np.cumsum(idf)))
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
-    number, idf = np.zeros(len(first), np.int64), np.zeros(len(first))
-    for shared in shared_values(rows, first, second):
-        number += np.bincount(shared.pair, minlength=len(first))
-        idf += np.bincount(shared.pair, rare[shared.left], len(first))
     return Overlaps(
-        number,
+        shared,
         ends[0] - rows.offsets[first],
         ends[1] - rows.offsets[second],
         np.minimum(sizes[first], sizes[second]),
         np.maximum(sizes[first], sizes[second]),
-        idf,
+        rare,
         sums[ends[0]] - sums[rows.offsets[first]],
         sums[ends[1]] - sums[rows.offsets[second]],
     )
-
-
-def _accepted(
-    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
-) -> npt.NDArray[np.bool_]:
-    """Return which pairs a decision accepts. Only pairs that bounds cannot decide are weighed exactly."""
-    found = np.zeros(len(resemblance), dtype=bool)
-    if 2 * np.count_nonzero(resemblance >= _ALIKE) >= len(found):
-        found = _surely_accepted(rows, counts, resemblance, decision, frequency_table)
-        if found.all():
-            return found
-        unsure = np.flatnonzero(~found)
-    elif len(found) > _FEW:
-        sizes = _sizes(rows)
-        kept = decision.surely_copies(resemblance, np.minimum(sizes.take(counts.first), sizes.take(counts.second)))
-        kept |= rows.marked[counts.first] | rows.marked[counts.second]
-        unsure = np.flatnonzero(kept | ~_surely_refused(rows, counts, decision, frequency_table))
-    else:
-        return accepted(rows, decision, counts.first, counts.second, _overlaps(rows, counts, frequency_table))
-    rest = Counts(*(column.take(unsure) for column in counts))
-    found[unsure] = accepted(rows, decision, rest.first, rest.second, _overlaps(rows, rest, frequency_table))
-    return found
-
-
-def _surely_accepted(
-    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
-) -> npt.NDArray[np.bool_]:
-    """Return which pairs are accepted even if their shared values are the commonest of one row: nearly all copies."""
-    most = most_common(rows.table, counts, frequency_table)
-    specificity = np.maximum(1 - most / counts.shared, 0)
-    own = _overlaps(rows, counts, None).own
-    shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
-    return decision.surely_accepts(resemblance, specificity, own, float(shortest))
-
-
-def _surely_refused(
-    rows: Rows, counts: Counts, decision: Decision, frequency_table: FrequencyTable
-) -> npt.NDArray[np.bool_]:
-    """Return which pairs are rejected wherever their common values are: nearly all texts in one frame."""
-    weights = commonness(rows.table, counts, frequency_table, limited=False)
-    if weights is None:
-        return np.zeros(len(counts.first), dtype=bool)
-    shared, left, right = numbers = np.array(counts[2:], np.float64)
-    rare_shared, rare_left, rare_right = numbers - weights
-    return decision.surely_refuses(
-        shared, left + right - 2 * shared, rare_shared, rare_left - rare_shared, rare_right - rare_shared
-    )
-
-
-def _sizes(rows: Rows) -> Shares:
-    """Return the estimated number of shingles of each document, of at least one."""
-    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # the padding of a short row is never used
-
-
-def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None) -> Overlaps:
-    """Return the overlaps of counted pairs."""
-    numbers = counts.shared, counts.left, counts.right
-    sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
-    first, second = sizes.take(counts.first), sizes.take(counts.second)
-    weights = commonness(rows.table, counts, frequency_table) if frequency_table and len(first) else None
-    rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights
-    return Overlaps(*numbers, np.minimum(first, second), np.maximum(first, second), *rare)
 
 
 def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
@@ -195,8 +159,3 @@ def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) ->
 def _weights(decision: Decision) -> bytes | None:
     """Return the frequency table for the native core; b"", which the core refuses, if the core did not make it."""
     return (decision.frequency_table.native_table or b"") if decision.frequency_table else None
-
-
-def _pairs(counts: Counts) -> Pairs:
-    first, second, shared, left, right = counts
-    return Pairs(first, second, shared / (left + right - shared))

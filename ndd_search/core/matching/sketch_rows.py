@@ -18,7 +18,6 @@ from ndd_search.core.sketching.sketches import VALUES, Sketch, Sketches
 from ndd_search.errors import InvalidSketch
 
 Ranks = npt.NDArray[np.int64]
-Table = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +61,6 @@ class Rows:
         odd = np.concatenate(([0], np.cumsum(self.values & 1)))
         return self.whole & (odd[self.offsets[1:]] > odd[self.offsets[:-1]])
 
-    @cached_property
-    def table(self) -> Table:
-        """Return the values as a table, see `lay_out`."""
-        return lay_out(self.values, self.lengths, self.k)
-
 
 def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     """Check and lay out the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
@@ -82,19 +76,6 @@ def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
         within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
         values, offsets = values[within], _offsets(np.minimum(lengths, k))
     return Rows(values, offsets, k)
-
-
-def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
-    """Return the sketches as uint32, shape (n, width): each row the ascending values of a sketch, padded at its end.
-
-    The padding is numbers from 2**31 on that are all different, so that they equal no other entry. width is at most k.
-    """
-    if len(values) == len(lengths) * k:  # all rows are full
-        return values.view(np.uint32).reshape(-1, k)
-    width = min(int(lengths.max()) + 1, k)
-    table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
-    table[np.arange(width) < lengths[:, None]] = values.view(np.uint32)
-    return table
 
 
 def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
