@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.edges import edges, native_words
-from ndd_search.core.text.shingles import Hashed, hash_shingles, hash_short
+from ndd_search.core.text.shingles import Hashed, hash_shingles
 from ndd_search.core.text.tokens import prepare
 from ndd_search.core.text.unicode_tables import native_table
 from ndd_search.native import Core, Plan
@@ -25,7 +25,6 @@ Numbers = TypeVar("Numbers", npt.NDArray[np.int32], npt.NDArray[np.int64])
 BATCH = 1 << 18  # characters in a batch for numpy
 CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketches text by text
 MOST_AHEAD = 64  # texts read before their lengths are checked
-SHORT = 8000  # ASCII characters, or half as many others: below, the fixed cost of numpy calls dominates
 _CUT = np.array(33, np.uint64)
 _EVEN = ~np.array(1 << 33, np.uint64)  # without the bit that becomes the lowest one of a value
 _INT32 = np.dtype(np.int32)
@@ -107,23 +106,11 @@ def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:
     recipe = Recipe.of(recipe)
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
-    if recipe.method != "min-k":
-        return sketch_batch([text], recipe)[0]
-    plain = text.isascii()
     if native.core and recipe.keeps_all and (plan := recipe.plan):
-        found = native.core.sketch_text(text, plan, None if plain else native_table())
+        found = native.core.sketch_text(text, plan, None if text.isascii() else native_table())
         if found is not None:
             return np.frombuffer(found, _INT32)
-    if len(text) > (SHORT if plain else SHORT // 2) or (hashes := hash_short(text, recipe)) is None:
-        return sketch_batch([text], recipe)[0]
-    if recipe.marks_edges:
-        hashes &= _EVEN
-    values = (hashes >> _CUT).astype(np.int32)
-    values.sort()
-    values = _distinct(values)[: recipe.k]
-    if recipe.marks_edges:
-        _mark_edges(values, text, recipe)
-    return values
+    return sketch_batch([text], recipe)[0]
 
 
 def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, threads: int | None = None) -> Sketches:

@@ -49,9 +49,7 @@ from ndd_search.core.text.tokens import (
     Points,
     clean,
     find_tokens,
-    join_short,
     prepare,
-    read_short,
     split,
     split_each,
 )
@@ -145,33 +143,6 @@ def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
     tokens = token_hashes(points & POINT if flags > POINT else points, edges)
     bounds = np.searchsorted(edges[::2], offsets - 1)
     return _hash_windows(tokens, bounds[:-1], np.diff(bounds), recipe)
-
-
-def hash_short(text: str, recipe: Recipe) -> Hashes | None:
-    """Return the shingle hashes of one short text, much faster than `hash_shingles`.
-
-    Returns None for lines and sentences, recipes with a key, recipes that remove markup or URLs, texts of fewer than
-    `size` tokens, and texts longer than a block after folding.
-    """
-    if recipe.markup != "keep" or recipe.urls != "keep" or recipe.fingerprint:
-        return None
-    if recipe.kind == "words":
-        points, edges = read_short(text)
-        if len(edges) < 2 * recipe.size or len(points) > _BLOCK:
-            return None
-        sums = np.add.accumulate(_POWERS[: len(points)] * points).take(edges)
-        tokens = sums[1::2] - sums[::2]
-        tokens *= _INVERSES.take(edges[::2])
-        return mix(np.correlate(tokens, _weights(recipe.size)), recipe.seed)
-    if recipe.kind == "characters":
-        line = join_short(text)
-        if not recipe.size < len(line) <= _BLOCK:
-            return None
-        sums = np.add.accumulate(_POWERS[: len(line)] * line)
-        states = sums[recipe.size :] - sums[: -recipe.size]
-        states *= _INVERSES[: len(states)]
-        return mix(states, recipe.seed)
-    return None
 
 
 @cache

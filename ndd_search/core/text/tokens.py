@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +23,8 @@ from ndd_search.core.text.mail import own_words
 from ndd_search.core.text.markup import strip_markup
 from ndd_search.core.text.unicode_tables import (
     ASCII,
-    ASCII_SPACED,
     COMPOSES,
     DOT_ABOVE,
-    IOTA_BELOW,
     IOTA_ORDER,
     MARK,
     MOST_MARKS,
@@ -43,14 +39,12 @@ from ndd_search.core.text.unicode_tables import (
     combining_orders,
     composing_pairs,
     fold,
-    has_many_marks,
     unfolded_classes,
 )
 
 Points = npt.NDArray[np.uint8] | Numbers
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_FOLDED_MARKS = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # NFC keeps these marks, `fold` may change them
 _MOST_SWAPS = 3  # passes of swapping neighbouring marks; a letter whose marks need more is rare
 
 
@@ -151,7 +145,7 @@ def _between(pairs: bytes) -> Places:
 def _pairs_of_kinds(points: Points) -> bytes:
     """Return a byte for each two neighbouring code points: 16 * the kind of the first + the kind of the second.
 
-    The kind is 0 for a separator, else the sum of 1 and those of _SINGLE, _MARK and _ORDERED that are set.
+    The kind is 0 for a separator, else the sum of 1 and the flags that are set, as _SINGLE and _MARK.
     """
     kinds = (points >> _KIND).astype(np.uint8)
     kinds |= points.astype(np.bool_)
@@ -159,7 +153,7 @@ def _pairs_of_kinds(points: Points) -> bytes:
 
 
 _KIND, _FOUR = np.uint32(28), np.uint8(4)
-_SINGLE, _MARK, _ORDERED = (int(flag >> _KIND) for flag in (SINGLE, MARK, ORDERED))
+_SINGLE, _MARK = (int(flag >> _KIND) for flag in (SINGLE, MARK))
 
 
 def _where(holds: Callable[[int, int], object]) -> bytes:
@@ -173,10 +167,8 @@ def _are_apart(before: int, here: int) -> bool:
 
 _BEGINS = _where(lambda before, here: here and _are_apart(before, here))
 _ENDS = _where(lambda before, here: before and _are_apart(before, here))
-# _UNSETTLED: a mark whose SINGLE flag differs from the one before it, or that follows a separator.
-# _UNORDERED: two marks that may have to be swapped, or an ORDERED code point that is no mark.
+# A mark whose SINGLE flag differs from the one before it, or that follows a separator.
 _UNSETTLED = _where(lambda before, here: here & _MARK and (not before or (before ^ here) & _SINGLE))
-_UNORDERED = _where(lambda before, here: here & _ORDERED and (before & _ORDERED or not here & _MARK))
 
 
 def clean(texts: Sequence[str], apart: bool) -> Clean:
@@ -205,72 +197,6 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
     if not flags & SINGLE:
         points &= POINT
     return Clean(points, offsets, flags)
-
-
-def clean_short(text: str) -> Points:
-    """Return the `points` of `clean` for one short text, without flags."""
-    if text.isascii():
-        return np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
-    return _look_up_short(text)[0]
-
-
-def read_short(text: str) -> tuple[Points, Places]:
-    """Return the `points` of one short text, without flags, and the result of `find_tokens` for it."""
-    if text.isascii():
-        points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
-        return points, _runs(points)
-    points, pairs = _look_up_short(text)
-    return points, _between(pairs) if pairs else _runs(points)
-
-
-def _look_up_short(text: str) -> tuple[Numbers, bytes]:
-    """Return the folded code points of one text, and `_pairs_of_kinds` if tokens can be adjacent, else b""."""
-    table = code_point_table().points
-    points = table.take(code_points(f" {text} "))
-    flags = int(np.bitwise_or.reduce(points))
-    if flags <= POINT:
-        return points, b""
-    if flags & SPECIAL:
-        spelt = text
-        for char in {text[i - 1] for i in _flagged(points, SPECIAL).tolist()}:
-            spelt = spelt.replace(char, _spelling(char))
-        points = table.take(code_points(f" {spelt} "))
-        flags = int(np.bitwise_or.reduce(points))
-    pairs = _pairs_of_kinds(points)
-    if flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED):
-        looked_up = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
-        composed = _compose_short(looked_up, text)
-        if composed != looked_up:
-            points = table.take(code_points(composed))
-            flags = int(np.bitwise_or.reduce(points))
-            pairs = _pairs_of_kinds(points)
-    if flags & MARK and b"\1" in pairs.translate(_UNSETTLED):
-        _settle_marks(points)
-        pairs = _pairs_of_kinds(points)
-    return points & POINT, pairs if flags & SINGLE else b""
-
-
-@cache
-def _spelling(char: str) -> str:
-    """Return the text that replaces a SPECIAL code point."""
-    table = code_point_table()
-    number = table.points[ord(char)] & POINT
-    points = table.pool[table.starts[number] :][: table.lengths[number]] & POINT
-    return points.astype("<u4").tobytes().decode("utf-32-le")
-
-
-def _compose_short(looked_up: str, text: str) -> str:
-    """Return the folded text with marks ordered and composed. looked_up: its folded code points."""
-    if _FOLDED_MARKS.search(looked_up) or has_many_marks(looked_up):
-        return f" {fold(text)} "
-    return normalize("NFC", looked_up)
-
-
-def join_short(text: str) -> Points:
-    """Return the code points of one text, with one space for each run of separators and one before the text."""
-    if text.isascii():
-        return np.frombuffer(b" ".join([b"", *text.encode().translate(ASCII_SPACED).split()]), np.uint8)
-    return code_points(" ".join(["", *split(clean_short(text))]))
 
 
 def _offsets(texts: Sequence[str]) -> Places:

@@ -48,7 +48,6 @@ IOTA_ORDER = 240  # the combining class of this iota only
 MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; ordering more takes quadratic time
 
 ASCII = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
-ASCII_SPACED = ASCII.replace(b"\0", b" ")
 _ignorable = re.compile(f"[{_IGNORABLE}]")
 _turkish_i = re.compile("[i\u0131]\u0307+|\u0131")
 
@@ -70,11 +69,6 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def has_many_marks(text: str) -> bool:
-    """Return whether the text may have more than MOST_MARKS marks in a row."""
-    return _many_marks().search(text) is not None
-
-
 @cache
 def _many_marks() -> re.Pattern[str]:
     marks = re.escape("".join(map(chr, np.flatnonzero(combining_orders()[:0x10000]).tolist())))
@@ -84,7 +78,7 @@ def _many_marks() -> re.Pattern[str]:
 
 def few_marks(text: str) -> str:
     """Return the text without the combining marks after the thirtieth in a row, which take quadratic time to order."""
-    if not has_many_marks(text):
+    if not _many_marks().search(text):
         return text
     points = code_points(text)
     marks = np.flatnonzero(combining_orders()[points])
