@@ -374,14 +374,15 @@ def test_a_facet_shows_as_many_groups_as_a_click_on_it_gives(few: bool, articles
 
 
 @pytest.mark.one_kind_of_client
+@pytest.mark.parametrize("options", [{"ndd": GROUPED}, {"size": GROUPS + 1}], ids=["total", "a long page"])
 def test_facets_and_those_within_them_are_exact_where_the_whole_result_was_examined(
-    articles: Articles, connect: Connect
+    options: dict[str, Any], articles: Articles, connect: Connect
 ) -> None:
     """Buckets of hundreds of documents, of which an engine returns a hundred, say what a click shows."""
     years = {"years": {"date_histogram": {"field": "date", "calendar_interval": "year"}}}
     halves = {"halves": {"histogram": {"field": "day", "interval": 500}, "aggs": years}}
-    body = {**MATCH, "aggs": {"desks": {"terms": {"field": "desk"}, "aggs": halves}}}
-    caller = connect(window=100, frequency_table=False, total="groups", facets=["desks"])
+    body = {**MATCH, "aggs": {"desks": {"terms": {"field": "desk"}, "aggs": halves}}, **options}
+    caller = connect(window=100, frequency_table=False, facets=["desks"])
     answer = caller.search(index=articles.index, body=body)
     desks, counts = answer["aggregations"]["desks"]["buckets"], answer["ndd"]["facets"]["desks"]["buckets"]
     assert max(one["documents"] for one in counts) > 200

@@ -4,8 +4,8 @@ A group counts once in each bucket that holds one of its documents, so a filter 
 request fetches a sample of each bucket: its documents with the smallest sketch values (see `paging.group_estimate`).
 A bucket whose documents are all in its sample is counted, any other is estimated.
 
-If the first window holds the whole result (total="groups" makes it as long as that), its leaders are known in the
-engine's order, and the counts are exact. An engine returns at most a hundred documents of a bucket, so a bucket is then
+If the page examined the whole result (with total="groups" every page does), its leaders are known in the engine's
+order, and the counts are exact. An engine returns at most a hundred documents of a bucket, so a bucket is then
 divided by the smallest value of its sketches. The limits are chosen from those of the result, so that no part has more.
 """
 
@@ -92,11 +92,10 @@ def _counts(
 ) -> Asking[_Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     stream = state.stream
-    held = stream.exhausted and stream.fetched - stream.earlier <= plan.options.initial_window
     buckets = {name: buckets_of(found, name) for name in facets}
     count = sum(_number(facet, buckets[name]) for name, facet in facets.items())
-    limits = _limits(stream) if held and len(stream.hits) > _INNER_LIMIT else []
-    held = held and len(limits) * count <= _MOST_PARTS
+    limits = _limits(stream) if stream.exhausted and len(stream.hits) > _INNER_LIMIT else []
+    held = stream.exhausted and len(limits) * count <= _MOST_PARTS
     size = _INNER_LIMIT if held else _size(count)
     request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else []))
     (answer,) = yield from round_trips.later([request])
@@ -178,7 +177,7 @@ def _hits_in(sampled: Mapping[str, Any]) -> tuple[list[Hit], list[Hit], int]:
 
 
 class _Counter:
-    """Counts the groups of buckets. held: whether the first window holds the whole result."""
+    """Counts the groups of buckets. held: whether the whole result was examined."""
 
     def __init__(self, state: State, plan: Plan, held: bool) -> None:
         self._state, self._plan = state, plan
