@@ -9,7 +9,6 @@ continues with that one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -23,7 +22,7 @@ from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, plan_of
-from ndd_search.search.flow.round_trips import Flow, RoundTrips, Waiting
+from ndd_search.search.flow.round_trips import Flow, RoundTrips
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
@@ -40,11 +39,6 @@ class Uncached:
 
     def __init__(self, request: Request, options: CollapseOptions) -> None:
         self.request, self.options = request, options
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self.request.path
 
     @property
     def first_windows(self) -> list[int]:
@@ -67,7 +61,7 @@ class Conversation(Uncached):
     ) -> None:
         super().__init__(search.request, options)
         self.search, self.settings, self.steps = search, settings, steps
-        self._round_trips = RoundTrips(settings.time_budget)
+        self.round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options.as_text, search.start, search.size)
@@ -85,13 +79,6 @@ class Conversation(Uncached):
         """Return whether the stream of the search is in the cache."""
         return self.settings.memory.recall_state(self.stream_key, self.search.indexes) is not None
 
-    def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Wait until another caller has made the same page, at most `most` seconds and within the time budget.
-
-        Returns whether time is left.
-        """
-        return self._round_trips.wait(flight, most)
-
     def flow(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
         search, settings = self.search, self.settings
@@ -101,11 +88,11 @@ class Conversation(Uncached):
         if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
             return as_it_is((yield search.request), search)
         if not search.start and settings.clock() < plan.learned.bare_until:
-            page = yield from peeked(plan, self._round_trips)
+            page = yield from peeked(plan, self.round_trips)
             if page is not None:
                 return as_it_is(replace(page, body=search.filtered(page.body)), search) if page.has_hits else page
         for step in self.steps:
-            plan = yield from step.planned(plan, self._round_trips)
+            plan = yield from step.planned(plan, self.round_trips)
         if plan.of_caller.charged:
             settings.known.came_back(search.target, search.target_of_caller)
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
@@ -133,7 +120,7 @@ class Conversation(Uncached):
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
         settings = self.settings
-        fetcher = HitFetcher(plan, self._round_trips, self.steps)
+        fetcher = HitFetcher(plan, self.round_trips, self.steps)
         found = yield from fetcher.fetch_until_full(state)
         if isinstance(found, Answer):
             return as_it_is(found, plan.search)
@@ -141,7 +128,7 @@ class Conversation(Uncached):
         if (search := plan.search.of_shards(state.envelope or {})) is not plan.search:
             plan = replace(plan, search=search)
         for step in self.steps:
-            state = yield from step.after_hits(state, plan, self._round_trips)
+            state = yield from step.after_hits(state, plan, self.round_trips)
         reader = reader_of(state, plan)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         to_cache = state
@@ -163,7 +150,7 @@ class Conversation(Uncached):
 
     def _answered(self, plan: Plan, state: State, page: Page, cache: str) -> Flow:
         """Add what steps have to add, and return the answer, which is stored in the cache. cache: as in page.Info."""
-        settings, trips = self.settings, self._round_trips
+        settings, trips = self.settings, self.round_trips
         for step in self.steps:
             state, page = yield from step.with_page(state, page, plan, trips)
         page = page.with_hits(state.documents)

@@ -105,7 +105,9 @@ class Driver:
         try:
             if (talk := self._conversation(request)) is not None:
                 flow, observers = self._flow(talk, flights, timeout), self.settings.observers
-                return (yield from observed(flow, talk.path, talk.first_windows, observers) if observers else flow)
+                return (
+                    yield from observed(flow, talk.request.path, talk.first_windows, observers) if observers else flow
+                )
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -118,7 +120,8 @@ class Driver:
                 yield from self.mapping_faults(indexes_written(request, answer) or (), request.headers)
             return _told(request, answer)
         finally:
-            self._after(request, answer)
+            if is_write(request):  # searches through this client see it
+                self.settings.wrote(indexes_written(request, answer))
 
     def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
         """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.
@@ -145,7 +148,7 @@ class Driver:
             return (yield from talk.flow())
         most = _WAIT if timeout is None else min(_WAIT, timeout)
         if (other := flights.acquire(talk.key)) is not None:
-            yield from talk.wait(other, most)
+            yield from talk.round_trips.wait(other, most)
             return talk.remembered() or (yield from talk.flow())
         try:
             if self.settings.memory.has_locks:
@@ -159,7 +162,7 @@ class Driver:
         memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
         token = at_once = memory.acquire(key)
         while token is None and monotonic() < until:
-            is_time_left = yield from talk.wait(Future(), poll)
+            is_time_left = yield from talk.round_trips.wait(Future(), poll)
             if (cached := talk.remembered()) is not None:
                 return cached
             if not is_time_left:
@@ -184,11 +187,6 @@ class Driver:
         if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
             return talk
         return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
-
-    def _after(self, request: Request, answer: Answer | None) -> None:
-        """After a write, invalidate the cache, so that searches through this client see the write."""
-        if is_write(request):
-            self.settings.wrote(indexes_written(request, answer))
 
 
 def _told(request: Request, answer: Answer) -> Answer:

@@ -114,7 +114,9 @@ class PipelineSearch(Uncached):
 
     def _left_alone(self, answer: Answer, reason: str) -> Answer:
         name = self._pipeline if isinstance(self._pipeline, str) else "of the search"
-        degraded = self._settings.degrade(self.path, f"the search pipeline {name} is not collapsed after: {reason}")
+        degraded = self._settings.degrade(
+            self.request.path, f"the search pipeline {name} is not collapsed after: {reason}"
+        )
         if not answer.has_hits:
             return answer
         return Answer({**answer.body, "ndd": {"degraded": degraded}}, answer.status, answer.raw)

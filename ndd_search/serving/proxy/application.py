@@ -165,18 +165,14 @@ class Proxy:
         if exchange.path == READY:
             problem = await self.upstream.answers()
         elif exchange.path == MAPPING:
-            findings = await self._findings(exchange)
+            given = [header for header in exchange.headers if header[0] == b"authorization"]
+            found = await compared_rules(self.driver.settings.writes, self.upstream, given)
+            findings = [asdict(one) for one in found if one.level != "ok"]
             problem = next((one["what"] for one in findings if one["level"] == "error"), "")
         status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
         told: dict[str, Any] = {"status": "unavailable", "reason": problem} if problem else {"status": "ok"}
         told |= {"findings": findings} if exchange.path == MAPPING else {}
         await exchange.answer(status, _JSON, json.dumps(told).encode())
-
-    async def _findings(self, exchange: Exchange) -> list[dict[str, str]]:
-        """Return what is wrong with the mappings of the indexes whose documents get sketches, read as the caller."""
-        given = [header for header in exchange.headers if header[0] == b"authorization"]
-        found = await compared_rules(self.driver.settings.writes, self.upstream, given)
-        return [asdict(one) for one in found if one.level != "ok"]
 
 
 def _check(exchange: Exchange, has_prefix: bool) -> None:

@@ -18,10 +18,6 @@ _LONGEST = 300  # bytes of a match
 SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
 
 
-async def _nothing() -> None:
-    """Do nothing when the engine has answered."""
-
-
 class PassThrough:
     """upstream: the nodes of the engine. wrote: is told the indexes that a request has written to, None if unknown."""
 
@@ -46,7 +42,7 @@ class PassThrough:
         target: str,
         headers: list[Header],
         body: Body,
-        answered: Callable[[], Awaitable[None]] = _nothing,
+        answered: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Send a request to the engine, and its answer to the caller, both as streams.
 
@@ -67,7 +63,8 @@ class PassThrough:
                 if isinstance(upload, _Upload) and upload.error is not None:
                     raise upload.error from None
                 raise
-            await answered()
+            if answered is not None:
+                await answered()
             await self.relay(exchange, response, writes)
 
         try:

@@ -58,7 +58,8 @@ class SketchedDocuments:
         body: Body = b"".join([part async for part in parts]) if small else parts
 
         async def answered() -> None:
-            _tell(exchange, sketched)
+            if count := sketched.missed:
+                _missed(exchange, f"{count} documents passed without a sketch, the first: {sketched.why}", count)
             await self._check_mappings(exchange, lines.indexes)
 
         await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
@@ -169,12 +170,6 @@ class SketchedBody:
     def _taken(self) -> bytes:
         line, self._held, self._size = b"".join(self._held), [], 0
         return line
-
-
-def _tell(exchange: Exchange, sketched: SketchedBody) -> None:
-    if sketched.missed:
-        what = f"{sketched.missed} documents passed without a sketch, the first: {sketched.why}"
-        _missed(exchange, what, sketched.missed)
 
 
 def _missed(exchange: Exchange, sentence: str, documents: int = 1) -> None:
