@@ -20,7 +20,7 @@ from ndd_search.items.ragged import Places
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
 _LARGE = 4  # times as many records as are looked up may hold a token of which parts are
-_WIDE = 30_000  # records of a collection, below which more candidates of each record cost little
+_WIDE = 11_000  # records of a collection, below which more candidates of each record cost little
 _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
 
 
@@ -33,9 +33,9 @@ class Bounds:
     most:    candidates of one record that are kept, by the information that they share with it.
     """
 
-    holders: int = 50
-    tokens: int = 20
-    most: int = 30
+    holders: int = 100
+    tokens: int = 40
+    most: int = 100
 
     def __post_init__(self) -> None:
         for name, least in (("holders", 2), ("tokens", 1), ("most", 1)):

@@ -45,8 +45,10 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
         far = (odds >= 0) & (sizes[component[first]] > _WHOLE)
         more = _two_steps(count, first[far], second[far], first * np.int64(count) + second)
     odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
-    leader = component.copy()
-    left = sizes[component[first]] > 2
+    leader, against = component.copy(), np.zeros(count, np.bool_)
+    against[component[first[odds < 0]]] = True
+    # Of a whole component all pairs are compared: without any evidence against one thing, it is one group.
+    left = (against | (sizes > _WHOLE))[component[first]] & (sizes[component[first]] > 2)
     first, second, odds = first[left], second[left], odds[left]
     of = component[first]
     order = np.argsort(of, kind="stable")
@@ -91,31 +93,31 @@ def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[
     """
     members: dict[int, list[int]] = {one: [one] for one in (*first, *second)}
     between: dict[int, dict[int, tuple[float, int]]] = {one: {} for one in members}  # evidence, pairs compared
-    heap = []
     for a, b, weight in zip(first, second, odds, strict=True):
         between[a][b] = between[b][a] = (weight, 1)
-        heap.append((-weight, a, b))
+    heap = [(-weight, a, b) for a, b, weight in zip(first, second, odds, strict=True) if weight >= 0]
     heapq.heapify(heap)
     while heap:
         weight, a, b = heapq.heappop(heap)
-        if a not in members or b not in members or _total(between, members, a, b) != -weight:
+        if a not in members or b not in members or _total(between[a][b], len(members[a]) * len(members[b])) != -weight:
             continue
-        if weight > 0:
-            break
         members[a] += members.pop(b)
         gone = between.pop(b)
-        between[a].pop(b, None)
+        of_a = between[a]
+        del of_a[b]
         for other, (sum_, pairs) in gone.items():
             if other != a:
-                between[other].pop(b)
-                old = between[a].get(other, (0.0, 0))
-                between[a][other] = between[other][a] = (old[0] + sum_, old[1] + pairs)
-        for other in between[a]:
-            heapq.heappush(heap, (-_total(between, members, a, other), min(a, other), max(a, other)))
+                del between[other][b]
+                old = of_a.get(other, (0.0, 0))
+                of_a[other] = between[other][a] = (old[0] + sum_, old[1] + pairs)
+        size = len(members[a])
+        for other, known in of_a.items():
+            total = _total(known, size * len(members[other]))
+            if total >= 0:
+                heapq.heappush(heap, (-total, min(a, other), max(a, other)))
     return list(members.values())
 
 
-def _total(between: dict[int, dict[int, tuple[float, int]]], members: dict[int, list[int]], a: int, b: int) -> float:
-    """Return the evidence that two groups are one thing, over all pairs of their members."""
-    weight, pairs = between[a].get(b, (0.0, 0))
-    return weight + _UNKNOWN * (len(members[a]) * len(members[b]) - pairs)
+def _total(known: tuple[float, int], pairs: int) -> float:
+    """Return the evidence that two groups are one thing, over all pairs of their members. known: of those compared."""
+    return known[0] + _UNKNOWN * (pairs - known[1])

@@ -31,6 +31,7 @@ _SLACK = 0.01  # rapidfuzz returns 0 also for a similarity that is its score_cut
 _NO_DIGIT = re.compile(r"\D")
 _ALL_BITS = (1 << 64) - 1
 _PREFIX = 4  # letters of a longer word that are a token of their own
+_CONSONANT = re.compile(r"[^\W\d_aeiouhwy]")
 
 
 class Names:
@@ -84,8 +85,7 @@ class Names:
 
     def tokens(self) -> list[Collection[Any]]:
         of = {
-            word: tuple(dict.fromkeys((word, *self._synonyms.get(word, ()), *_prefix(word))))
-            for word in self._vocabulary
+            word: tuple(dict.fromkeys((word, *self._synonyms.get(word, ()), *_near(word)))) for word in self._vocabulary
         }
         return [
             of[value[0]] if len(value) == 1 else dict.fromkeys([*(one for word in value for one in of[word]), joined])
@@ -267,5 +267,9 @@ def _digits_of(name: tuple[str, ...]) -> str:
     return "" if text.isalpha() else _NO_DIGIT.sub("", text)
 
 
-def _prefix(word: str) -> tuple[str, ...]:
-    return (f"{word[:_PREFIX]}…",) if len(word) > _PREFIX else ()
+def _near(word: str) -> tuple[str, ...]:
+    """Return what misspelt forms of a word are likely to have, too: the beginning, and which consonants there are."""
+    if len(word) < _PREFIX or not word.isalpha():
+        return ()
+    consonants = f"{''.join(sorted({*_CONSONANT.findall(word)}))}~"
+    return (f"{word[:_PREFIX]}…", consonants) if len(word) > _PREFIX else (consonants,)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import nsmallest
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ _ASSUMED = 200  # records that the assumption about unknown values counts for: t
 _EXAMPLES = 5
 _BAD = -2  # the code of a value that cannot be read, while reading
 _NEW = object()
+_UNCHANGING = {str, int, float, bool, type(None)}  # types of values
 
 
 class Raw(NamedTuple):
@@ -38,10 +40,6 @@ class Raw(NamedTuple):
     values: Sequence[Any]
     places: Places
 
-    def holds(self, other: Raw) -> bool:
-        """Return whether two fields hold the same values."""
-        return self.keys == other.keys and np.array_equal(self.places, other.places)
-
 
 @dataclass(frozen=True, eq=False)
 class Column:
@@ -50,14 +48,12 @@ class Column:
     codes:    of each record the place of its value in `values`, -1 if it is missing; int64.
     values:   distinct values as the field reads them.
     unread:   whether the value of each record could not be read. examples: sentences about the first of them.
-    raw:      what was parsed.
     """
 
     codes: Places
     values: Sequence[Any]
     unread: npt.NDArray[np.bool_]
     examples: Sequence[str]
-    raw: Raw
 
     def rareness(self, of: Field) -> Rareness:
         """Estimate the share of the records with this field that hold each part of its values."""
@@ -88,10 +84,20 @@ def rareness_of(typical: int, most: Iterable[tuple[str, int]], held: int) -> Rar
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of some records, by field. records: how many there are."""
+    """The columns of some records, by field. records: how many there are. given: their values, by path."""
 
     columns: Mapping[str, Column]
     records: int
+    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def holds(self, given: Mapping[str, Sequence[Any]]) -> bool:
+        """Return whether it was read from these very values, none of which can have changed since."""
+        return all(
+            len(values) == len(self.given.get(path, ()))
+            and set(map(type, values)) <= _UNCHANGING
+            and all(map(is_, values, self.given[path]))
+            for path, values in given.items()
+        )
 
     def rareness(self, fields: Mapping[str, Field]) -> dict[str, Rareness]:
         """Count the values of the fields whose rareness matters."""
@@ -116,13 +122,15 @@ def read_table(
     known:  a table of the same fields, which is returned if the records hold the same values.
     """
     held = records if isinstance(records, Sequence) else list(records)
-    raws = {name: _distinct(list(_raw(held, of.paths(name)))) for name, of in fields.items()}
-    if known and known.records == len(held) and all(known.columns[name].raw.holds(raw) for name, raw in raws.items()):
+    given = {path: _raw(held, path) for name, of in fields.items() for path in of.paths(name)}
+    if known and known.records == len(held) and known.holds(given):
         return known
-    columns = {
-        name: _column(of, name, raws[name], None if parsed is None else parsed[name]) for name, of in fields.items()
-    }
-    return Table(columns, len(held))
+    columns = {}
+    for name, of in fields.items():
+        of_paths = [given[path] for path in of.paths(name)]
+        raw = _distinct(of_paths[0] if len(of_paths) == 1 else list(zip(*of_paths, strict=True)))
+        columns[name] = _column(of, name, raw, None if parsed is None else parsed[name])
+    return Table(columns, len(held), given)
 
 
 def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Column:
@@ -145,7 +153,7 @@ def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Co
         else:
             codes.append(-1 if value is None else values.setdefault(value, len(values)))
     found = np.array([*codes, -1])[raw.places]
-    return Column(np.maximum(found, -1), list(values), found == _BAD, examples, raw)
+    return Column(np.maximum(found, -1), list(values), found == _BAD, examples)
 
 
 def _distinct(values: Sequence[Any]) -> Raw:
@@ -157,11 +165,8 @@ def _distinct(values: Sequence[Any]) -> Raw:
     return Raw(distinct, [first[key] for key in distinct], places)
 
 
-def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
-    """Return of each record the value in a field, or a tuple of the values in several."""
-    if len(paths) > 1:
-        return zip(*(_raw(records, [path]) for path in paths), strict=True)
-    path = paths[0]
+def _raw(records: Sequence[Any], path: str) -> list[Any]:
+    """Return the value of each record in a field."""
     if "." not in path and set(map(type, records)) == {dict}:
         return [record.get(path) for record in records]
     return [record[path] if type(record) is dict and path in record else value_of(record, path) for record in records]

@@ -96,6 +96,13 @@ def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     assert counts[1] < 1.5 * counts[0]
 
 
+@pytest.mark.parametrize(("one", "other"), [("Langwlel", "Lngwell"), ("Aldridge", "Eldrigde"), ("Meyer", "Maier")])
+def test_a_name_that_begins_in_another_way_is_a_candidate_by_its_consonants(one: str, other: str) -> None:
+    records = [{"name": one}, {"name": other}, *({"name": name} for name in ("Ford", "Bailey", "Quinn"))]
+    found = ndd.items.Items(name=ndd.items.Name()).candidates(records)
+    assert (0, 1) in zip(found.first.tolist(), found.second.tolist(), strict=True)
+
+
 def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.items.Items) -> None:
     needed = [("surname", "born"), ("first_name", "postcode")]
     schema = ndd.items.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
