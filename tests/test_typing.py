@@ -43,7 +43,14 @@ given: dict[str, Any] = {"window": 3}
 ndd.collapse(hits, **given)
 with ndd.options(enabled=True, mode="annotate", cache=False):
     pass
+told = ndd.info(found)
+examined: int = told.block["examined"]
+low: int = told.unique["low"] if told.unique else 0
+similar: list[float] = [copy.similarity for copy in ndd.copies(hits[0])]
 
+told.block["examind"]  # typeddict-item
+told.hiden  # attr-defined
+ndd.copies(hits[0])[0].similarty  # attr-defined
 ndd.colapse(hits)  # attr-defined
 ndd.collapse(hits, windw=3)  # call-arg
 ndd.collapse(hits, window="3")  # arg-type
