@@ -46,8 +46,12 @@ def test_every_command_has_help_with_examples(command: str) -> None:
     assert f"ndd-search {command}" in ndd(command, "--help").stdout.partition("examples:")[2]
 
 
-def test_an_unknown_command_is_a_wrong_usage() -> None:
-    assert "invalid choice: 'serch'" in ndd("serch", code=2).stderr
+def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
+    told = ndd("serch", code=2).stderr
+    assert "invalid choice: 'serch'" in told
+    assert "did you mean search?" in told
+    assert "did you mean group?" in ndd("dedupe", "--mode", "grupe", code=2).stderr
+    assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def _help(command: ModuleType) -> dict[str, Any]:
 def _overview() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "ndd-search",
         usage="ndd-search COMMAND ...",
         description=f"Search results without near-duplicates.\n\ncommands (ndd-search COMMAND --help):\n{commands}",
@@ -151,7 +151,7 @@ def _overview() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_program_options(parser)
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", help=argparse.SUPPRESS)
     return parser
 
 

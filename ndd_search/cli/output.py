@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ndd_search.core.checks import check_known
+from ndd_search.core.checks import check_known, nearest
 from ndd_search.core.options import CollapseOptions, Mode
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """Names the nearest option where one is misspelt.
+    """Names the nearest word where an option, a choice or a command is misspelt.
 
     given: the words of the command line.
     """
@@ -48,6 +48,8 @@ class Parser(argparse.ArgumentParser):
             if name.startswith("--") and not any(one.startswith(name) for one in known):
                 near = get_close_matches(name, known, 1)
                 message += f" ({name} is no option: did you mean {near[0]}?)" if near else ""
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            message += nearest(found[1], re.findall(r"[\w-]+", found[2]))
         super().error(message)
 
     def _options(self) -> list[str]:
