@@ -1,5 +1,6 @@
 """Entries of a wrapped client in a cache that other clients and processes share."""
 
+import asyncio
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from hypothesis import given
 from hypothesis import strategies as st
-from opensearchpy import OpenSearch
+from opensearchpy import AsyncOpenSearch, OpenSearch
 
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.recipe import Recipe
@@ -50,6 +51,19 @@ def test_clients_made_in_the_same_way_are_one_caller_and_others_are_not() -> Non
     assert len({one.caller for one in users}) == len(users)
     assert len({one.cluster for one in users}) == 1
     assert elasticsearch().cluster != elasticsearch(hosts="http://other:9200").cluster
+
+
+def test_an_asynchronous_client_that_has_sent_a_request_is_still_the_same_caller() -> None:
+    """So it shares a cache with those of other processes also if it was wrapped after its first request."""
+
+    async def origins() -> list[Origin]:
+        async with AsyncOpenSearch("http://127.0.0.1:9") as client:  # nothing answers there
+            before = origin_of(client.transport)
+            await client.ping()
+            return [before, origin_of(client.transport)]
+
+    before, after = asyncio.run(origins())
+    assert before == after
 
 
 def test_a_client_that_signs_its_requests_shares_nothing() -> None:

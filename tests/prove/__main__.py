@@ -7,6 +7,7 @@
     answers   searches of which one answer is changed: no error of ours, no lost hit
     ingest    documents on their way in, while one answer about duplicates is changed: no error, no lost document
     options   searches of real engines with any combination of options, against an oracle of words (see walks)
+    changes   the same while documents are written between the requests
 
 A run that was stopped continues with the same command. A case that fails is made smaller and kept in a file, which
 `--replay FILE` runs again.
@@ -24,7 +25,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.prove import answers, ingest, lists, options, pages, sources
+from tests.prove import answers, changes, ingest, lists, options, pages, sources
 from tests.prove.cases import Failure, Program, Progress, error_of, prove
 
 PROGRAMS = {
@@ -35,6 +36,7 @@ PROGRAMS = {
     "answers": Program(answers.draw, answers.check),
     "ingest": Program(ingest.draw, ingest.check),
     "options": Program(options.draw, options.check, options.servers),
+    "changes": Program(changes.draw, changes.check, changes.servers),
 }
 FOLDER = Path(".prove")
 

@@ -9,7 +9,9 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -17,15 +19,19 @@ import ndd_search as ndd
 from ndd_search.core.options import EVERY_SEARCH
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine, Engines
+from tests.engines.jars import Unavailable
 from tests.prove.all_pairs import Row, is_allowed
 from tests.prove.asked_once import connecting, serving_to
 from tests.prove.walks import EXPLAINED, SEEN, UNSKETCHED, Walk, documents
+from tests.redis_server import given_address, server
 from tests.wrapping.conftest import Connect, bulk
 
 ENGINES = ("elasticsearch9", "opensearch3")
 WHICH = ("0", "1", "2")  # sets of documents
 ITEMS = ndd.items.Items(body=ndd.items.Text(), isbn=ndd.items.Exact(), needs=[("body",), ("body", "isbn")])
 MATCH: dict[str, Any] = {"match": {"body": "market"}}
+VECTOR = {"type": "dense_vector", "dims": 2, "similarity": "l2_norm", "index_options": {"type": "flat"}}
+NEAR = {"field": "vector", "query_vector": [0.0, 1.0], "k": 80, "num_candidates": 80}
 SCORED = {"function_score": {"query": MATCH, "field_value_factor": {"field": "weight"}, "boost_mode": "replace"}}
 
 OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but for windows
@@ -59,14 +65,14 @@ OTHERS: dict[str, list[Any]] = {
     "seen": [None, "texts", "hits", "sketches"],
     "explain": [False, True],
     "items": [None, ITEMS],
-    "given": ["body", "rule", "block"],
+    "given": ["body", "rule", "block", "url"],
     "paging": ["from", "cursor", "msearch", "template"],
-    "cache": [True, False],
+    "cache": [True, False, "redis"],  # in a server, which two clients share
     "splits": [True, False],
     "frequency_table": [True, False],
     "storage": ["integers", "packed", "both"],
     "keys": [8, 0],
-    "query": ["sorted", "scored", "all", "tied"],
+    "query": ["sorted", "scored", "all", "tied", "neighbours", "knn"],  # the last two where there are vectors
     "size": [5, 3, 12],
     "target": ["one", "pattern", "list", "alias"],  # one index, or two in each way of naming them
 }
@@ -96,29 +102,66 @@ LEFT_ALONE: list[dict[str, list[str]]] = [
     {"query": ["all"], "given": ["rule", "block"], "also": ["[]"]},
     {"paging": ["template"], "given": ["rule", "block"], "also": ["[]"]},
 ]
+NOT_TOGETHER: list[dict[str, list[str]]] = [
+    *LEFT_ALONE,
+    {"query": ["neighbours", "knn"], "paging": ["cursor"]},
+    {"given": ["url"], "items": but("items", None)},  # only a proxy reads a URL
+    {"given": ["url"], "paging": ["template"]},
+]
 FIRST = {name: values[0] for name, values in FACTORS.items()}
 
 AROUND = {"engine": list(ENGINES), "client": ["sync", "async", "proxy"], "which": list(WHICH)}
-NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python has
-    {"client": ["proxy"], name: values}
-    for name, values in {"given": ["block"], "items": but("items", None), "paging": ["template"]}.items()
+NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python has, and what only a proxy reads
+    {"client": ["proxy"], "given": ["block"]},
+    {"client": ["proxy"], "items": but("items", None)},
+    {"client": ["proxy"], "paging": ["template"]},
+    {"client": ["sync", "async"], "given": ["url"]},
 ]
 
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
 _ENDS = ("whole", "half0", "half1")  # of the names of indexes with the same documents
-_running: dict[str, tuple[Engine, dict[str, str], dict[str, Connect]]] = {}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the searches of a row go. indexes: names by what is stored in them. clients: by kind, made when needed.
+
+    redis: the address of a cache, None where there is none. changes: whether documents change.
+    """
+
+    engine: Engine
+    indexes: dict[str, str]
+    clients: dict[str, Connect]
+    redis: str | None
+    changes: bool
+
+    def connect(self, client: str, served: ExitStack | None) -> Connect:
+        """Return how to make clients. served: closes proxies."""
+        if client not in self.clients:
+            self.clients[client] = connecting(self.engine, client == "async", self.changes)
+        connect = self.clients[client]
+        return serving_to(self.engine, connect, served) if client == "proxy" and served is not None else connect
+
+    def cache(self, value: bool | str) -> Any:
+        """Return the cache of a row: a server if there is one, which this row alone uses."""
+        if isinstance(value, bool) or self.redis is None:
+            return bool(value)
+        return ndd.plugins.RedisCache(self.redis, prefix=uuid.uuid4().hex, budget=60.0, seconds=600.0)
+
+
+_running: dict[str, Place] = {}
 
 
 def draw(rng: random.Random) -> Row:
     """Draw an engine, a client, a set of documents, and the values of some factors."""
     share, row = rng.choice(_SHARES), Row()
+    refused = [*REFUSED, *NOT_TOGETHER]
     for name in rng.sample(list(FACTORS), len(FACTORS)):
         if rng.random() < share:
-            values = [one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, [*REFUSED, *LEFT_ALONE])]
-            row[name] = rng.choice(values)
+            row[name] = rng.choice([one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, refused)])
     (client,) = rng.choices(AROUND["client"], weights=[3, 3, 1])
     if not is_allowed({**FIRST, **row, "client": client}, NOT_BY_PROXY):
-        client = "sync"
+        client = "proxy" if row.get("given") == "url" else "sync"
     return {"engine": rng.choice(ENGINES), "client": client, "which": rng.choice(WHICH)} | row
 
 
@@ -142,15 +185,17 @@ def servers() -> Iterator[None]:
 
 
 @contextmanager
-def running(engine: Engine, which: Sequence[str]) -> Iterator[None]:
+def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iterator[Place]:
     """Make an index for each set of documents and form of storage, with keys and without, and two for its halves.
 
-    Every seventh document has no sketch.
+    Every seventh document has no sketch. changes: whether requests change them.
     """
     prefix = f"ndd-options-{uuid.uuid4().hex[:8]}"
     number, keyword = {"type": "integer"}, {"type": "keyword"}
-    fields = {"place": number, "weight": number, "day": {"type": "date"}}
+    fields: dict[str, Any] = {"place": number, "weight": number, "day": {"type": "date"}}
     fields |= dict.fromkeys(("source", "isbn", "work", "language"), keyword) | {"body": {"type": "text"}}
+    if engine.family == "elasticsearch":
+        fields |= {"vector": VECTOR}
     body = {
         "mappings": {"properties": {**mapping_properties(), **fields}},
         "settings": {"number_of_shards": 2, "number_of_replicas": 0},
@@ -171,11 +216,24 @@ def running(engine: Engine, which: Sequence[str]) -> Iterator[None]:
                     client.indices.create(index=f"{name}-{end}", body=body)
                 client.indices.put_alias(index=f"{name}-half0,{name}-half1", name=f"{name}-both")
             bulk(engine, client, actions)
-            _running[engine.name] = engine, names, {}
-            yield
+            with _redis() as redis:
+                _running[engine.name] = Place(engine, names, {}, redis, changes)
+                yield _running[engine.name]
         finally:
             for name in names.values():
                 client.indices.delete(index=",".join(f"{name}-{end}" for end in _ENDS), ignore_unavailable=True)
+
+
+@contextmanager
+def _redis() -> Iterator[str | None]:
+    """Find or start a cache that clients share. None if this machine has none."""
+    if (address := given_address()) or find_spec("redis") is None:
+        yield address
+        return
+    with ExitStack() as stack:
+        with suppress(Unavailable):
+            address = stack.enter_context(server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")).url
+        yield address
 
 
 def index_of(name: str, place: int, halves: bool) -> str:
@@ -186,17 +244,16 @@ def index_of(name: str, place: int, halves: bool) -> str:
 TARGETS = {"one": "{0}-whole", "pattern": "{0}-half*", "list": "{0}-half1,{0}-half0", "alias": "{0}-both"}
 
 
-def walk_of(row: Row, served: ExitStack | None = None) -> Walk:
-    """Return the search of a row. What it lacks has its first value. served: closes proxies, for a row that has one."""
+def walk_of(row: Row, served: ExitStack | None = None, place: Place | None = None) -> Walk:
+    """Return the search of a row. What it lacks has its first value. served: closes proxies, for a row that has one.
+
+    place: of its index, None for the one that is running.
+    """
     row = FIRST | {"engine": ENGINES[0], "client": "sync", "which": WHICH[0]} | row
-    engine, indexes, clients = _running[row["engine"]]
-    if row["client"] not in clients:
-        clients[row["client"]] = connecting(engine, row["client"] == "async")
-    connect = clients[row["client"]]
-    if served is not None and row["client"] == "proxy":
-        connect = serving_to(engine, connect, served)
+    place = place or _running[row["engine"]]
+    engine, connect = place.engine, place.connect("proxy" if row["given"] == "url" else row["client"], served)
     values = {name: VALUES[name][row[name]] for name in FACTORS}
-    name, made = indexes[f"{row['which']} {row['storage']} {row['keys']}"], documents(row["which"])
+    name, made = place.indexes[f"{row['which']} {row['storage']} {row['keys']}"], documents(row["which"])
     always = ("min_similarity", "window")  # the table's first values are not the defaults
     options = {name: values[name] for name in OPTIONS if name in always or row[name] != FIRST[name]}
     beside = {
@@ -205,6 +262,13 @@ def walk_of(row: Row, served: ExitStack | None = None) -> Walk:
     }
     body: dict[str, Any] = {"size": values["size"], "query": MATCH}
     match row["query"]:
+        case "neighbours" | "knn" if engine.family != "elasticsearch":  # its published jars have no vectors
+            body["query"] = SCORED
+        case "neighbours":
+            del body["query"]
+            body["knn"] = NEAR
+        case "knn":
+            body["query"] = {"knn": NEAR}
         case "sorted":
             body["sort"] = [{"place": "asc"}]
         case "tied":
@@ -222,14 +286,14 @@ def walk_of(row: Row, served: ExitStack | None = None) -> Walk:
         connect=connect,
         index=TARGETS[row["target"]].format(name),
         rule=f"{name}*",
-        documents=made,
+        documents=dict(enumerate(made)),
         body=body,
         options=options,
         beside={name: value for name, value in beside.items() if value},
         given=row["given"],
         paging=paging,
         splits=values["splits"],
-        cache=values["cache"],
+        cache=place.cache(values["cache"]),
         settings={"items": values["items"], "frequency_table": values["frequency_table"]},
     )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from dataclasses import field as member
 from functools import cache, cached_property
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, cycle, islice
 from typing import Any
 
 import ndd_search as ndd
@@ -46,6 +48,7 @@ def _document(seed: str, place: int) -> dict[str, Any]:
     made = {
         "place": place,
         "weight": 1000 - place,
+        "vector": [float(place), 1.0],
         "day": f"2026-05-{draw.randrange(1, 28):02}",
         "language": draw.choice(["de", "en"]),
         "body": " ".join([*words, f"costs {place // 16} euro", "market"]),
@@ -62,23 +65,30 @@ class Walk:
     """All pages of one search with one combination of options.
 
     options: CollapseOptions by name. beside: what a search alone can have, `seen` and `explain`.
-    given:   where the options stand: in the "body", in a "rule" for the index, or in a "block" around the search.
+    given:   where the options stand: in the "body", in a "rule" for the index, in a "block" around the search, or in
+             its "url".
     paging:  "from", "cursor", "msearch" or "template".
-    index:   what the search names; rule: the pattern of a rule for it.
+    index:   what the search names; rule: the pattern of a rule for it, which says what is stored with a text if
+             `stored` does.
+    documents: by the numbers that are their ids.
+    cache:   a cache that another client shares, or whether each client has one.
+    between: called before each further page of a cursor.
     """
 
     connect: Connect
     index: str
     rule: str
-    documents: list[dict[str, Any]]
+    documents: Mapping[int, dict[str, Any]]
     body: dict[str, Any]
     options: dict[str, Any]
     beside: dict[str, Any]
     given: str
     paging: str
     splits: bool
-    cache: bool
+    cache: Any
     settings: dict[str, Any]
+    stored: dict[str, Any] = member(default_factory=dict)
+    between: Callable[[], None] = lambda: None
 
     @cached_property
     def found(self) -> dict[str, dict[str, Any]]:
@@ -93,14 +103,16 @@ class Walk:
 
         Returns their number.
         """
-        caller = self.caller(cache=self.cache, splits=self.splits)
-        pages = self.pages(caller, self.paging)
+        caller = other = self.caller(cache=self.cache, splits=self.splits)
+        if not isinstance(self.cache, bool):
+            other = self.caller(cache=self.cache, splits=self.splits)
+        pages = self.pages(caller, self.paging, other=other)
         check_pages(self, pages)
         at_once = "from" if self.paging == "msearch" else "msearch"
         fresh = self.pages(self.caller(cache=False, splits=not self.splits), at_once, every=self.every)
         if self.paging != "cursor":
             assert comparable(pages[:: self.every]) == comparable(fresh)
-            self.check_cache(caller, pages)
+            self.check_cache(other, pages)
         elif not self.bounded and "keep" not in self.options and not self.reorders_ties:
             assert shown(pages) == shown(fresh)
         self.check_listings(caller, pages)
@@ -108,8 +120,10 @@ class Walk:
         self.check_explanations(pages)
         return len(pages)
 
-    def caller(self, cache: bool, splits: bool) -> Caller:
-        rules = {"indexes": {self.rule: self.options}} if self.given == "rule" else {}
+    def caller(self, cache: Any, splits: bool) -> Caller:
+        """A wrapped client with the settings of the search."""
+        rule = {**self.stored, **(self.options if self.given == "rule" else {})}
+        rules = {"indexes": {self.rule: rule}} if rule else {}
         return self.connect(window=self.options["window"], cache=cache, splits=splits, **rules, **self.settings)
 
     @property
@@ -117,9 +131,19 @@ class Walk:
         return int(self.body["size"])
 
     @property
+    def most(self) -> int:
+        """How many hits there may be."""
+        return len(self.documents)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether the search is one for nearest neighbours, with as many candidates as there are documents."""
+        return "knn" in self.body or "knn" in self.body["query"]
+
+    @property
     def bounded(self) -> bool:
         """Whether fewer hits are examined than the result has."""
-        return bool(self.options.get("max_window", DOCUMENTS) < DOCUMENTS)
+        return bool(self.options.get("max_window", self.most) < self.most)
 
     @property
     def chooses(self) -> bool:
@@ -156,21 +180,46 @@ class Walk:
         """How many pages are asked for once for each that is asked for again."""
         return 1 if self.paging == "cursor" else 3
 
-    def pages(self, caller: Caller, paging: str, every: int = 1, **changes: Any) -> Answers:
-        """All pages or some, and one after the end, in a way of paging. changes: other options."""
-        starts = range(0, DOCUMENTS + self.size, every * self.size)
+    def pages(
+        self, caller: Caller, paging: str, every: int = 1, other: Caller | None = None, **changes: Any
+    ) -> Answers:
+        """All pages or some, and one after the end, in a way of paging. changes: other options.
+
+        other: asks for every second page.
+        """
+        starts, callers = range(0, self.most + self.size, every * self.size), cycle((caller, other or caller))
         with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
             match paging:
                 case "from":
-                    return [caller.search(index=self.index, body=self.asked(start, changes)) for start in starts]
+                    return [self.page(one, start, changes) for start, one in zip(starts, callers, strict=False)]
                 case "cursor":
-                    return list(self.by_cursor(caller))
+                    return list(self.by_cursor(callers))
                 case "msearch":
                     lines = [line for start in starts for line in ({"index": self.index}, self.asked(start, changes))]
-                    answers = caller.msearch(body=lines)["responses"]
+                    answers = self.msearch(caller, lines)["responses"]
                     return [{name: one[name] for name in one if name != "status"} for one in answers]
                 case _:
                     return [self.by_template(caller, start) for start in starts]
+
+    def page(self, caller: Caller, start: int, changes: dict[str, Any]) -> dict[str, Any]:
+        """One page by its number of hits before it."""
+        return self.search(caller, self.asked(start, changes))
+
+    def search(self, caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
+        """One search; its options stand in its URL if they are given there."""
+        if self.given != "url":
+            return caller.search(index=self.index, body=body)
+        answer: dict[str, Any] = caller.ask("POST", f"/{self.index}/_search", body, in_url(self.options))
+        return answer
+
+    def msearch(self, caller: Caller, lines: list[dict[str, Any]]) -> dict[str, Any]:
+        """Several searches in one request."""
+        if self.given != "url":
+            return caller.msearch(body=lines)
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        kind = {"content-type": "application/x-ndjson"}
+        answer: dict[str, Any] = caller.ask("POST", "/_msearch", text, in_url(self.options), kind)
+        return answer
 
     def asked(self, start: int, changes: dict[str, Any]) -> dict[str, Any]:
         """The body of one page."""
@@ -178,16 +227,17 @@ class Walk:
 
     def key(self, changes: dict[str, Any]) -> dict[str, Any]:
         """The "ndd" of a body, if it has one."""
-        own = {"body": {**self.options, **self.beside}, "rule": self.beside, "block": {}}[self.given]
+        own = {"body": {**self.options, **self.beside}, "block": {}}.get(self.given, self.beside)
         return {"ndd": {**own, **changes}} if own or changes else {}
 
-    def by_cursor(self, caller: Caller) -> Iterator[dict[str, Any]]:
+    def by_cursor(self, callers: Iterator[Caller]) -> Iterator[dict[str, Any]]:
         cursor: Any = True
-        for _ in range(DOCUMENTS):
-            answer = caller.search(index=self.index, body={**self.body, **self.key({"cursor": cursor})})
+        for caller in islice(callers, self.most):
+            answer = self.search(caller, {**self.body, **self.key({"cursor": cursor})})
             yield answer
             if (cursor := answer["ndd"]["cursor"]) is None:
                 return
+            self.between()
         raise AssertionError("a cursor does not end")
 
     def by_template(self, caller: Caller, start: int) -> dict[str, Any]:
@@ -201,7 +251,7 @@ class Walk:
         """A page that is asked for again is the same, and the cache knows it, if there is one."""
         again = self.pages(caller, self.paging, self.every)
         assert comparable(again) == comparable(pages[:: self.every])
-        if not self.cache:
+        if self.cache is False:
             assert {page["ndd"]["cache"] for page in (*pages, *again)} == {"off"}
         elif not self.beside:
             assert {page["ndd"]["cache"] for page in again} == {"hit"}
@@ -220,12 +270,16 @@ class Walk:
 
     def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
-        if "facets" not in self.options or self.options["window"] < DOCUMENTS or self.bounded:
+        if "facets" not in self.options or self.options["window"] < self.most or self.bounded:
             return
         for bucket in pages[0]["aggregations"]["sources"]["buckets"][:2]:
-            click = {"bool": {"must": self.body["query"], "filter": {"term": {"source": bucket["key"]}}}}
+            click, term = dict(self.body), {"term": {"source": bucket["key"]}}
+            if "knn" in click:
+                click["knn"] = {**click["knn"], "filter": term}
+            else:
+                click["query"] = {"bool": {"must": self.body["query"], "filter": term}}
             alone = {**self.options, **self.beside, "mode": "drop", "max_per_group": 1, "members": "window"}
-            body = {**self.body, "query": click, "size": DOCUMENTS, "ndd": alone}
+            body = {**click, "size": self.most, "ndd": alone}
             page = caller.search(index=self.index, body=body)
             assert bucket["doc_count"] == len(page["hits"]["hits"]), bucket
 
@@ -245,7 +299,8 @@ class Walk:
                 else number * self.size
             )
             for one in entries:
-                assert one["status"] in ("shown", "hidden", "beyond_window"), one
+                unknown = ["unknown"] if self.has_neighbours else []
+                assert one["status"] in ("shown", "hidden", "beyond_window", *unknown), one
                 on_page = one["status"] == "shown" and first < one.get("place", 0) <= first + self.size
                 assert on_page == (one["_id"] in here), one
                 assert not on_page or order[one["place"] - 1] == one["_id"]
@@ -321,8 +376,8 @@ def check_shown(walk: Walk, order: list[str], passed: list[str]) -> None:
         led = Counter(value for one in order for value in values_of(walk.documents[int(one)], field))
         assert max(led.values(), default=0) <= most, led
     if hides and not walk.guards and not walk.chooses and not walk.settings["items"] and "seen" in walk.beside:
-        for one in set(order) - set(map(str, UNSKETCHED)):
-            for place in set(SEEN) - set(UNSKETCHED):
+        for one in order:
+            for place in SEEN:
                 assert alike(walk, one, str(place)) is not True, f"{one} was seen as {place}"
 
 
@@ -337,7 +392,7 @@ def check_listed(walk: Walk, pages: Answers) -> None:
 
 def alike(walk: Walk, one: str, other: str) -> bool | None:
     """Whether two documents are near-duplicates by their words, None in doubt."""
-    if int(one) in UNSKETCHED or int(other) in UNSKETCHED:
+    if not all("ndd" in walk.found[id]["_source"] for id in (one, other)):
         return False
     return are_alike(walk.documents[int(one)], walk.documents[int(other)], walk.options)
 
@@ -345,6 +400,8 @@ def alike(walk: Walk, one: str, other: str) -> bool | None:
 def check_totals(walk: Walk, pages: Answers, count: int) -> None:
     totals = [page["hits"]["total"]["value"] for page in pages]
     total = walk.options.get("total", "auto")
+    if walk.has_neighbours:  # to examine more candidates for a total costs too much
+        total = {"groups": "estimate", "auto": "hits"}.get(total, total)
     if total == "groups" or (total == "hits" and walk.paging == "cursor"):
         assert len(set(totals)) == 1, totals
         if total == "groups":  # a cursor goes on beyond max_window
@@ -384,6 +441,19 @@ def comparable(pages: Answers) -> list[Any]:
 
 def hits_of(pages: Answers) -> list[dict[str, Any]]:
     return [hit for page in pages for hit in page["hits"]["hits"]]
+
+
+def in_url(options: dict[str, Any]) -> dict[str, str]:
+    """Options as parameters of a URL."""
+    return {f"ndd.{name}": _in_url(value) for name, value in options.items()}
+
+
+def _in_url(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{name}:{each}" for name, each in value.items())
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value).lower()
 
 
 def ids(hits: list[dict[str, Any]]) -> list[str]:

@@ -359,8 +359,9 @@ def origin_of(transport: Any) -> Origin:
     Some credentials cannot be compared: a function that signs requests, a class of the user's own that may add a
     header. Such a client gets a random caller and shares cache entries with no other client.
     """
-    nodes = _nodes(transport)
-    addresses, given = sorted(map(_address, nodes)), [nodes, getattr(transport, "kwargs", None)]
+    kwargs = getattr(transport, "kwargs", None) or {}  # an asynchronous one adds "loop" with its first request
+    nodes, settings = _nodes(transport), {name: kwargs[name] for name in kwargs if name != "loop"}
+    addresses, given = sorted(map(_address, nodes)), [nodes, settings]
     cluster = cache_key("cluster", addresses) if nodes else uuid.uuid4().bytes
     if nodes and _is_comparable(given) and all(map(_is_known, _classes(transport))):
         return Origin(cluster, cache_key("caller", addresses, given))
