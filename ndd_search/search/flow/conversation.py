@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.options import CollapseOptions
@@ -27,44 +27,43 @@ from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import Answer, Hit, without_fields
-from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.request import Search
 from ndd_search.search.rest.response import block_of, hits_of, total_of
 from ndd_search.search.rest.source_filter import SketchFilter
 
 
-class Uncached:
-    """A search that sends a request before it can tell its page, or whose pages are different each time."""
+class Uncached(NamedTuple):
+    """A search that sends a request before it can tell its page, or whose pages are different each time.
 
-    key: bytes | None = None
+    first_windows: how many hits are examined at first, in a list of one search. flow: returns the requests, and the
+                   answer.
+    """
 
-    def __init__(self, request: Request, options: CollapseOptions) -> None:
-        self.request, self.options = request, options
-
-    @property
-    def first_windows(self) -> list[int]:
-        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
-        return [self.options.initial_window]
-
-    def remembered(self) -> Answer | None:
-        """Return the finished page if it is in the cache."""
-        return None
+    first_windows: list[int]
+    flow: Callable[[], Flow]
 
 
-class Conversation(Uncached):
+class Conversation:
     """The requests for one search, and the answer for its caller, which may be cached.
 
     steps: what it has beside its page. remember: whether its page may be read from the cache and stored there.
     """
 
+    key: bytes | None = None  # of the page in the cache
+
     def __init__(
         self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], remember: bool
     ) -> None:
-        super().__init__(search.request, options)
-        self.search, self.settings, self.steps = search, settings, steps
+        self.search, self.options, self.settings, self.steps = search, options, settings, steps
         self.round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options.as_text, search.start, search.size)
+
+    @property
+    def first_windows(self) -> list[int]:
+        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
+        return [self.options.initial_window]
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
@@ -80,6 +79,10 @@ class Conversation(Uncached):
         return self.settings.memory.recall_state(self.stream_key, self.search.indexes) is not None
 
     def flow(self) -> Flow:
+        """Return the page in the cache, or else make it."""
+        return self.remembered() or (yield from self.made())
+
+    def made(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
         search, settings = self.search, self.settings
         plan = plan_of(search, self.options, settings)

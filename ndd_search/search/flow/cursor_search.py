@@ -44,7 +44,7 @@ _OF_A_PAGE = ("window", "max_window", "keep")
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
-def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> CursorSearch | None:
+def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
     """Return how to answer a search that asks for a cursor, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -70,7 +70,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     beside = {name: search.changes[name] for name in (*NOT_OPTIONS, "cursor") if name in search.changes}
     steps = steps_of(options, beside, settings)
     options = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
-    return CursorSearch(search, options, settings, steps, own, cursor)
+    return Uncached([options.initial_window], CursorSearch(search, options, settings, steps, own, cursor).flow)
 
 
 def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
@@ -89,7 +89,7 @@ def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, s
     return cursor
 
 
-class CursorSearch(Uncached):
+class CursorSearch:
     """The requests for one page of a search with a cursor.
 
     steps: what it has beside its page. own: hash of the search. cursor: None for the first page.
@@ -99,8 +99,8 @@ class CursorSearch(Uncached):
         self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], own: str,
         cursor: Cursor | None,
     ) -> None:  # fmt: skip
-        super().__init__(search.request, options)
-        self.search, self.settings, self.steps, self.cursor, self._own = search, settings, steps, cursor, own
+        self.search, self.options, self.settings, self.steps = search, options, settings, steps
+        self.cursor, self._own = cursor, own
         self._pit = "" if cursor is None else cursor.pit
         self._outside = RoundTrips(settings.time_budget)
         self._round_trips = self._outside.moved(self._in_pit)

@@ -19,18 +19,12 @@ from urllib.parse import quote
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.block_options import surrounding
-from ndd_search.search.flow.conversation import Conversation
-from ndd_search.search.flow.cursor_search import CursorSearch, cursor_search
+from ndd_search.search.flow.conversation import Conversation, Uncached
+from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import MultiConversation, multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.page_memory import indexes_written
-from ndd_search.search.flow.prepared_search import (
-    PipelineSearch,
-    TemplateSearch,
-    pipeline_search,
-    template_search,
-    without_options,
-)
+from ndd_search.search.flow.prepared_search import pipeline_search, template_search, without_options
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings
@@ -41,7 +35,7 @@ from ndd_search.search.rest.request import Request, is_search, is_write, option_
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
-Talk = Conversation | CursorSearch | MultiConversation | PipelineSearch | TemplateSearch
+Talk = Conversation | MultiConversation | Uncached
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
@@ -105,9 +99,7 @@ class Driver:
         try:
             if (talk := self._conversation(request)) is not None:
                 flow, observers = self._flow(talk, flights, timeout), self.settings.observers
-                return (
-                    yield from observed(flow, talk.request.path, talk.first_windows, observers) if observers else flow
-                )
+                return (yield from observed(flow, request.path, talk.first_windows, observers) if observers else flow)
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -142,18 +134,18 @@ class Driver:
         return faults
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
-        if (cached := talk.remembered()) is not None:
-            return cached
         if not isinstance(talk, Conversation) or talk.key is None:
             return (yield from talk.flow())
+        if (cached := talk.remembered()) is not None:
+            return cached
         most = _WAIT if timeout is None else min(_WAIT, timeout)
         if (other := flights.acquire(talk.key)) is not None:
             yield from talk.round_trips.wait(other, most)
-            return talk.remembered() or (yield from talk.flow())
+            return (yield from talk.flow())
         try:
             if self.settings.memory.has_locks:
                 return (yield from self._computed(talk, talk.stream_key or talk.key, most))
-            return (yield from talk.flow())
+            return (yield from talk.made())
         finally:
             flights.release(talk.key)
 
@@ -175,7 +167,7 @@ class Driver:
                 if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
                     memory.release(key, token)
                     token = None
-            return (yield from talk.flow())
+            return (yield from talk.made())
         finally:
             if token is not None:
                 memory.release(key, token)

@@ -51,23 +51,15 @@ class MultiConversation:
     texts: list[Text | None]
 
     @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self.request.path
-
-    @property
     def first_windows(self) -> list[int]:
         """The first window of each search, 0 for one that is left alone."""
         return [talk.options.initial_window if talk else 0 for talk in self.conversations]
 
-    def remembered(self) -> Answer | None:
-        """Return all the finished pages if every one is in the cache."""
-        cached = [talk.remembered() if talk else None for talk in self.conversations]
-        pages = {place: answer.body for place, answer in enumerate(cached) if answer is not None}
-        return Answer(self._response(0, pages)) if len(pages) == len(self.conversations) else None
-
     def flow(self) -> Flow:
-        """Send one `_msearch` a round trip, with the next request of each search that is not finished."""
+        """Send one `_msearch` a round trip, with the next request of each search that is not finished.
+
+        A search whose page is in the cache is finished at once.
+        """
         flows = [
             talk.flow() if talk else _unchanged(search)
             for talk, search in zip(self.conversations, self.searches, strict=True)

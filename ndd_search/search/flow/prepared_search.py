@@ -24,12 +24,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ndd_search.core.options import Also
 from ndd_search.search.flow.conversation import Uncached
 from ndd_search.search.flow.cursor_search import cursor_search
-from ndd_search.search.flow.round_trips import Flow
+from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.rest.answers import Answer
@@ -59,7 +60,7 @@ def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapp
 _NAME = re.compile(r"[^/?#,*\s]+")
 
 
-def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> PipelineSearch | None:
+def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
     """Return how to answer a search that names a pipeline and asks to be collapsed, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -70,56 +71,41 @@ def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, 
         return None
     if not isinstance(pipeline, Mapping) and not (isinstance(pipeline, str) and _NAME.fullmatch(pipeline)):
         return None
-    return PipelineSearch(request, settings, changes, pipeline)
+    flow = partial(_after_pipeline, request, settings, changes, pipeline)
+    return Uncached([settings.options.initial_window], flow)
 
 
-class PipelineSearch(Uncached):
-    """The requests for one search with a pipeline, given by its name or by its definition.
-
-    The page is cached by its conversation alone.
-    """
-
-    def __init__(
-        self, request: Request, settings: Settings, changes: Mapping[str, Any], pipeline: str | Mapping[str, Any]
-    ) -> None:
-        super().__init__(request, settings.options)
-        self._settings, self._changes, self._pipeline = settings, changes, pipeline
-
-    def flow(self) -> Flow:
-        """Read the pipeline, and collapse the search or send it as it came."""
-        definition: Any = {} if self._pipeline == NONE else self._pipeline
-        if isinstance(definition, str):
-            definition = yield from self._definition(definition)
-        if reason := obstacle(definition):
-            answer = yield stripped(self.request)
-            return self._left_alone(answer, reason)
-        talk = conversation(self.request, self._settings, self._changes, "reorders" if reorders(definition) else "safe")
-        if talk is None:
-            return (yield stripped(self.request))
-        return talk.remembered() or (yield from talk.flow())
-
-    def _definition(self, name: str) -> Any:
-        """Return the definition of a pipeline, None if it cannot be read."""
-        known, now = self._settings.known, self._settings.clock()
-        if (found := known.pipeline(name, now)) is not None:
-            return found
-        try:
-            answer = yield reading(self.request, name)
-        except Exception:
-            return None
-        definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None
-        if isinstance(definition, dict):
-            known.learn_pipeline(name, definition, now)
-        return definition
-
-    def _left_alone(self, answer: Answer, reason: str) -> Answer:
-        name = self._pipeline if isinstance(self._pipeline, str) else "of the search"
-        degraded = self._settings.degrade(
-            self.request.path, f"the search pipeline {name} is not collapsed after: {reason}"
-        )
+def _after_pipeline(
+    request: Request, settings: Settings, changes: Mapping[str, Any], pipeline: str | Mapping[str, Any]
+) -> Flow:
+    """Read a pipeline, given by its name or its definition, and collapse the search or send it as it came."""
+    definition: Any = {} if pipeline == NONE else pipeline
+    if isinstance(definition, str):
+        definition = yield from _definition(definition, request, settings)
+    if reason := obstacle(definition):
+        answer = yield stripped(request)
+        name = pipeline if isinstance(pipeline, str) else "of the search"
+        degraded = settings.degrade(request.path, f"the search pipeline {name} is not collapsed after: {reason}")
         if not answer.has_hits:
             return answer
         return Answer({**answer.body, "ndd": {"degraded": degraded}}, answer.status, answer.raw)
+    talk = conversation(request, settings, changes, "reorders" if reorders(definition) else "safe")
+    return (yield stripped(request)) if talk is None else (yield from talk.flow())
+
+
+def _definition(name: str, request: Request, settings: Settings) -> Asking[Any]:
+    """Return the definition of a pipeline, None if it cannot be read. request: of the caller."""
+    known, now = settings.known, settings.clock()
+    if (found := known.pipeline(name, now)) is not None:
+        return found
+    try:
+        answer = yield reading(request, name)
+    except Exception:
+        return None
+    definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None
+    if isinstance(definition, dict):
+        known.learn_pipeline(name, definition, now)
+    return definition
 
 
 _PATH = re.compile(f"(?:{INDEX})?/_search/template")
@@ -132,7 +118,7 @@ def is_template(request: Request) -> bool:
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
-def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> TemplateSearch | None:
+def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
     """Return how to answer a search by a template that asks to be collapsed, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -142,33 +128,28 @@ def template_search(request: Request, settings: Settings, changes: Mapping[str, 
         return None
     wanted = is_asked_for("templates", request, settings, changes)
     unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
-    return TemplateSearch(request, settings, changes) if wanted and not unknown else None
+    if not wanted or unknown:
+        return None
+    return Uncached([settings.options.initial_window], partial(_by_template, request, settings, changes))
 
 
-class TemplateSearch(Uncached):
-    """The requests for one search by a template. The page is cached by its conversation alone."""
-
-    def __init__(self, request: Request, settings: Settings, changes: Mapping[str, Any]) -> None:
-        super().__init__(request, settings.options)
-        self._settings, self._changes = settings, changes
-
-    def flow(self) -> Flow:
-        """Render the template, and collapse the search or send the request as it came."""
-        body, settings, changes = self.request.body, self._settings, self._changes
-        given = {name: body[name] for name in _RENDERED if name in body}
-        try:
-            answer = yield Request("POST", "/_render/template", {}, self.request.headers, given)
-        except Exception:  # a caller may search without the right to render
-            return (yield without_options(self.request))
-        rendered = answer.body.get("template_output") if answer.ok and isinstance(answer.body, dict) else None
-        if isinstance(rendered, dict):
-            options = {"ndd": body["ndd"]} if "ndd" in body else {}
-            path = self.request.path.removesuffix("/template")
-            search = replace(self.request, method="POST", path=path, body={**rendered, **options})
-            for kind in (cursor_search, pipeline_search, conversation):
-                if (talk := kind(search, settings, changes)) is not None:
-                    return talk.remembered() or (yield from talk.flow())
-        return (yield without_options(self.request))
+def _by_template(request: Request, settings: Settings, changes: Mapping[str, Any]) -> Flow:
+    """Render the template, and collapse the search or send the request as it came."""
+    body = request.body
+    given = {name: body[name] for name in _RENDERED if name in body}
+    try:
+        answer = yield Request("POST", "/_render/template", {}, request.headers, given)
+    except Exception:  # a caller may search without the right to render
+        return (yield without_options(request))
+    rendered = answer.body.get("template_output") if answer.ok and isinstance(answer.body, dict) else None
+    if isinstance(rendered, dict):
+        options = {"ndd": body["ndd"]} if "ndd" in body else {}
+        path = request.path.removesuffix("/template")
+        search = replace(request, method="POST", path=path, body={**rendered, **options})
+        for kind in (cursor_search, pipeline_search, conversation):
+            if (talk := kind(search, settings, changes)) is not None:
+                return (yield from talk.flow())
+    return (yield without_options(request))
 
 
 def without_options(request: Request) -> Request:
