@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 
 from benchmarks.study.collection import Collection
+from benchmarks.study.plots import histogram, lines
 from benchmarks.study.study import Result, Study
 from benchmarks.study.tables import cells_of, tables
 from ndd_search.core.matching.decision import ROUNDING, Decision
@@ -18,7 +19,6 @@ from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import histogram, lines
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels; all their pairs are compared
 _SAMPLES = 6

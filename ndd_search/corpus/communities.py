@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd_search.core.matching.choose_leaders import components
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.errors import importing
@@ -20,7 +21,7 @@ _RESOLUTION = 1.0
 
 def connected(count: int, pairs: Pairs, same: Ranks) -> Ranks:
     """Of each document the first one that a chain of pairs or equal sketches joins it with. Shape (count,)."""
-    return _components(count, pairs)[same]
+    return components(count, pairs)[same]
 
 
 def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") -> Ranks:
@@ -31,7 +32,7 @@ def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") ->
     with importing("networkx", "finding communities", "networkx", extra):
         import networkx as nx
     first = np.arange(count)
-    component = _components(count, pairs)[pairs.first]
+    component = components(count, pairs)[pairs.first]
     order = np.lexsort((pairs.second, pairs.first, component))
     ends = np.flatnonzero(np.diff(component[order], append=-1)) + 1
     for chosen in np.split(order, ends[:-1]) if len(order) else []:
@@ -46,19 +47,3 @@ def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") ->
         for community in nx.community.louvain_communities(graph, resolution=_RESOLUTION, seed=_SEED):
             first[members[list(community)]] = members[min(community)]
     return first[same]
-
-
-def _components(count: int, pairs: Pairs) -> Ranks:
-    """The first document that each one is connected with. Shape (count,)."""
-    group = np.arange(count)
-    while True:
-        nearer = group.copy()
-        first = np.minimum(group[pairs.first], group[pairs.second])
-        np.minimum.at(nearer, pairs.first, first)
-        np.minimum.at(nearer, pairs.second, first)
-        np.minimum.at(nearer, group[pairs.first], first)
-        np.minimum.at(nearer, group[pairs.second], first)
-        nearer = nearer[nearer]
-        if (nearer == group).all():
-            return group
-        group = nearer

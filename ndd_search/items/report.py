@@ -13,7 +13,7 @@ from ndd_search.items.groups import ItemGroups
 from ndd_search.items.model import probabilities
 from ndd_search.items.similarity import similarity_of
 from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import bars, histogram
+from ndd_search.reports.plots import bars
 
 _SHOWN = 10  # pairs near the bar
 
@@ -32,6 +32,7 @@ def report_of(groups: ItemGroups) -> str:
     first, second = candidates.first[chosen], candidates.second[chosen]
     odds = schema.log_odds(comparison.graded(first, second))
     probability = probabilities(odds)
+    steps = (np.arange(20) / 20, np.histogram(probability, 20, (0, 1))[0].tolist())
     facts = [
         ("records", f"{len(groups.records):,}"),
         ("different things", f"{len(groups):,}"),
@@ -53,7 +54,9 @@ def report_of(groups: ItemGroups) -> str:
             [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],
         ),
         "<h2>Probabilities</h2>",
-        histogram("Candidate pairs", "probability", {"all": probability}, schema.min_probability),
+        bars(
+            "Candidate pairs by probability", [(f"from {low:.2f}", [count]) for low, count in zip(*steps, strict=True)]
+        ),
         f"<h2>Pairs nearest to the bar at {schema.min_probability:g}</h2>",
         *pairs,
     ]

@@ -55,3 +55,19 @@ def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.floa
     followers = pairs.second[by_leader]
     leader[followers], similarity[followers] = pairs.first[by_leader], pairs.similarity[by_leader]
     return leader, similarity
+
+
+def components(count: int, pairs: Pairs) -> Ranks:
+    """Return for each of `count` hits the first one that a chain of pairs connects it with."""
+    group = np.arange(count)
+    while True:
+        nearer = group.copy()
+        first = np.minimum(group[pairs.first], group[pairs.second])
+        np.minimum.at(nearer, pairs.first, first)
+        np.minimum.at(nearer, pairs.second, first)
+        np.minimum.at(nearer, group[pairs.first], first)
+        np.minimum.at(nearer, group[pairs.second], first)
+        nearer = nearer[nearer]
+        if (nearer == group).all():
+            return group
+        group = nearer

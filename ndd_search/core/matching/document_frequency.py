@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders
+from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders, components
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
 from ndd_search.core.matching.insides import inside
@@ -134,7 +134,7 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     table = frequency_table if frequency_table.telling else None
     decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
     copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
-    return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
+    return _count(rows, components(len(rows.lengths), copied), recipe, constants, any_common=any_common)
 
 
 def _any_repeated(rows: Rows, times: int) -> bool:
@@ -237,20 +237,6 @@ def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
     bucket = rows.values & (_BUCKETS - 1)
     many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
     return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
-
-
-def _connected(count: int, pairs: Pairs) -> Ranks:
-    """Return the first row of the connected component of each row."""
-    group = np.arange(count)
-    while True:
-        first = np.minimum(group[pairs.first], group[pairs.second])
-        nearer = group.copy()
-        np.minimum.at(nearer, pairs.first, first)
-        np.minimum.at(nearer, pairs.second, first)
-        nearer = nearer[nearer]
-        if (nearer == group).all():
-            return group
-        group = nearer
 
 
 def _pairs_with_the_first(rows: Rows, decision: Decision) -> Pairs:
