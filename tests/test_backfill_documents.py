@@ -343,4 +343,6 @@ def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: E
             done = run("backfill", engine.url, index, "--fields", fields, code=2)
             assert "(fields with text: author.name, id, text)" in done.stderr
         assert "ndd" not in stored(client, index)["1"]["_source"]
-        assert "1 documents written" in run("backfill", engine.url, index, "--fields", "text").stdout
+        assert "1 document written" in run("backfill", engine.url, index, "--fields", "text").stdout
+        again = run("backfill", engine.url, index, "--fields", "missing", code=2)
+        assert "(fields with text: author.name, id, text)" in again.stderr

@@ -35,7 +35,7 @@ def test_closed_read_only_and_full_indexes_are_told_and_the_others_done(engine: 
             assert f"{names[0]} was skipped: it is closed" in done.stderr
             assert f"{names[2]} was skipped: it has the block index.blocks.write" in done.stderr
             assert f"{names[3]} was skipped: the server refuses the fields of the sketch" in done.stderr
-            assert "1 documents written" in done.stdout
+            assert "1 document written" in done.stdout
             refused = run("backfill", engine.url, names[2], "--fields", "text", code=2)
             assert "index.blocks.write" in refused.stderr
         finally:

@@ -169,6 +169,13 @@ def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) 
     assert "name it with --put URL" in template(engine, "--add-to", "articles", code=2).stderr
 
 
+@pytest.mark.newest_servers
+def test_a_template_for_the_other_engine_is_not_put_and_the_right_word_is_told(engine: Engine) -> None:
+    (other,) = {"elasticsearch", "opensearch"} - {engine.family}
+    told = run("template", other, "--put", engine.url, code=2).stderr
+    assert f"it is a cluster of {engine.family}, not of {other}; write {engine.family} instead" in told
+
+
 def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine, index: str) -> None:
     with engine.client() as client:
         try:

@@ -208,9 +208,10 @@ def test_a_template_is_texts_that_differ_at_one_place_each_in_its_own_words() ->
     assert in_a_template([f"{long} {n}" for n in range(5)], [0] * 5) == 0
 
 
-def test_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, index: str) -> None:
+def test_empty_and_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, index: str) -> None:
     with engine.client() as client:
-        client.indices.create(index=index)
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        assert "there are no documents yet" in "\n".join(told(Doctor(index=index).examine(client), "ok"))
         client.indices.close(index=index)
         diagnosis = Doctor(index=index).examine(client)
         assert diagnosis.figures is None

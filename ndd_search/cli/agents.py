@@ -14,6 +14,8 @@ address or from NDD_SEARCH_API_KEY; everybody who reaches the tools searches wit
 from __future__ import annotations
 
 import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from ndd_search.cli import DONE
@@ -74,7 +76,15 @@ class _PassedOn(Driver):
 
 def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
     """Return the server of the tools. options: CollapseOptions of each search, by name."""
-    server: MCPServer[Any] = MCPServer("ndd-search", instructions=_INSTRUCTIONS)
+
+    @asynccontextmanager
+    async def closing(_: object) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await searcher.close()
+
+    server: MCPServer[Any] = MCPServer("ndd-search", instructions=_INSTRUCTIONS, lifespan=closing)
 
     async def page(query: str, start: int, size: int) -> list[Hit]:
         try:

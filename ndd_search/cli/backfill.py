@@ -141,7 +141,7 @@ def _report(report: BackfillReport, as_json: bool) -> int:
     for note in report.notes:
         warn(note)
     for reason, count in tally.refused.most_common(5):
-        warn(f"the server refused {count} documents: {reason}")
+        warn(f"the server refused {many(count, 'document')}: {reason}")
     for reason, left in tally.left.items():
         examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
         warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")
@@ -152,14 +152,12 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         print_json({"work": work, **facts, "remaining": report.remaining, "table": stored})
     else:
         print(
-            f"{tally.written - tally.noops:,} documents written, {report.corrected:,} of them corrected; "
+            f"{many(tally.written - tally.noops, 'document')} written, {report.corrected:,} of them corrected; "
             f"{tally.conflicts:,} retried after a concurrent change, {tally.gone:,} deleted during the run; "
             f"{report.remaining:,} left"
         )
         if report.table is not None:
-            named, values = report.table.digest[:8], len(report.table.values)
-            counted = f"{many(values, 'common value')} in {many(round(report.table.documents), 'document')}"
-            print(f"frequency table {named} stored: {counted}")
+            print(f"frequency table {report.table.digest[:8]} stored: {many(len(report.table.values), 'common value')}")
     undone = report.remaining or tally.left or tally.refused or any(item.problem for item in report.work)
     return PARTLY if undone else DONE
 

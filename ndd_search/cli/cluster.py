@@ -157,10 +157,13 @@ def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> 
 def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iterator[Any]:
     """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave.
 
-    engine: "" to ask the cluster.
+    engine: that the cluster has to be, "" for either.
     """
     address = Address.of(arguments, url)
-    with address.client(engine or address.detect()) as client:
+    found = address.detect()
+    if engine not in ("", found):
+        raise IndexUnusable(address.url, f"it is a cluster of {found}, not of {engine}", f"write {found} instead")
+    with address.client(found) as client:
         try:
             yield client
         except Exception as error:

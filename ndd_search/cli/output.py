@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from ndd_search.core.checks import check_known, nearest
-from ndd_search.core.options import CollapseOptions, Mode
+from ndd_search.core.options import KINDS, CollapseOptions, Mode
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.printable import UNSAFE, printable, safe
@@ -23,6 +23,7 @@ from ndd_search.errors import importing
 from ndd_search.search.named_recipe import recipe_named
 from ndd_search.search.settings_file import preset
 
+_NEAR = 0.7  # likeness of two names from which one may be meant for the other
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class Parser(argparse.ArgumentParser):
         for word in self.given:
             name = word.partition("=")[0]
             if name.startswith("--") and not any(one.startswith(name) for one in known):
-                near = get_close_matches(name, known, 1)
+                setting = name[2:].replace("-", "_")
+                near = [f"--set {setting}=VALUE"] if setting in KINDS and "--set" in known else []
+                near = near or get_close_matches(name, known, 1, _NEAR)
                 message += f" ({name} is no option: did you mean {near[0]}?)" if near else ""
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             message += nearest(found[1], re.findall(r"[\w-]+", found[2]))
@@ -65,7 +68,7 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add --size, --from and the options of a collapse."""
-    parser.add_argument("--size", type=number(int, 0), default=10, help="hits on the page (10)")
+    parser.add_argument("--size", type=number(int, 1), default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
     add_shared(parser, "--min-similarity")
     parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")

@@ -197,8 +197,8 @@ class Backfill(SketchSettings):
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
         waiting = 0 if problem else self._count(client, facts)
-        if (waiting or self.recheck) and not self.remove and not problem:
-            problem = self._problem_with_fields(client, facts) or self._problem_with_own_field(client, facts)
+        if not self.remove and not problem:
+            problem = self._problem_with_fields(client, facts, waiting) or self._problem_with_own_field(client, facts)
         return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
 
     def _problem(self, facts: IndexFacts) -> str:
@@ -221,9 +221,9 @@ class Backfill(SketchSettings):
         found = check_mapping({**facts.mapping, "properties": after}, self.field, facts.settings)
         return next((str(one) for one in found if one.level == "error"), "")
 
-    def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
+    def _problem_with_fields(self, client: Any, facts: IndexFacts, waiting: int) -> str:
         """The problem that no document has text in the fields: all would get an empty sketch and count as done."""
-        query = {"match_all": {}} if self.recheck else self.waiting(facts)
+        query = self.waiting(facts) if waiting and not self.recheck else {"match_all": {}}
         with options(enabled=False):
             body = {"query": query, "size": _LOOKED_AT}
             sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]

@@ -150,8 +150,9 @@ class Doctor:
                 f"{missing:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: each is shown by itself"
             )
             yield Finding("warning", "coverage", what, run)
-        elif total and not stale:
-            yield Finding("ok", "coverage", f"all {total:,} documents have a sketch of recipe {self.recipe.id}")
+        elif not stale:
+            what = f"all {total:,} documents have a sketch of recipe {self.recipe.id}"
+            yield Finding("ok", "coverage", what if total else "there are no documents yet")
         if stale:
             what = f"{stale:,} sketches are stale, as updates changed a part of the text: each is shown by itself"
             yield Finding("warning", "coverage", what, run)

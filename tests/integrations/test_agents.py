@@ -5,7 +5,8 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, TextIO
 
 import pytest
 
@@ -26,14 +27,18 @@ MEMORIES = [
 
 
 def asked(place: Sequence[str], ask: Callable[[Any], Awaitable[Any]]) -> Any:
-    """What a program's agent gets that starts the command itself."""
+    """What a program's agent gets that starts the command itself, which complains of nothing."""
 
-    async def run() -> Any:
+    async def run(log: TextIO) -> Any:
         command = mcp.StdioServerParameters(command=sys.executable, args=["-m", "ndd_search", "agents", *place])
-        async with mcp.Client(command) as client:
+        async with mcp.Client(mcp.stdio_client(command, log)) as client:
             return await ask(client)
 
-    return asyncio.run(asyncio.wait_for(run(), 60))
+    with TemporaryFile("w+") as log:
+        found = asyncio.run(asyncio.wait_for(run(log), 60))
+        log.seek(0)
+        assert "Unclosed" not in log.read()
+    return found
 
 
 def content(result: Any) -> Any:
