@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 24  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 25  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
@@ -245,6 +245,15 @@ class Core(Protocol):
         """Return values (int32) and offsets (int64) of the sketches, and the indexes (int64) of texts left to numpy.
 
         is_ascii: a byte for each text, 1 if it is all ASCII. Texts left to numpy have no values.
+        """
+
+    def hash_units(
+        self, texts: Sequence[str], is_ascii: bytes, plan: Plan, table: bytes | None, crc: bool, stems: object, /
+    ) -> tuple[bytes, bytes] | None:
+        """Return the hashes (uint64) of the lines or sentences of texts, and how many (int64) each text has.
+
+        plan: True for lines, size, seed, k. stems: from a list of words to that of their stems; None for lines.
+        None also if the numpy code must order marks of one of the texts.
         """
 
     def stored_sketches(

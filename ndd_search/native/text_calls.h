@@ -40,7 +40,7 @@ static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
     else if (PyBytes_Size(seed) == (Py_ssize_t)sizeof(Key))
         recipe->key = (const Key *)PyBytes_AsString(seed);
     else
-        return 0;
+        recipe->size = 0; /* refused below */
     recipe->k = PyLong_AsLongLong(PyTuple_GetItem(plan, 3));
     if (table != Py_None && PyBytes_Check(table)) {
         cleaner->table = (const uint32_t *)PyBytes_AsString(table);

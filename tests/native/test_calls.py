@@ -85,6 +85,15 @@ def test_nothing_handed_over_harms_the_core(texts: Any, is_ascii: bytes, plan: A
         native.core.sketch_text(text, plan, table)
     native.core.sketch_texts(items, is_ascii, plan, table)
     native.core.sketch_texts(items, bytes(len(items)), plan, table)
+    for stems in (
+        None,
+        list,
+        lambda words: [*words, "more"],
+        lambda words: [None] * len(words),
+        lambda words: "x" * 9999,
+    ):
+        native.core.hash_units(items, is_ascii, plan, table, True, stems)
+        native.core.hash_units(items, bytes(len(items)), plan, table, False, stems)
     if not isinstance(texts, list | str | bytes):
         with pytest.raises(TypeError):
             native.core.sketch_texts(texts, is_ascii, plan, table)

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -41,6 +42,72 @@ def test_any_text_gets_the_same_sketch(texts: list[str], kind: str, size: int, k
     recipe = Recipe(kind=kind, size=size, k=k, seed=seed)  # type: ignore[arg-type]
     for found, plain in (both(lambda: sketch_many(texts, recipe)), both(lambda: [sketch(t, recipe) for t in texts])):
         assert [one.tolist() for one in found] == [one.tolist() for one in plain]
+
+
+pieces = [
+    "The councils ",
+    "approved ",
+    "U.S. steel ",
+    "J. B. Jones ",
+    "Mrs. Q ",
+    "aMr. ",
+    "Prof.",
+    "St. ",
+    "Ü. ",
+    "ÖÄ. ",
+    "п.",
+    "А. ",
+]
+pieces += [
+    ". ",
+    "! ",
+    "…\u00a0",
+    "?) ",
+    '." ',
+    ".’\x1c",
+    ".\n",
+    "\n",
+    "\n \n",
+    "\r\n",
+    "\x85",
+    "\u2028",
+    "。",
+    "漢字",
+    "running ",
+    "naïve ",
+]
+
+
+@given(
+    st.lists(st.one_of(texts.map("".join), st.lists(st.sampled_from(pieces), max_size=30).map("".join)), max_size=4),
+    st.sampled_from([("lines", None), ("sentences", None), ("sentences", "english"), ("sentences", "russian")]),
+    st.integers(1, 4),
+    st.sampled_from([("mix64", 0), ("mix64", 2**64 - 1), ("crc32", 0)]),
+)
+def test_any_lines_and_sentences_get_the_same_sketch(
+    texts: list[str], kind: tuple[Any, str | None], size: int, hashed: tuple[Any, int]
+) -> None:
+    recipe = Recipe(kind=kind[0], language=kind[1], size=size, hash=hashed[0], seed=hashed[1])
+    found, plain = both(lambda: sketch_many(texts, recipe))
+    assert [one.tolist() for one in found] == [one.tolist() for one in plain]
+
+
+def test_words_whose_stems_are_new_or_forgotten_get_the_same_sketch(core: Core) -> None:
+    """More words than the core keeps stems of, twice, by two stemmers in turn; and words too long for it."""
+    some = [" ".join(f"{first:x}running{at:x}" for at in range(40_000)) for first in range(4)]
+    for language in ("english", "dutch", "english"):
+        for text in [*some, *some, "x" * 300 + " running", "running"]:
+            found, plain = both(lambda text=text, of=language: sketch(text, Recipe.sentences(of)))  # type: ignore[misc]
+            assert found.tolist() == plain.tolist()
+
+
+def test_lines_and_sentences_of_common_scripts_are_hashed_by_the_core(core: Core) -> None:
+    with gzip.open(UDHR, "rt", encoding="utf-8") as lines:
+        articles = [article for line in lines for article in json.loads(line)["articles"]]
+    for for_lines, stems in ((True, None), (False, list)):
+        found = core.hash_units(articles, bytes(len(articles)), (for_lines, 1, 0, 64), native_table(), True, stems)
+        assert found is not None
+        assert len(found[1]) == 8 * len(articles)
 
 
 def test_long_texts_get_the_same_sketch() -> None:

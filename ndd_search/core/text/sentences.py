@@ -16,13 +16,15 @@ from ndd_search.core.text.tokens import split_each
 from ndd_search.errors import importing
 
 # After a full stop and closing quotes or brackets, if white space follows; after an ideographic one; at an empty line.
-# Not after an initial, the last letter of an abbreviation such as U.S., or a title before a name.
+# Not after an initial, the last letter of an abbreviation such as U.S., or a title before a name. native/units.h has
+# the same rule.
+_IN_WORD = "0-9A-Z_a-z\xc0-\u024f\u0370-\u052f"
 _END = re.compile(
-    r"[.!?…؟۔।॥](?<!\b[A-ZÀ-ÖØ-ÞА-Я]\.)(?<!\b(?:Mr|Ms|Dr|St)\.)(?<!\bMrs\.)(?<!\bProf\.)[\"')\]»’”]*\s+"
-    r"|[。！？｡]|\n\s*\n"
+    rf"[.!?…؟۔।॥](?<!(?<![{_IN_WORD}])[A-ZÀ-ÖØ-ÞА-Я]\.)(?<!(?<![{_IN_WORD}])(?:Mr|Ms|Dr|St)\.)"
+    rf"(?<!(?<![{_IN_WORD}])Mrs\.)(?<!(?<![{_IN_WORD}])Prof\.)[\"')\]»’”]*\s+|[。！？｡]|\n\s*\n"
 )
 _SHORT_WORD = 3  # letters
-_KNOWN = 1 << 17  # words
+Stem = Callable[[list[str]], list[str]]
 
 
 def sentences(texts: Sequence[str], language: str | None) -> list[list[list[str]]]:
@@ -30,34 +32,23 @@ def sentences(texts: Sequence[str], language: str | None) -> list[list[list[str]
 
     texts: from `tokens.prepare`. language: of the Snowball stemmer; None does not stem.
     """
-    stems = _stems(language)
+    stems = stemmer(language) or list
     parts = [_END.split(text) for text in texts]
     words = split_each(list(chain.from_iterable(parts)), apart=False)
-    found = (list(filter(None, map(stems.__getitem__, one))) for one in words)
+    found = (stems([word for word in one if len(word) > _SHORT_WORD]) for one in words)
     return [[one for one in islice(found, len(part)) if one] for part in parts]
 
 
-class _Stems(dict[str, str]):
-    """The stems of words; "" for a short word. Those of the last words are kept, because stemming takes longest."""
-
-    def __init__(self, stem: Callable[[str], str]) -> None:
-        self.stem = stem
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _KNOWN:
-            self.clear()
-        stem = self[word] = self.stem(word) if len(word) > _SHORT_WORD else ""
-        return stem
-
-
 @cache
-def _stems(language: str | None) -> _Stems:
+def stemmer(language: str | None) -> Stem | None:
+    """Return a function from words to their stems, None for no language. Raises ValueError for one without stemmer."""
     if language is None:
-        return _Stems(str)
+        return None
     with importing("Stemmer", f'Recipe.sentences(language="{language}")', "PyStemmer", "stem"):
         import Stemmer
     try:
-        return _Stems(Stemmer.Stemmer(language).stemWord)
+        stem: Stem = Stemmer.Stemmer(language).stemWords
     except KeyError:
         known = ", ".join(Stemmer.algorithms())
         raise ValueError(f"there is no Snowball stemmer for {language!r}; the languages are {known}") from None
+    return stem

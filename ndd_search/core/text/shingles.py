@@ -41,9 +41,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.secret import HashNumbers
-from ndd_search.core.text.sentences import sentences
+from ndd_search.core.text.sentences import sentences, stemmer
 from ndd_search.core.text.tokens import (
     Clean,
     Points,
@@ -53,7 +54,7 @@ from ndd_search.core.text.tokens import (
     split,
     split_each,
 )
-from ndd_search.core.text.unicode_tables import POINT, Places, code_points
+from ndd_search.core.text.unicode_tables import POINT, Places, code_points, native_table
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -121,7 +122,7 @@ def hash_shingles(texts: Sequence[str], recipe: Recipe, *, prepared: bool = Fals
         return _hash_words(clean(texts, apart=True), recipe)
     if recipe.kind == "characters":
         return _hash_characters(clean(texts, apart=False), recipe)
-    return _hash_in_groups(_units(texts, recipe), recipe)
+    return _units_by_core(texts, recipe) or _hash_in_groups(_units(texts, recipe), recipe)
 
 
 def _runs(text: str, recipe: Recipe) -> list[Sequence[str]]:
@@ -288,6 +289,19 @@ def _keyed(groups: Sequence[Sequence[str]], secret: HashNumbers) -> list[int]:
         state = (state ^ state >> 32) * secret.first & _MASK
         hashes.append((state ^ state >> 29) * secret.second & _MASK)
     return hashes
+
+
+def _units_by_core(texts: Sequence[str], recipe: Recipe) -> Hashed | None:
+    """Hash lines or sentences of prepared texts with the native core. Returns None if it cannot."""
+    if not native.core or recipe.fingerprint:
+        return None
+    plain, plan = bytes(map(str.isascii, texts)), (recipe.kind == "lines", recipe.size, recipe.seed, recipe.k)
+    table = native_table() if 0 in plain else None
+    found = native.core.hash_units(texts, plain, plan, table, recipe.hash == "crc32", stemmer(recipe.language))
+    if found is None:
+        return None
+    count = np.frombuffer(found[1], np.int64)
+    return Hashed(np.frombuffer(found[0], np.uint64), np.cumsum(count) - count, count)
 
 
 def _units(texts: Sequence[str], recipe: Recipe) -> list[list[list[str]]]:
