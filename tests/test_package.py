@@ -204,7 +204,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 @pytest.mark.parametrize(
     ("package", "code"),
     [
-        ("Stemmer", "from ndd_search.core.text.sentences import _stems; _stems('english')"),
+        ("Stemmer", "from ndd_search.core.text.sentences import stemmer; stemmer('english')"),
         ("selectolax", "ndd_search.sketch('<p>a', ndd_search.Recipe(markup='html'))"),
         ("tantivy", "import ndd_search.embedded.index"),
         ("elastic_transport", "import ndd_search.search.clients.elasticsearch"),
