@@ -137,7 +137,8 @@ class Doctor:
         elif window < CollapseOptions().max_window:
             what = f"max_result_window is {window}: the deduplicated list ends after {window} hits"
             yield Finding("note", about, what, "raise it if users page that deep")
-        fields, most = _mapped(facts.mapping), _limit(facts.settings)
+        limits = facts.settings.get("mapping", {}).get("total_fields", {})
+        fields, most = _mapped(facts.mapping), int(limits.get("limit", 1_000))
         if fields > 0.9 * most:
             remedy = "raise index.mapping.total_fields.limit, or map fewer fields: every sketch takes six"
             yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
@@ -359,10 +360,6 @@ def _mapped(mapping: Mapping[str, Any]) -> int:
     """Count the fields of a mapping as the engines do, including objects and multi-fields."""
     below = [*mapping.get("properties", {}).values(), *mapping.get("fields", {}).values()]
     return sum(1 + _mapped(one) for one in below)
-
-
-def _limit(settings: Mapping[str, Any]) -> int:
-    return int(settings.get("mapping", {}).get("total_fields", {}).get("limit", 1_000))
 
 
 def _kind(mapping: Mapping[str, Any], path: str) -> str:

@@ -62,6 +62,18 @@ def test_hits_that_resemble_what_was_seen_are_not_shown_again(library: Library, 
             caller.search(index=library.news, body={**body, "ndd": {"seen": wrong}})
 
 
+def test_ids_that_are_given_as_texts_are_told(library: Library, connect: Connect) -> None:
+    """ "Not what I saw", with plain ids: they are read as texts, and hide nothing."""
+    caller = connect(window=50)
+    body: dict[str, Any] = {"query": MATCH, "size": 5}
+    first = ids(caller.search(index=library.news, body=body))
+    told = caller.search(index=library.news, body={**body, "ndd": {"seen": [text_of(documents()[0]), *first]}})
+    assert 'items [1, 2, 3, 4, 5] of "seen" are read as texts of a few words' in ndd.info(told).warnings[0]
+    named = caller.search(index=library.news, body={**body, "ndd": {"seen": [{"_id": id} for id in first]}})
+    assert ndd.info(named).warnings == ()
+    assert not {*ids(named)} & {*first}
+
+
 def test_pages_of_a_cursor_show_nothing_that_was_seen(library: Library, connect: Connect) -> None:
     if library.engine.name == "opensearch2":
         pytest.skip("OpenSearch orders points in time since 3.3")

@@ -103,7 +103,7 @@ class CursorSearch:
         self.cursor, self._own = cursor, own
         self._pit = "" if cursor is None else cursor.pit
         self._outside = RoundTrips(settings.time_budget)
-        self._round_trips = self._outside.moved(self._in_pit)
+        self._round_trips = self._outside.moved(lambda one: in_pit(one, self._pit, settings.cursor_keep_alive))
 
     def flow(self) -> Flow:
         """Make the page, and return the answer with the cursor of the next one."""
@@ -216,9 +216,6 @@ class CursorSearch:
     def _request(self, plan: Plan, after: list[Any], size: int, first: bool) -> Request:
         (request,) = plan.requests(Fetch(0, size), first)
         return in_a_row(request, self.search, after or None, self.settings.family)
-
-    def _in_pit(self, request: Request) -> Request:
-        return in_pit(request, self._pit, self.settings.cursor_keep_alive)
 
     def _continued(self, answer: Answer, after: list[Any]) -> list[Any]:
         """Return the sort values with which the next request continues, and keep the id of the point in time."""

@@ -6,7 +6,7 @@ search for the documents alone, both limited to their ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -178,7 +178,8 @@ class _Places:
         above = f"hidden: listed under {group.hit.get('_id')!r} {where}"
         if self._longer.leader[index] == index:  # `keep` prefers another copy
             above += ", which keep prefers"
-            rank = next((at for at, other in self._ranked() if _name(other) == _name(group.hit)), rank)
+            ranked = zip(self._longer.ranks.tolist(), self._longer.hits, strict=True)
+            rank = next((at for at, other in ranked if _name(other) == _name(group.hit)), rank)
         return {**self._judged(hit, "hidden", rank, above), **_leader(group.hit), **at}
 
     def _judged(self, hit: Hit, status: str, rank: int, fate: str) -> Entry:
@@ -208,9 +209,6 @@ class _Places:
         elsewhere = f"page {page['page']:,}" if page else "a later page"
         is_here = search.start < place <= search.start + search.size
         return f"on {'this page' if is_here else elsewhere}, at place {counted:,}", {**page, "place": counted}
-
-    def _ranked(self) -> Iterator[tuple[int, Hit]]:
-        return zip(self._longer.ranks.tolist(), self._longer.hits, strict=True)
 
     def _id_at(self, rank: int) -> str:
         return repr(self._longer.hits[self._longer.index_of(rank)].get("_id"))

@@ -96,7 +96,7 @@ def _counts(
     count = sum(_number(facet, buckets[name]) for name, facet in facets.items())
     limits = _limits(stream) if stream.exhausted and len(stream.hits) > _INNER_LIMIT else []
     held = stream.exhausted and len(limits) * count <= _MOST_PARTS
-    size = _INNER_LIMIT if held else _size(count)
+    size = _INNER_LIMIT if held else max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(count, 1)))
     request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else []))
     (answer,) = yield from round_trips.later([request])
     if trouble([answer], like=answer):
@@ -135,10 +135,6 @@ def _limits(stream: Stream) -> list[int]:
             count = 0
         count += hits
     return [*limits, VALUES]
-
-
-def _size(buckets: int) -> int:
-    return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
 def _sampler(plan: Plan, size: int, limits: Sequence[int]) -> dict[str, Any]:

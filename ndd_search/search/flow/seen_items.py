@@ -21,6 +21,7 @@ from ndd_search.core.sketching.estimates import checked_sketch
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
+from ndd_search.search.flow.state import State
 from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Hit, reason_of
 from ndd_search.search.rest.request import Request
@@ -59,6 +60,13 @@ class SeenItems(Step):
                     f'item {item} of "seen" is neither a text, nor a hit with an _id, nor a sketch: {one!r}'
                 )
         return cls(recipe, tuple(Shown(item, UNKNOWN, one) for item, one in found.items()), documents)
+
+    def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
+        """Return the answer, with a warning about texts that resemble equal ones alone: perhaps they are ids."""
+        short = [one.item for one in self.shown if len(one.sketch) < 2]
+        told = f'items {short} of "seen" are read as texts of a few words: name a document as {{"_id": "1"}}'
+        body["ndd"]["warnings"] += [plan.settings.tell(plan.search.request.path, told)] if short else []
+        return body
 
     @property
     def is_remembered(self) -> bool:

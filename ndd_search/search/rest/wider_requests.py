@@ -161,13 +161,10 @@ def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:
     An engine returns a field once in `fields`, so such a request excludes ours for the value in the document.
     """
     fields, params = search.body.get("fields"), search.request.params
-    formats = [one for one in fields if _has_format(one)] if isinstance(fields, list | tuple) else []
+    listed = fields if isinstance(fields, list | tuple) else []
+    formats = [one for one in listed if isinstance(one, Mapping) and one.get("format") is not None]
     asked = names_of(search.body.get("docvalue_fields")) + names_of(params.get("docvalue_fields")) + names_of(formats)
     return [name for name in names if any(fnmatchcase(name, one) for one in asked)]
-
-
-def _has_format(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and entry.get("format") is not None
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:

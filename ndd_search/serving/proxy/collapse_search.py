@@ -113,7 +113,8 @@ class CollapsedSearches:
                 return
         raw = answer.raw if isinstance(answer.raw, Raw) else None
         if raw is not None and not isinstance(answer.body, dict):  # not the answer of an engine
-            await exchange.answer(raw.status, _without_length(raw.headers), raw.content)
+            headers = [header for header in raw.headers if header[0] != b"content-length"]
+            await exchange.answer(raw.status, headers, raw.content)
             return
         page = isinstance(answer.body, dict) and "ndd" in answer.body
         exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
@@ -170,7 +171,3 @@ def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextMana
 def _entry_of(page: PageFacts) -> dict[str, Any]:
     """Return what the access log says of a page: counts and reasons, no content."""
     return {name: getattr(page, name) for name in _FACTS if getattr(page, name) != ""}
-
-
-def _without_length(headers: list[Header]) -> list[Header]:
-    return [header for header in headers if header[0] != b"content-length"]
