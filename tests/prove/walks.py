@@ -270,6 +270,9 @@ class Walk:
 
     def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
+        for page in pages if "facets" in self.options else ():
+            for one in page["ndd"]["facets"]["sources"]["buckets"]:
+                assert 1 <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
         if "facets" not in self.options or self.options["window"] < self.most or self.bounded:
             return
         for bucket in pages[0]["aggregations"]["sources"]["buckets"][:2]:

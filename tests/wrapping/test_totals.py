@@ -373,6 +373,18 @@ def test_a_facet_shows_as_many_groups_as_a_click_on_it_gives(few: bool, articles
         assert all("newest" in {key.rpartition("#")[2] for key in one} for one in found["desks"]["buckets"])
 
 
+def test_documents_without_a_sketch_count_once_in_a_facet(library: Library, connect: Connect) -> None:
+    """In an estimate, as half of the documents of an alias have none; and exactly, once a page examined the result."""
+    stories = {"match": {"title": "42 43 44 45 46 47"}}
+    body = {"query": stories, "size": 2, "aggs": {"sites": {"terms": {"field": "language"}}}}
+    caller = connect(window=4, facets=["sites"])
+    pages = [caller.search(index=library.mixed, body={**body, "from": start}) for start in (0, 200)]
+    assert [page["ndd"]["exhausted"] for page in pages] == [False, True]
+    first, last = (page["ndd"]["facets"]["sites"]["buckets"] for page in pages)
+    assert all(one["value"] <= one["high"] <= one["documents"] for one in first)
+    assert {one["relation"] for one in last} == {"eq"}
+
+
 @pytest.mark.one_kind_of_client
 @pytest.mark.parametrize("options", [{"ndd": GROUPED}, {"size": GROUPS + 1}], ids=["total", "a long page"])
 def test_facets_and_those_within_them_are_exact_where_the_whole_result_was_examined(

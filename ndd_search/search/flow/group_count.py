@@ -236,6 +236,6 @@ def sample_of(
 
 
 def smallest_of(hit: Hit) -> int | None:
-    """Return the smallest value of a hit that was sorted by it, None if it has none."""
+    """Return the smallest value of a hit that was sorted by it, None if it has none; it may then have 2**31 - 1."""
     found = hit["sort"][0] if hit.get("sort") else None
-    return int(found) if found is not None and 0 <= int(found) < VALUES else None
+    return int(found) if found is not None and 0 <= int(found) < VALUES - 1 else None
