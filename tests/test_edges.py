@@ -139,20 +139,22 @@ def test_a_name_with_brackets_at_the_start_is_none() -> None:
     assert edges(text) == (0, len(text))
 
 
-def test_a_sample_has_no_edges_so_copies_with_and_without_one_share_as_much_as_their_texts_do() -> None:
-    """Of a sample nobody asks what is inside; a shingle at an edge of one copy may be inside the other."""
+@pytest.mark.parametrize("k", [64, 128])
+def test_a_longer_text_has_no_edges_so_copies_with_and_without_one_share_as_much_as_their_texts_do(k: int) -> None:
+    """A shingle at an edge of one copy may be inside the other."""
     text = " ".join(f"{letter}{number}" for letter in "abcde" for number in range(20)) + " Sold (in towns)"
     longer = f"{text} advertisement: story continues below"
-    one, other = (sketch(each) for each in (text, longer))
-    assert (len(one), len(other), ((one | other) & 1).any()) == (64, 64, False)
+    for each in (text, longer):
+        assert not (sketch(each, ndd.Recipe(k=k)) & 1).any()
+    assert len(np.intersect1d(sketch(text, ndd.Recipe(k=128)), sketch(longer, ndd.Recipe(k=128)))) == 101
     assert edges(text) != (0, len(text))
 
 
 def assert_odd_values_touch_an_edge(text: str, k: int) -> None:
-    """The core has no other way to show the edges that it finds. k values are a sample, and none of them is odd."""
+    """The core has no other way to show the edges that it finds."""
     start, end = edges(text)
     values, inner = sketch(text, ndd.Recipe(k=k)), sketch(text[start:end], ndd.Recipe(k=4096))
-    assert ((values & 1 == 1) == (~np.isin(values >> 1, inner >> 1) & (len(values) < k))).all()
+    assert ((values & 1 == 1) == (~np.isin(values >> 1, inner >> 1) & (len(values) < min(k, 64)))).all()
     assert len(np.unique(values >> 1)) == len(values)
 
 

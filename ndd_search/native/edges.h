@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { MOST_KNOWN = 24 }; /* letters of a word */
-enum { MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
+enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
 enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8, ENCLOSED = 32, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
 enum {
@@ -48,10 +48,12 @@ static const uint32_t before_words[] = {'(', '[', '{', '/', '"', '\'', 0x201C, 0
 static const uint32_t after_words[] = {')', ']', '}', '/', '"', '\'', 0x201C, 0x201D, 0x2019, 0xBB, '.', ',', ':', ';',
                                        '!', '?', 0x2026, '-', 0x2013, 0x2014, 0};
 
+static const uint8_t blanks[256] = {['\t'] = 1, ['\n'] = 1, ['\r'] = 1, [' '] = 1, [0xA0] = 1};
+
 /* Whether a letter is a tab, a line end or a space, without a branch. */
 static inline int is_space(uint32_t letter)
 {
-    return (letter == ' ') | (letter == '\t') | (letter == '\n') | (letter == '\r') | (letter == 0xA0) | (letter == 0x3000);
+    return (blanks[letter & 255] & (letter < 256)) | (letter == 0x3000);
 }
 
 static int is_in_word(uint32_t letter) /* neither in before_words nor in after_words */
@@ -161,9 +163,9 @@ static void read_letters(Parted *parted, const uint8_t *bytes, const uint32_t *c
     else
         memcpy(parted->text, codes, (size_t)length * sizeof *codes);
     for (int i = 0; i < length && found < 2 * MOST_SPACED; i++) {
-        int space = is_space(parted->text[i]);
+        int space = bytes ? blanks[bytes[i]] : is_space(parted->text[i]);
         bounds[found] = (int16_t)i;
-        found += space != before;
+        found += space ^ before;
         before = space;
     }
     bounds[found] = (int16_t)length;

@@ -106,8 +106,8 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
 {
     enum { MOST_VALUES_OF_FOLDED = 18 * MOST_LETTERS }; /* no code point becomes more */
     int start, end;
-    if (count >= tools->recipe.k || !find_edges(text->bytes, text->codes, text->length, &start, &end))
-        return count; /* of a sample, nobody asks what is inside */
+    if (count >= tools->recipe.k || count >= MOST_MARKED || !find_edges(text->bytes, text->codes, text->length, &start, &end))
+        return count; /* of a sample or a longer text, nobody asks what is inside */
     Source inside = {text->bytes ? text->bytes + start : NULL, NULL, end - start};
     if (!text->bytes) {
         inside.length = clean_text(&tools->cleaner, text->codes + start, end - start);
@@ -147,8 +147,8 @@ PyDoc_STRVAR(know_words_doc, "know_words(table) -> None. The table of text/edges
 static PyObject *know_words(PyObject *Py_UNUSED(module), PyObject *table)
 {
     Py_ssize_t size = PyBytes_Check(table) ? PyBytes_Size(table) / (Py_ssize_t)sizeof(KnownWord) : 0;
-    if (size > 0 && !(size & (size - 1)) && !known_words) { /* read where it is: a copy would need memory */
-        known_words = (const KnownWord *)PyBytes_AsString(Py_NewRef(table));
+    if (!(size & (size - 1))) { /* read where it is: a copy would need memory */
+        known_words = size ? (const KnownWord *)PyBytes_AsString(Py_NewRef(table)) : NULL;
         most_known = (uint64_t)size - 1;
     }
     return Py_NewRef(Py_None);

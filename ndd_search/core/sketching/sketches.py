@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.edges import edges, native_words
+from ndd_search.core.text.edges import MOST_MARKED, edges, native_words
 from ndd_search.core.text.shingles import Hashed, hash_shingles
 from ndd_search.core.text.tokens import prepare
 from ndd_search.core.text.unicode_tables import native_table
@@ -235,9 +235,9 @@ def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
 def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
     """Make those even values of a prepared text odd whose shingles touch an edge wherever they occur.
 
-    k values are a sample, which does not tell what a text has inside: they stay even, and compare alike in all copies.
+    Those of a sample or of a longer text stay even, and compare alike in all copies: nobody asks what is inside.
     """
-    start, end = edges(text) if len(values) < recipe.k else (0, len(text))
+    start, end = edges(text) if len(values) < min(recipe.k, MOST_MARKED) else (0, len(text))
     if (start, end) != (0, len(text)):
         hashes, (first,), (number,) = hash_shingles([text[start:end]], recipe, prepared=True)
         inner = hashes[first : first + number]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ndd_search.core.text.edge_words import WORDS
 
-MOST = 640  # characters: longer texts have no edges, as an edge is a small part of them
+MOST, MOST_MARKED = 640, 64  # characters, shingles: an edge is a small part of longer texts, which have none
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_KNOWN = 4, 12
 ENCLOSED = 32  # characters in brackets
