@@ -21,7 +21,7 @@ import re
 import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Literal
@@ -50,51 +50,36 @@ _LACKS = {0: Lack.EMPTY, _MALFORMED: Lack.MALFORMED, _FOREIGN: Lack.FOREIGN, _NO
 _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
 
 
+def _path(form: str) -> Any:
+    return field(init=False, repr=False, compare=False, metadata={"path": form})
+
+
 @dataclass(frozen=True)
 class SketchField:
     """The place of the sketch in a document, and the form in which it is written. Every form is read.
 
     name:    of the object; sketches of a second recipe use another name.
     storage: "integers", "packed" (half the size of a response), or "both" (while some readers know integers only).
+    sketch, packed: paths of the values as integers, and packed. smallest: of the smallest one.
+    recipe:  path of the recipe id. numbers: of the number signature. keys: of the keys.
     """
 
     name: str = "ndd"
     storage: Storage = "integers"
+    sketch: str = _path("{}.sketch")
+    packed: str = _path("{}.packed")
+    recipe: str = _path("{}.recipe")
+    smallest: str = _path("{}.smallest")
+    numbers: str = _path("{}.numbers")
+    keys: str = _path("{}_keys")
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise ValueError(f"the object that holds the sketch needs a name, got {self.name!r}")
         check_one_of("storage", self.storage, STORAGES)
-
-    @cached_property
-    def sketch(self) -> str:
-        """Return the path of the values as integers."""
-        return f"{self.name}.sketch"
-
-    @cached_property
-    def packed(self) -> str:
-        """Return the path of the packed values."""
-        return f"{self.name}.packed"
-
-    @cached_property
-    def recipe(self) -> str:
-        """Return the path of the recipe id."""
-        return f"{self.name}.recipe"
-
-    @cached_property
-    def smallest(self) -> str:
-        """Return the path of the smallest value."""
-        return f"{self.name}.smallest"
-
-    @cached_property
-    def numbers(self) -> str:
-        """Return the path of the number signature."""
-        return f"{self.name}.numbers"
-
-    @cached_property
-    def keys(self) -> str:
-        """Return the path of the keys."""
-        return f"{self.name}_keys"
+        for one in fields(self):
+            if form := one.metadata.get("path"):
+                object.__setattr__(self, one.name, form.format(self.name))
 
     @cached_property
     def paths(self) -> tuple[str, ...]:

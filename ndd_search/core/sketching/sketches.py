@@ -221,12 +221,11 @@ def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sk
 
 def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """Sketch texts with numpy; fastest if all are ASCII or none is."""
-    spare = 3.0 if recipe.kind == "characters" else 1.5  # runs of characters repeat more often
     if not recipe.marks_edges:
-        return smallest(hash_shingles(texts, recipe), recipe.k, spare)
+        return smallest(hash_shingles(texts, recipe), recipe.k)
     prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
     hashed = hash_shingles(prepared, recipe, prepared=True)
-    found = smallest(hashed._replace(hashes=hashed.hashes & _EVEN), recipe.k, spare)
+    found = smallest(hashed._replace(hashes=hashed.hashes & _EVEN), recipe.k)
     for place, text in enumerate(prepared):
         _mark_edges(found[place], text, recipe)
     return found
@@ -262,40 +261,16 @@ def _distinct(values: Numbers) -> Numbers:
     return values[new]
 
 
-def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
-    """Return the k smallest distinct hashes of each text, cut to their high 31 bits.
-
-    Sorting all hashes would dominate the run time. Hashes above `spare` times the expected k-th smallest are dropped
-    first. A text that repeats itself so much that too few remain is done again with four times the limit.
-    """
+def smallest(hashed: Hashed, k: int) -> Sketches:
+    """Return the k smallest distinct hashes of each text, cut to their high 31 bits."""
     hashes, first, number = hashed
-    values = (hashes >> _CUT).astype(np.uint32)
-    limits = np.minimum((spare * k + 24) / np.maximum(number, 1) * VALUES, VALUES).astype(np.uint32)
-    bounds = np.append(first, len(hashes))
-    runs = np.append(first[:1], np.zeros(2 * len(first), np.int64))  # lengths of gaps and of texts in turn
-    runs[1::2], runs[2::2] = number, bounds[1:] - first - number
-    bars = np.zeros(len(runs), np.uint32)
-    bars[1::2] = limits
-    found = np.flatnonzero(values < np.repeat(bars, runs))
-    rows = np.arange(len(bounds)) << 31
-    keys = np.repeat(rows[:-1], np.diff(np.searchsorted(found, bounds)))
-    keys |= values[found]
+    ends = np.cumsum(number)
+    at = np.repeat(first - (ends - number), number) + np.arange(number.sum())
+    keys = np.repeat(np.arange(len(number)) << 31, number) | (hashes[at] >> _CUT).astype(np.int64)
     keys.sort()
     keys = _distinct(keys)
-    starts = np.searchsorted(keys, rows)
-    distinct = np.diff(starts)
-    lengths = np.minimum(distinct, k)
+    starts = np.searchsorted(keys, np.arange(len(number) + 1) << 31)
+    lengths = np.minimum(np.diff(starts), k)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    if offsets[-1] < len(keys):
-        keys = keys[np.repeat(starts[:-1] - offsets[:-1], lengths) + np.arange(offsets[-1])]
-    result = Sketches((keys & (VALUES - 1)).astype(np.int32), offsets)
-    again = (distinct < k) & (limits < VALUES)
-    if not again.any():
-        return result
-    parts = [hashes[i : i + n] for i, n in zip(first[again].tolist(), number[again].tolist(), strict=True)]
-    number = number[again]
-    rest = smallest(Hashed(np.concatenate(parts), np.cumsum(number) - number, number), k, spare * 4)
-    done = np.repeat(~again, lengths)
-    lengths = lengths[~again]
-    kept = Sketches(result.values[done], np.concatenate(([0], np.cumsum(lengths))))
-    return _merge(again, rest, kept)
+    keys = keys[np.repeat(starts[:-1] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    return Sketches((keys & (VALUES - 1)).astype(np.int32), offsets)
