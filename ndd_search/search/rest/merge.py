@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -33,7 +34,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.text.numbers import number_signature
-from ndd_search.search.rest.answers import value_in
+from ndd_search.search.rest.answers import HitReader, without_fields
 from ndd_search.search.rest.response import (
     DUPLICATE_OF,
     INNER,
@@ -101,19 +102,16 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     check_page(size, from_)
     check_schema(items)
     chosen = collapse_options(**changes)
-    reader = _Reader(
-        Recipe.of(recipe),
-        None if isinstance(frequency_table, bool) else frequency_table,
-        SketchField(field),
-        text,
-        items,
-    )
+    table = None if isinstance(frequency_table, bool) else frequency_table
+    reader = _Reader(Recipe.of(recipe), SketchField(field), table, items=items, text=partial(_text_of, text))
     uncomparable = Uncomparable()
     placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
     hits = [one.hit for one in placed]
     uncomparable.keep_once(hits)
+    found = _sketches_of(hits, reader)
     if frequency_table is True and chosen.min_similarity == "auto" and items is None:
-        reader = reader.counted(hits)
+        table = count_in_list([one for one in found if not isinstance(one, str)], reader.recipe)
+    reader = replace(reader, found=found, frequency_table=table)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
     if by == "reciprocal_rank":
         ranks = _best_ranks(placed)
@@ -191,31 +189,8 @@ def _is_response(response: Any) -> bool:
     return isinstance(found, Mapping) and isinstance(found.get("hits"), list)
 
 
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """Reads the hits of the responses. text: what is sketched of a hit without a sketch."""
-
-    recipe: Recipe
-    frequency_table: FrequencyTable | None
-    field: SketchField
-    text: Text | None
-    items: RecordSchema | None = None
-
-    def counted(self, hits: Sequence[Hit]) -> _Reader:
-        """Return a reader with a frequency table counted in the hits."""
-        sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
-        return replace(self, frequency_table=count_in_list(sketches, self.recipe))
-
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
-        if self.items is not None:
-            return presence(hits, self, self.items)
-        found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
-        if self.text is None and not any(_TEXT in hit for hit in hits):
-            return found
-        missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
-        texts = [self.text_of(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
-        computed = iter(sketch_many((text for text in texts if text is not None), self.recipe))
-        return [one if text is None else or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
+class _Reader(HitReader):
+    """Reads the hits of the responses. Its sketches are those of all of them."""
 
     def compares(self, hit: Hit) -> bool:
         """Return whether a hit has what is compared."""
@@ -226,28 +201,35 @@ class _Reader:
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
         return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
 
-    def value(self, hit: Hit, field: str) -> Any:
-        return value_in(hit, field)
-
     def numbers(self, hit: Hit) -> int | None:
-        stored = self.field.numbers_in(hit.get("fields") or {})
+        stored = super().numbers(hit)
         text = self.text_of(hit) if stored is None else None
         return stored if text is None else number_signature(text, self.recipe)
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
         ours = (*self.field.read, self.field.smallest, self.field.numbers, SIMILARITY, DUPLICATE_OF, OF_INDEX, SHARES)
-        fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
-        rest = {name: value for name, value in hit.items() if name not in ("fields", _TEXT)}
-        return {**rest, **({"fields": fields} if fields else {})}
+        return without_fields({name: value for name, value in hit.items() if name != _TEXT}, ours)
 
-    def text_of(self, hit: Hit) -> str | None:
-        if _TEXT in hit:
-            return str(hit[_TEXT])
-        if callable(self.text):
-            return self.text(hit)
-        paths = [self.text] if isinstance(self.text, str) else self.text or ()
-        return text_of(hit.get("_source") or {}, paths)
+
+def _sketches_of(hits: Sequence[Hit], reader: _Reader) -> Sequence[Sketch | Lack]:
+    """Return the sketch that each hit holds, else that of its text, or why it has none."""
+    if reader.items is not None:
+        return presence(hits, reader, reader.items)
+    found = reader.field.decode([hit.get("fields") or {} for hit in hits], reader.recipe)
+    missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
+    texts = [reader.text_of(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
+    computed = iter(sketch_many((text for text in texts if text is not None), reader.recipe))
+    return [one if text is None else or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
+
+
+def _text_of(text: Text | None, hit: Hit) -> str | None:
+    """Return what is sketched of a hit without a sketch."""
+    if _TEXT in hit:
+        return str(hit[_TEXT])
+    if callable(text):
+        return text(hit)
+    return text_of(hit.get("_source") or {}, [text] if isinstance(text, str) else text or ())
 
 
 class _Place(NamedTuple):
@@ -339,17 +321,12 @@ def _response(page: Page, answers: Sequence[_Answer], reader: _Reader) -> dict[s
     }
 
 
-class _Total(NamedTuple):
-    value: int
-    exact: bool
-
-
 def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
     """Return how many documents match in all clusters, None if a response has no total.
 
     Several responses of one cluster may match the same documents, so their largest total is a lower bound.
     """
-    by_origin: defaultdict[Origin, list[_Total]] = defaultdict(list)
+    by_origin: defaultdict[Origin, list[tuple[int, bool]]] = defaultdict(list)
     for answer in answers:
         found = _total_of(answer.body)
         if found is None:
@@ -357,17 +334,17 @@ def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
         by_origin[answer.origin].append(found)
     if not by_origin:
         return None
-    value = sum(max(one.value for one in several) for several in by_origin.values())
-    exact = all(len(several) == 1 and several[0].exact for several in by_origin.values())
+    value = sum(max(several)[0] for several in by_origin.values())
+    exact = all(len(several) == 1 and several[0][1] for several in by_origin.values())
     return {"value": value, "relation": "eq" if exact else "gte"}
 
 
-def _total_of(response: Response) -> _Total | None:
-    """Return a response's total, None if hits were not counted (also as -1, with rest_total_hits_as_int)."""
+def _total_of(response: Response) -> tuple[int, bool] | None:
+    """Return a response's total, and whether it is exact; None if hits were not counted (also as -1, with rest_total_hits_as_int)."""
     total = response["hits"].get("total")
     if isinstance(total, Mapping):
-        return _Total(total["value"], total["relation"] == "eq")
-    return None if total is None or total < 0 else _Total(total, exact=True)
+        return total["value"], total["relation"] == "eq"
+    return None if total is None or total < 0 else (total, True)
 
 
 def _all_there(response: Response) -> bool:
