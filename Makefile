@@ -92,7 +92,7 @@ test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, 
 
 reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
 	$(UV) pip install --quiet --python $(VENV)/bin/python --requirements pyproject.toml --extra agents
-	$(VENV)/bin/python -m ndd_search.search.settings_schema >docs/settings.schema.json
+	$(VENV)/bin/python -m ndd_search.search.settings_file >docs/settings.schema.json
 	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
 		--description "search results without near-duplicates" --manual-title "User Commands" \
 		--format single-commands-section --output docs/ndd-search.1

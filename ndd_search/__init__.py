@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ndd_search.indexing.candidates import find_duplicates
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.passages import passages
-    from ndd_search.search.clients.explain import explain
-    from ndd_search.search.clients.pages import pages
+    from ndd_search.search.clients.pages import explain, pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.block_options import options
     from ndd_search.search.rest.mapping import mapping_properties
@@ -34,7 +33,7 @@ _LATER = {
     "Index": "embedded.index",
     "collapse": "core.paging.collapse",
     "copies": "search.rest.reading",
-    "explain": "search.clients.explain",
+    "explain": "search.clients.pages",
     "find_duplicates": "indexing.candidates",
     "info": "search.rest.reading",
     "items": "items",

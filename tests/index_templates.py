@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd_search.indexing.templates import ENGINES, component_template
+from ndd_search.search.rest.mapping import ENGINES, component_template
 
 _PRIORITY = 501  # above the 100 and 200 of the templates that Elasticsearch and Fleet install
 

@@ -13,8 +13,8 @@ import pytest
 
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.templates import component_template
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.rest.mapping import component_template
 from tests.command_line import run
 from tests.engines.find import Engine
 from tests.index_templates import files

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import component_template
+from ndd_search.search.rest.mapping import component_template
 from tests.collections import read
 from tests.engines.find import MODULES, Engine
 from tests.indexed import FIELDS, check

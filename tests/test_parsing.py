@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches, pack
-from ndd_search.search.clients.hook import TransportKind
+from ndd_search.search.clients.wrap import TransportKind
 from ndd_search.search.rest.answers import Answer, CutSketches, parsed, without_fields
 from ndd_search.search.rest.request import Request
 

@@ -16,7 +16,7 @@ from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.completion import every_action
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
-from ndd_search.search.settings_schema import settings_schema
+from ndd_search.search.settings_file import settings_schema
 from tests.command_line import run as ndd
 from tests.examples import ROOT
 

@@ -14,9 +14,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.templates import component_template, composed
 from ndd_search.indexing.with_sketches import sketch_fields
-from ndd_search.search.rest.mapping import check_mapping, mapping_properties
+from ndd_search.search.rest.mapping import check_mapping, component_template, composed, mapping_properties
 from tests.engines.find import Engine
 from tests.index_templates import files, index_template
 

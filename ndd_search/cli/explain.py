@@ -29,7 +29,7 @@ from ndd_search.cli.output import (
     say,
     stored_options,
 )
-from ndd_search.search.clients.explain import explain
+from ndd_search.search.clients.pages import explain
 from ndd_search.search.clients.wrap import wrap
 from ndd_search.sources.text_files import read_text
 

@@ -22,8 +22,7 @@ from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import look_up
-from ndd_search.indexing.templates import ENGINES, component_template, composed
-from ndd_search.search.rest.mapping import check_mapping, mapping_properties
+from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

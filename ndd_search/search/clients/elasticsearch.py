@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.search.clients.hook import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
+from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
 from ndd_search.search.rest.answers import Answer, CutSketches
 from ndd_search.search.rest.request import Request, changed_target, params_of
 

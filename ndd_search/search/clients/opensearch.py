@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.search.clients.hook import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
+from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
 from ndd_search.search.rest.answers import Answer, CutSketches
 from ndd_search.search.rest.request import Request
 

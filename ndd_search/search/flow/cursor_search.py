@@ -29,12 +29,11 @@ from ndd_search.search.flow.block_options import NOT_OPTIONS
 from ndd_search.search.flow.conversation import Uncached, unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
-from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, has_random_scores, plan_of, replan_if_learned
+from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, has_random_scores, plan_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_steps import steps_of
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
-from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import Answer, Hit
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds, sorts
 from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search

@@ -17,10 +17,9 @@ from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
-from ndd_search.search.flow.plan import Plan, can_be_limited
+from ndd_search.search.flow.plan import Plan, Step, can_be_limited
 from ndd_search.search.flow.round_trips import FOR_EACH, Asking, RoundTrips, trouble
 from ndd_search.search.flow.state import State
-from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, HitReader
 from ndd_search.search.rest.wider_requests import widened
 

@@ -33,10 +33,9 @@ from ndd_search.search.flow.group_count import (
     sample_of,
     smallest_first,
 )
-from ndd_search.search.flow.plan import Plan
+from ndd_search.search.flow.plan import Plan, Step
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
 from ndd_search.search.flow.state import State
-from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Hit, HitReader
 from ndd_search.search.rest.facets import (
     Buckets,

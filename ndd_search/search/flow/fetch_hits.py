@@ -22,10 +22,9 @@ from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
-from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, ranges_of, replan_if_learned
+from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, ranges_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.state import LISTED, State
-from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import (
     Answer,
     Hit,

@@ -25,10 +25,9 @@ from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
-from ndd_search.search.flow.plan import Plan, can_be_split, sketches_only
+from ndd_search.search.flow.plan import Plan, Step, can_be_split, sketches_only
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
 from ndd_search.search.flow.state import State
-from ndd_search.search.flow.step import Step
 from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, envelope_after
 from ndd_search.search.rest.point_in_time import ordered
 from ndd_search.search.rest.request import Request

@@ -20,10 +20,11 @@ from typing import Any
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, first_window
+from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Shown
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.search.flow.known_targets import LearnedOfCaller, LearnedOfTarget
-from ndd_search.search.flow.round_trips import goes_together
+from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.rest.answers import Answer, window_limit
@@ -190,6 +191,53 @@ def replan_if_learned(plan: Plan, state: State, complaint: str) -> None:
 def _again(plan: Plan) -> Plan:
     again = plan_of(plan.search, plan.options, plan.settings, plan.may_split)
     return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
+
+
+class Step:
+    """A part of a search that it has only if it asks for it: see `search_steps`.
+
+    Its methods are called in this order, and do nothing unless the step needs them.
+    """
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the page may be read from the cache and stored there."""
+        return True
+
+    @property
+    def needs_ids(self) -> bool:
+        """Whether every hit of the window needs its id, so that the search is not split."""
+        return False
+
+    def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
+        """Return the plan before the first trip."""
+        yield from ()
+        return plan
+
+    def beside(self, plan: Plan) -> list[Request]:
+        """Return requests to send beside those of the first trip."""
+        return []
+
+    def after_first_trip(
+        self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
+    ) -> Asking[State]:
+        """Return the state after the first trip. answers: to the requests beside it."""
+        yield from ()
+        return state
+
+    def after_hits(self, state: State, plan: Plan, round_trips: RoundTrips) -> Asking[State]:
+        """Return the state, which may be a cached one, after the hits that the page needs are there."""
+        yield from ()
+        return state
+
+    def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
+        """Return the state and the page after the documents of the page are there."""
+        yield from ()
+        return state, page
+
+    def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
+        """Return the answer for the caller."""
+        return body
 
 
 # Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.

@@ -15,11 +15,10 @@ from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.explain import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.group_count import AllGroups, GroupCount
-from ndd_search.search.flow.plan import narrowed
+from ndd_search.search.flow.plan import Step, narrowed
 from ndd_search.search.flow.round_trips import goes_together
 from ndd_search.search.flow.seen_items import SeenItems
 from ndd_search.search.flow.settings import Settings
-from ndd_search.search.flow.step import Step
 from ndd_search.search.flow.whole_groups import AllMembers
 from ndd_search.search.rest.request import Piped, Request, read_search
 

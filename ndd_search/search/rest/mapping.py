@@ -1,4 +1,4 @@
-"""The mapping of the stored fields, and checks of existing mappings."""
+"""The mapping of the stored fields, the template with it, and checks of existing mappings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Literal
 from ndd_search.core.sketching.field import SketchField
 
 Level = Literal["ok", "note", "warning", "error"]
+Engine = Literal["elasticsearch", "opensearch"]
+ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
 VERSION = 3  # of the mapping below
 _MARKS = {"group": "keyword", "group_size": "integer", "leads": "boolean"}  # as `corpus mark` maps them
 
@@ -52,6 +54,23 @@ def mapping_properties(field: str = "ndd", keys: bool = True) -> dict[str, Any]:
     if keys:
         stored[where.keys] = {"type": "keyword", "doc_values": False}  # queried, never read
     return stored
+
+
+def component_template(field: str = "ndd") -> dict[str, Any]:
+    """Return the component template; it takes effect in index templates that name it in `composed_of`."""
+    return {
+        "template": {"mappings": {"properties": mapping_properties(field)}},
+        "version": VERSION,
+        "_meta": {"managed_by": "ndd_search", "description": "Near-duplicate sketches of the documents"},
+    }
+
+
+def composed(template: Mapping[str, Any], component: str = "ndd") -> dict[str, Any]:
+    """Return a user's index template with our component as the last of `composed_of`."""
+    names = [name for name in template.get("composed_of", []) if name != component]
+    # Elasticsearch 9 returns dates that it refuses in a request.
+    kept = {key: value for key, value in template.items() if not key.startswith(("created_date", "modified_date"))}
+    return {**kept, "composed_of": [*names, component]}
 
 
 def check_mapping(

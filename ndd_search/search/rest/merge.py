@@ -340,7 +340,10 @@ def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
 
 
 def _total_of(response: Response) -> tuple[int, bool] | None:
-    """Return a response's total, and whether it is exact; None if hits were not counted (also as -1, with rest_total_hits_as_int)."""
+    """Return a response's total, and whether it is exact.
+
+    None if hits were not counted (also as -1, with rest_total_hits_as_int).
+    """
     total = response["hits"].get("total")
     if isinstance(total, Mapping):
         return total["value"], total["relation"] == "eq"
