@@ -19,8 +19,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ndd_search.cli import DONE
-from ndd_search.cli.output import add_shared, comma_list, warn
-from ndd_search.cli.ui import searcher_of
+from ndd_search.cli.output import comma_list, warn
+from ndd_search.cli.ui import add_place, searcher_of
 from ndd_search.errors import NDDError, importing
 from ndd_search.search.flow.driver import AsyncSend, Driver
 from ndd_search.search.rest.answers import Answer, Hit
@@ -44,14 +44,12 @@ _INSTRUCTIONS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
-    parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
+    add_place(parser)
     parser.add_argument("--proxy", action="store_true", help="the URL is that of ndd-search serve")
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve HTTP here instead of standard input and output")
     parser.add_argument(
         "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each group has"
     )
-    add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--min-similarity", "--preset")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,28 +22,26 @@ import sys
 from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_shared,
     console,
     many,
+    moving,
     number,
     preset_of,
     print_json,
-    progress,
     table,
     warn,
 )
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import KEYS, STORAGES
-from ndd_search.core.text.printable import safe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     add_shared(parser, "--fields", "--field")
     either = parser.add_mutually_exclusive_group()
     add_shared(either, "--recipe", "--preset")
@@ -101,15 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):
             print("nothing was changed")
             return NO
-        reported = 0
-        with progress("backfill", None, arguments.json) as move:
-
-            def on_progress(done: int, total: int) -> None:
-                nonlocal reported
-                move(done - reported, total)
-                reported = done
-
-            report = settings.run(client, on_progress)
+        with moving("backfill", None, arguments.json) as moved:
+            report = settings.run(client, moved)
     return _report(report, arguments.json)
 
 
@@ -140,11 +131,7 @@ def _report(report: BackfillReport, as_json: bool) -> int:
     tally = report.tally
     for note in report.notes:
         warn(note)
-    for reason, count in tally.refused.most_common(5):
-        warn(f"the server refused {many(count, 'document')}: {reason}")
-    for reason, left in tally.left.items():
-        examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
-        warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")
+    warn_of_undone(tally)
     if as_json:
         facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
         stored = None if report.table is None else _facts_of(report.table)

@@ -17,8 +17,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ndd_search.cli.output import add_shared
+from ndd_search.cli.output import add_shared, many, warn
+from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, importing
+from ndd_search.indexing.concurrent_updates import Tally
 from ndd_search.indexing.retry import server_reason
 
 API_KEY = "NDD_SEARCH_API_KEY"
@@ -147,9 +149,10 @@ def _without_credentials(url: str) -> str:
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> None:
-    """Add the options of an address and its credentials."""
+    """Add the options of an address and its credentials. positional: and the address and an index as arguments."""
     if positional:
         parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
+        parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     add_shared(parser, "--ca-certs", "--insecure")
 
 
@@ -170,3 +173,12 @@ def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iter
             if (reason := server_reason(error)) is None:
                 raise
             raise IndexUnusable(address.url, reason, "nothing is lost: run the same command again") from error
+
+
+def warn_of_undone(tally: Tally) -> None:
+    """Print which documents the server refused, and which were left alone."""
+    for reason, count in tally.refused.most_common(5):
+        warn(f"the server refused {many(count, 'document')}: {reason}")
+    for reason, left in tally.left.items():
+        examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
+        warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path
@@ -30,16 +30,17 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ndd_search.cli import PARTLY, LeftOut
-from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_set,
     add_shared,
     comma_list,
     many,
+    moving,
     number,
-    print_json,
     print_json_line,
     progress,
+    tell,
     warn,
 )
 from ndd_search.core.options import CollapseOptions
@@ -188,16 +189,13 @@ def _mark(arguments: argparse.Namespace) -> int:
             tally = mark(
                 target.client, target.index, rows, field=arguments.field, rate=arguments.rate, on_progress=move
             )
-    for reason, count in tally.refused.most_common(5):
-        warn(f"the server refused {many(count, 'document')}: {reason}")
-    for reason, those in tally.left.items():
-        warn(f"not changed: {many(those.count, 'document')} ({', '.join(those.examples)}): {reason}")
+    warn_of_undone(tally)
     tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
     return PARTLY if tally.refused or tally.left else left_out.code
 
 
 def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
-    with _moving("groups", len(corpus), arguments.json) as moved:
+    with moving("groups", len(corpus), arguments.json) as moved:
         options = options_of(arguments)
         groups = corpus.groups(
             **settings, method=arguments.method, keep=options.keep, origins=options.origins, progress=moved
@@ -250,7 +248,7 @@ def sentence_of(facts: dict[str, int]) -> str:
 
 
 def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
-    with _moving("pairs", len(corpus), arguments.json) as moved:
+    with moving("pairs", len(corpus), arguments.json) as moved:
         found = corpus.pairs(**settings, progress=moved)
     tell_cut(found.effort)
 
@@ -272,7 +270,7 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
 
 
 def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
-    with _moving("hosts", len(corpus), arguments.json) as moved:
+    with moving("hosts", len(corpus), arguments.json) as moved:
         found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
     if arguments.out:
         found.write(arguments.out)
@@ -304,7 +302,7 @@ def _pair(first: str, second: str, similarity: float, shares: tuple[float, float
 
 
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
-    with _moving("new", len(corpus) + len(against), arguments.json) as moved:
+    with moving("new", len(corpus) + len(against), arguments.json) as moved:
         found: Newcomers = corpus.new(against, **settings, progress=moved)
     tell_cut(found.effort)
     if arguments.out:
@@ -327,14 +325,6 @@ def _print_rows(rows: Iterator[Any]) -> None:
         print_json_line(line_of(row))
 
 
-def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
-    """Print what was done: a sentence, or with --json its facts."""
-    if arguments.json:
-        print_json(facts)
-    else:
-        print(sentence)
-
-
 def tell_cut(effort: Effort) -> None:
     """Warn if --budget left documents out."""
     if effort.cut:
@@ -342,20 +332,6 @@ def tell_cut(effort: Effort) -> None:
             f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "
             f"raise --budget"
         )
-
-
-@contextmanager
-def _moving(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], object]]:
-    """A callable(done) that moves a progress bar."""
-    before = 0
-    with progress(what, total, quiet) as move:
-
-        def moved(done: int) -> None:
-            nonlocal before
-            move(done - before)
-            before = done
-
-        yield moved
 
 
 def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:

@@ -18,12 +18,11 @@ from ndd_search.cli.corpus import (
     parts_of,
     sentence_of,
     settings_of,
-    tell,
     tell_cut,
     tell_hosts,
     tell_new,
 )
-from ndd_search.cli.output import many
+from ndd_search.cli.output import many, tell
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.sources import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE
 from ndd_search.cli.output import console, styled, table
+from ndd_search.cli.search import also
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,6 +112,5 @@ def _after(response: dict[str, Any], place: int) -> Text:
     if place >= len(hits):
         return styled()
     hit = hits[place]
-    copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
-    also = "".join(f"\n  + {copy['_id']}, {copy['fields']['ndd.similarity'][0]:.0%} alike" for copy in copies)
-    return styled(hit["_source"]["title"], (also, "dim"))
+    listed = "".join(f"\n  + {line}" for line in also(hit))
+    return styled(hit["_source"]["title"], (listed, "dim"))

@@ -27,7 +27,6 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     add_shared(parser, "--fields", "--field")
     parser.add_argument("--queries", type=Path, metavar="FILE", help="sample queries, one per line")
     add_shared(parser, "--recipe", "--json")

@@ -41,7 +41,6 @@ Pairs = Iterator[tuple[str, Candidate]]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--of", metavar="ID", help="find the duplicates of the document with this _id")
     what.add_argument(
@@ -116,31 +115,28 @@ def _of_record(client: Any, arguments: argparse.Namespace) -> Pairs:
 
 def _document(client: Any, index: str, identity: str) -> tuple[dict[str, Any], str]:
     """Return the source of a document, and the name of its index."""
-    hits = client.search(index=index, body={"query": {"ids": {"values": [identity]}}})["hits"]["hits"]
-    if not hits:
-        raise IndexUnusable(index, f"it has no document {identity}", "give the _id of a document")
-    if "_source" not in hits[0]:
+    hit = _hit(client, index, identity)
+    if "_source" not in hit:
         raise IndexUnusable(index, f"it stores no source of document {identity}", "give its fields with --record")
-    return dict(hits[0]["_source"]), str(hits[0]["_index"])
+    return dict(hit["_source"]), str(hit["_index"])
 
 
 def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> tuple[Sketch, str]:
     """Return the sketch of a document, and the name of its index."""
     where = SketchField(search.field)
-    body = {
-        "query": {"ids": {"values": [identity]}},
-        "_source": False,
-        "docvalue_fields": where.read,
-        "sort": ["_doc"],
-    }
-    hits = client.search(index=index, body=body)["hits"]["hits"]
-    if not hits:
-        raise IndexUnusable(index, f"it has no document {identity}", "give the _id of a document")
-    (sketch,) = where.decode([hits[0].get("fields", {})], search.recipe)
+    hit = _hit(client, index, identity, _source=False, docvalue_fields=where.read, sort=["_doc"])
+    (sketch,) = where.decode([hit.get("fields", {})], search.recipe)
     if isinstance(sketch, str):
         what = f"document {identity} has no sketch of recipe {search.recipe.id} ({sketch})"
         raise IndexUnusable(index, what, "run ndd-search backfill, or name the stored recipe: --recipe ID")
-    return sketch, str(hits[0]["_index"])
+    return sketch, str(hit["_index"])
+
+
+def _hit(client: Any, index: str, identity: str, **body: Any) -> Any:
+    hits = client.search(index=index, body={"query": {"ids": {"values": [identity]}}, **body})["hits"]["hits"]
+    if not hits:
+        raise IndexUnusable(index, f"it has no document {identity}", "give the _id of a document")
+    return hits[0]
 
 
 def _json(found: Pairs) -> int:

@@ -25,9 +25,8 @@ from ndd_search.cli.output import (
     add_page,
     add_shared,
     page_settings,
-    print_json,
-    say,
     stored_options,
+    tell,
 )
 from ndd_search.search.clients.pages import explain
 from ndd_search.search.clients.wrap import wrap
@@ -36,7 +35,6 @@ from ndd_search.sources.text_files import read_text
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern, as searches name it")
     parser.add_argument("ids", metavar="ID", nargs="+", help="the _id of a document")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--query", metavar="WORDS", help="words to search for, in all fields")
@@ -56,10 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         wrapped = wrap(client, options=options, recipe=recipe, field=arguments.field, cache=False, **changes)
         entries = explain(wrapped, arguments.ids, index=arguments.index, body=body)
     for entry in entries:
-        if arguments.json:
-            print_json(entry)
-        else:
-            say(f"{entry['_id']}: {entry['description']}")
+        tell(arguments, entry, f"{entry['_id']}: {entry['description']}")
     return DONE if any(entry["status"] in ("shown", "hidden") for entry in entries) else NO
 
 

@@ -26,9 +26,8 @@ from ndd_search.cli.output import (
     counted,
     many,
     preset_of,
-    print_json,
     progress,
-    say,
+    tell,
     warn,
 )
 from ndd_search.cli.search import existing, open_index
@@ -210,27 +209,24 @@ def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str,
     if repeated:
         what = f"{arguments.source}: {many(repeated, 'document')} had the id of an earlier one in it"
         warn(f"{what} and replaced it: if they are different documents, use another --id")
-    if arguments.json:
-        print_json({**facts, "text": text})
-        return
     replaced = f" ({facts['replaced']:,} of them replaced one with the same id)" if facts["replaced"] else ""
     deleted = f", {facts['deleted']:,} others deleted from it" if arguments.replace else ""
-    say(
+    tell(
+        arguments,
+        {**facts, "text": text},
         f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "
-        f"which now holds {facts['documents']:,}; text: {', '.join(text)}"
+        f"which now holds {facts['documents']:,}; text: {', '.join(text)}",
     )
 
 
 def _info(arguments: argparse.Namespace) -> int:
     with open_index(arguments.folder) as index:
         facts = _facts(index)
-    if arguments.json:
-        print_json(facts)
-        return DONE
-    width = max(map(len, facts))
+    width, told = max(map(len, facts)), []
     for name, value in facts.items():
         shown = f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, list) else value
-        say(f"{name.replace('_', ' '):{width}}  {safe(shown)}")
+        told.append(f"{name.replace('_', ' '):{width}}  {safe(shown)}")
+    tell(arguments, facts, "\n".join(told))
     return DONE
 
 
@@ -256,22 +252,16 @@ def _delete(arguments: argparse.Namespace) -> int:
         left = len(index)
     if absent:
         warn(f"{arguments.folder} holds no document {', '.join(map(safe, absent))}: give ids as a search shows them")
-    if arguments.json:
-        print_json({"deleted": present, "absent": absent, "documents": left})
-    else:
-        say(f"{many(len(present), 'document')} deleted from {arguments.folder}, which now holds {left:,}")
+    sentence = f"{many(len(present), 'document')} deleted from {arguments.folder}, which now holds {left:,}"
+    tell(arguments, {"deleted": present, "absent": absent, "documents": left}, sentence)
     return DONE if not absent else PARTLY if present else NO
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     existing(arguments.folder)
     problems = damages(arguments.folder)
-    if arguments.json:
-        print_json({"damaged": problems})
-    elif problems:
-        for name, problem in problems.items():
-            say(f"{safe(name)}: {problem}")
-        say(f"{many(len(problems), 'damaged file')} in {arguments.folder}: index the documents into another folder")
-    else:
-        say(f"{arguments.folder} is not damaged")
+    told = [f"{safe(name)}: {problem}" for name, problem in problems.items()]
+    count = many(len(problems), "damaged file")
+    told += [f"{count} in {arguments.folder}: index the documents into another folder"] if problems else []
+    tell(arguments, {"damaged": problems}, "\n".join(told or [f"{arguments.folder} is not damaged"]))
     return NO if problems else DONE

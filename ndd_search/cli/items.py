@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, LeftOut
-from ndd_search.cli.output import add_shared, many, print_json, say, warn
+from ndd_search.cli.output import add_shared, many, print_json, say, tell, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.corpus.sources import Pieces
 from ndd_search.errors import InvalidDocument
@@ -114,11 +114,9 @@ def _learn(arguments: argparse.Namespace) -> int:
     if arguments.report:
         write_report(schema.groups(records, id=arguments.id), arguments.report)
     kinds = {name: field.kind for name, field in schema.fields.items()}
-    if arguments.json:
-        print_json({"records": len(records), "schema": schema.id, "fields": kinds})
-    else:
-        fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-        say(f"learnt from {many(len(records), 'record')}: {fields}")
+    fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+    facts = {"records": len(records), "schema": schema.id, "fields": kinds}
+    tell(arguments, facts, f"learnt from {many(len(records), 'record')}: {fields}")
     return left_out.code
 
 
@@ -162,14 +160,9 @@ def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]
 def _compare(arguments: argparse.Namespace) -> int:
     a, b = (read_record(text) for text in arguments.records)
     found = Items.read(arguments.schema).similarity(a, b)
-    if arguments.json:
-        fields = {
-            field.name: {"similarity": field.similarity, "evidence": round(field.evidence, 3)} for field in found.fields
-        }
-        print_json({"match": found.is_match, "probability": found.probability, "fields": fields})
-    else:
-        for line in found.explain().splitlines():
-            say(line)
+    fields = {one.name: {"similarity": one.similarity, "evidence": round(one.evidence, 3)} for one in found.fields}
+    facts = {"match": found.is_match, "probability": found.probability, "fields": fields}
+    tell(arguments, facts, found.explain())
     return DONE if found.is_match else NO
 
 
@@ -183,8 +176,6 @@ def _rule(text: str) -> tuple[str, str]:
 
 def _tell(arguments: argparse.Namespace, groups: ItemGroups) -> None:
     facts: dict[str, Any] = {"records": len(groups.records), "groups": len(groups), "pairs": len(groups.candidates)}
-    if arguments.json:
-        print_json(facts | {"unreadable": groups.bad})
-    else:
-        different = many(len(groups), "different thing")
-        say(f"{many(len(groups.records), 'record')} of {different}; {many(len(groups.candidates), 'pair')} compared")
+    told = f"{many(len(groups.records), 'record')} of {many(len(groups), 'different thing')}"
+    facts["unreadable"] = groups.bad
+    tell(arguments, facts, f"{told}; {many(len(groups.candidates), 'pair')} compared")

@@ -224,6 +224,28 @@ def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
         yield move
 
 
+@contextmanager
+def moving(what: str, total: int | None, quiet: bool) -> Iterator[Callable[..., None]]:
+    """Yield a callable(done, total) that moves a progress bar, where `done` counts from the beginning."""
+    before = 0
+    with progress(what, total, quiet) as move:
+
+        def moved(done: int, total: int | None = None) -> None:
+            nonlocal before
+            move(done - before, total)
+            before = done
+
+        yield moved
+
+
+def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
+    """Print what was done: a sentence, or with --json its facts."""
+    if arguments.json:
+        print_json(facts)
+    else:
+        say(sentence)
+
+
 def many(count: int, what: str) -> str:
     """Return a count with its noun, in the plural unless it is 1."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

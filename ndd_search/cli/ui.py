@@ -35,9 +35,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_place(parser)
+    parser.add_argument("--listen", default=_LISTEN, metavar="HOST:PORT", help=f"where the page is served ({_LISTEN})")
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add what `searcher_of` reads."""
     parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
-    parser.add_argument("--listen", default=_LISTEN, metavar="HOST:PORT", help=f"where the page is served ({_LISTEN})")
     add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--min-similarity", "--preset")
 
 
