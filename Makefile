@@ -88,7 +88,7 @@ bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is wor
 
 test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, Spark, Django, PostgreSQL, Qdrant, LanceDB, ...
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_data_frames.py \
-		tests/corpus/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
+		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
 reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
 	$(UV) pip install --quiet --python $(VENV)/bin/python --requirements pyproject.toml --extra agents

@@ -38,7 +38,7 @@ def tasks_of(log: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _running(master: str, folder: Path) -> Iterator[str]:
+def running(master: str, folder: Path) -> Iterator[str]:
     """The address of a master, which is started for "standalone"."""
     if master != "standalone":
         yield master
@@ -59,7 +59,7 @@ def figures(texts: Texts, master: str, bar: float | str, folder: Path, recipe: s
     source, log = str(folder / "*.jsonl"), folder / "log"
     log.mkdir()
     events = {"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
-    with _running(master, folder) as address, session(address, **events) as spark:
+    with running(master, folder) as address, session(address, **events) as spark:
         corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
         groups = corpus_on_spark.read(spark, source, text="text", recipe=recipe, work=folder / "work").groups(bar)

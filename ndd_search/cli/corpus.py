@@ -97,8 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         if name == "groups":
             action.add_argument("--since", metavar="FILE", help="what --out wrote earlier: groups keep their names")
-        action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
-        action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
+        add_shared(action, "--spark", "--work")
         if name == "hosts":
             action.add_argument("--url", default="url", help="the field that holds the URL (url)")
             action.add_argument(

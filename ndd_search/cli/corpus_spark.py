@@ -1,4 +1,4 @@
-"""The actions of ndd-search corpus on a Spark cluster: --spark."""
+"""The actions of ndd-search corpus and items on a Spark cluster: --spark."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import LeftOut
 from ndd_search.cli.cluster import Address
@@ -28,6 +28,8 @@ from ndd_search.corpus.sources import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
 from ndd_search.corpus.spark_reading import write_documents
+from ndd_search.items.items import Items
+from ndd_search.items.spark import SparkRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,15 +43,8 @@ _WHOLE = "_source"  # the column of an index that holds documents with all their
 
 def run(arguments: argparse.Namespace) -> int:
     """Run an action on a cluster. Returns the exit code."""
-    kinds = _KINDS.get(arguments.action, (".parquet",))
-    if not arguments.work:
-        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
-    if not (arguments.out or "").endswith(kinds):
-        raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
     given = {**vars(arguments), "set origins": options_of(arguments).origins}
-    for name in ("store", "report", "fields", "set origins", "since"):
-        if given.get(name):
-            raise ValueError(f"--{name} does not go with --spark: leave one of them out")
+    _check(given, ("store", "report", "fields", "set origins", "since"))
     report = LeftOut()
     with _session(arguments.spark) as spark:
         _spread(spark)
@@ -65,6 +60,35 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.save and not against:
             corpus.save(arguments.save)
     return report.code
+
+
+def run_items(arguments: argparse.Namespace) -> int:
+    """Find the groups of records on a cluster. Returns the exit code."""
+    _check(vars(arguments), ("report",))
+    report = LeftOut()
+    with _session(arguments.spark) as spark:
+        _spread(spark)
+        read: dict[str, Any] = {"schema": Items.read(arguments.schema), "work": _work(arguments), "id": arguments.id}
+        records = SparkRecords.read(spark, *arguments.sources, **read, report=report)
+        _spread(spark, records.count)
+        table = records.groups(arguments.method)
+        _write(table, arguments.out)
+        facts = {"records": records.count, "groups": table.filter("record = group").count()}
+        said = f"{many(facts['records'], 'record')} of {many(facts['groups'], 'different thing')}"
+        tell(arguments, facts, said)
+    return report.code
+
+
+def _check(given: Mapping[str, Any], others: Sequence[str]) -> None:
+    """Raise ValueError for arguments that do not go with --spark. others: those of one machine."""
+    kinds = _KINDS.get(given["action"], (".parquet",))
+    if not given["work"]:
+        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
+    if not (given["out"] or "").endswith(kinds):
+        raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
+    for name in others:
+        if given.get(name):
+            raise ValueError(f"--{name} does not go with --spark: leave one of them out")
 
 
 def _groups(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:

@@ -4,6 +4,7 @@ examples:
   ndd-search items learn places.csv --out places.toml --report places.html
   ndd-search items learn places.csv --out places.toml --ask
   ndd-search items groups places.csv --schema places.toml --out groups.jsonl
+  ndd-search items groups "all/*.csv" --schema places.toml --spark yarn --work hdfs:///tmp/ndd --out groups.parquet
   ndd-search items merge places.csv --schema places.toml --out merged.jsonl --rule name=longest
   ndd-search items compare '{"name": "St. Finbarr"}' other.json --schema places.toml
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("sources", nargs="+", metavar="SOURCE", help="files or patterns of files")
             add_shared(action, "--id")
-            action.add_argument("--out", metavar="FILE", required=name != "groups", help="the file to write")
+            folder = "; with --spark a folder" if name == "groups" else ""
+            action.add_argument("--out", metavar="FILE", required=name != "groups", help=f"the file to write{folder}")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
         if name == "learn":
@@ -64,6 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--ask", action="store_true", help="ask about the ten pairs whose answer matters most")
         if name in ("groups", "merge"):
             action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
+        if name == "groups":
+            add_shared(action, "--spark", "--work")
         if name == "merge":
             action.add_argument("--rule", action="append", default=[], metavar="FIELD=RULE", help="which value is kept")
         add_shared(action, "--json")
@@ -73,7 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "compare":
         return _compare(arguments)
     labels = getattr(arguments, "labels", None)
-    Pieces.of([*arguments.sources, *([labels] if labels else [])]).check_outputs(arguments.out, arguments.report)
+    folders = bool(getattr(arguments, "spark", None))
+    files = Pieces.of([*arguments.sources, *([labels] if labels else [])])
+    files.check_outputs(arguments.out, arguments.report, folders=folders)
+    if folders:
+        code: int = import_module("ndd_search.cli.corpus_spark").run_items(arguments)
+        return code
     if arguments.action == "learn":
         return _learn(arguments)
     if arguments.out:

@@ -315,6 +315,8 @@ SHARED: dict[str, dict[str, Any]] = {
         "metavar": "ID",
         "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
     },
+    "--spark": {"metavar": "MASTER", "help": "run on a cluster: spark://HOST:7077, yarn, local[4]"},
+    "--work": {"metavar": "FOLDER", "help": "what all workers of that cluster share, for its files"},
 }
 
 

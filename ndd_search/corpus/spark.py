@@ -96,16 +96,8 @@ class SparkCorpus:
         Raises InvalidDocument when no document has words, ValueError for a DataFrame without id.
         """
         kept = Fields((text,) if isinstance(text, str) else tuple(text), Recipe.of(recipe), tuple(fields), numbers)
-        reading, folder = stages.Reading(kept, id), Work(spark, str(work))
-        files: tuple[str, ...] = ()
-        if not any(isinstance(source, DataFrame) for source in sources):
-            files = reading_of.paths_of(sources)
-            read = reading_of.from_files(spark, files, reading.read_files, stages.READ)
-        elif len(sources) == 1 and isinstance(sources[0], DataFrame) and id:
-            read = reading_of.from_table(sources[0], reading, id, order_by)
-        else:
-            raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
-        documents = reading_of.named(folder, folder.written("read", read), id, files, report or log.warning)
+        folder = Work(spark, str(work))
+        documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if documents.head(1) and not documents.filter(F.length("sketch") > 0).head(1):
             raise kept.without_text(documents.count())
         return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)
@@ -193,10 +185,9 @@ class SparkCorpus:
         """
         if not self.files:
             raise ValueError("only files are read again: join the DataFrame that was read with the ids instead")
-        reading = stages.Reading(Fields((), self.recipe), self.id_field)
-        read = reading_of.from_files(self.work.spark, self.files, reading.read_whole, stages.WHOLE)
+        read = reading_of.from_files(self.work.spark, self.files, stages.ReadingWhole(self.id_field))
         wanted = self.documents.join(ids, "id", "left_semi").select("number", "id")
-        rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read)))
+        rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read).filter("said is null")))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
     def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:

@@ -60,6 +60,22 @@ class Work:
         numbered = rows.join(F.broadcast(starts), "part").withColumn("number", F.col("start") + F.col("row"))
         return numbered.drop("part", "row", "start")
 
+    def chained(self, pairs: DataFrame) -> DataFrame:
+        """Pairs of `first` and `second` as chains: the first rank of a chain with each other one of it, as pairs."""
+        chains, parts = pairs.select("first", "second"), int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        while parts > 1:
+            chains = chains.repartition(parts, "first").mapInArrow(stages.contract, _PAIR)
+            parts //= _FEWER
+        return self.written("chains", chains.repartition(1).mapInArrow(stages.contract, _PAIR))
+
+    def grouped(self, names: DataFrame, leaders: DataFrame) -> DataFrame:
+        """Rows with `leader`, a rank, also with `group`, the name of the leader, and the `size` of its group.
+
+        names: `rank` and `id`.
+        """
+        sizes = leaders.groupBy("leader").agg(F.count("*").alias("size"))
+        return leaders.join(names.withColumnsRenamed({"rank": "leader", "id": "group"}), "leader").join(sizes, "leader")
+
 
 @dataclass(frozen=True, eq=False)
 class PairsOnSpark:
@@ -113,10 +129,7 @@ class PairsOnSpark:
 
         text: the fields that were sketched.
         """
-        rows = self._with_leaders(method)
-        names = self._ids.withColumnsRenamed({"rank": "leader", "id": "group"})
-        sizes = rows.groupBy("leader").agg(F.count("*").alias("size"))
-        rows = rows.join(names, "leader").join(sizes, "leader")
+        rows = self.work.grouped(self._ids, self._with_leaders(method))
         judged = F.lit(None).cast("string")
         if text:
             hashed = F.substring(F.sha2("sketch", 256), 1, DIGITS)
@@ -143,14 +156,7 @@ class PairsOnSpark:
 
     def _led(self, method: Method) -> DataFrame:
         """`rank`, `leader` and `similarity` of the documents that do not lead a group, but for equal ones."""
-        chains, parts = (
-            self.found.select("first", "second"),
-            int(self.work.spark.conf.get("spark.sql.shuffle.partitions") or 1),
-        )
-        while parts > 1:
-            chains = chains.repartition(parts, "first").mapInArrow(stages.contract, _PAIR)
-            parts //= _FEWER
-        chains = self.work.written("chains", chains.repartition(1).mapInArrow(stages.contract, _PAIR))
+        chains = self.work.chained(self.found)
         roots = chains.withColumnsRenamed({"first": "root", "second": "first"})
         rows = self.found.join(roots, "first", "left").withColumn("root", F.coalesce("root", "first"))
         grouping = stages.Grouping(method)

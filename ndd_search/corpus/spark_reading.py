@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,32 @@ from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+log = logging.getLogger("ndd_search")
 _RECIPE = "ndd_search.core.recipe"  # in the metadata of the column of sketches
 _DOCUMENTS = ("place", "id", "number", "sketch", "fields")
+
+
+def read(
+    work: Work, sources: Sequence[object], reading: stages.Reading, order_by: Sequence[str], report: Report | None
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The documents of a collection, numbered in their order, and the files that were read.
+
+    sources: a DataFrame, or paths. order_by: columns of the DataFrame. Raises ValueError for a DataFrame without id.
+    """
+    files: tuple[str, ...] = ()
+    if not any(isinstance(source, DataFrame) for source in sources):
+        files = paths_of(sources)
+        rows = from_files(work.spark, files, reading)
+    elif len(sources) == 1 and isinstance(sources[0], DataFrame) and reading.id:
+        rows = from_table(sources[0], reading, reading.id, order_by)
+    else:
+        raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
+    return named(work, work.written("read", rows), reading.id, files, report or log.warning), files
 
 
 def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
@@ -30,19 +51,18 @@ def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
     return tuple(str(Path(str(piece)).absolute()) for piece in pieces)
 
 
-def from_files(
-    spark: SparkSession, files: Sequence[str], read: Callable[[stages.Batches], stages.Batches], schema: str
-) -> DataFrame:
-    """Rows that a stage reads from files, each file by one task."""
+def from_files(spark: SparkSession, files: Sequence[str], reading: stages.Reading) -> DataFrame:
+    """Rows that are read from files, each file by one task."""
     rows = spark.createDataFrame(list(enumerate(files)), "part int, path string")
-    return rows.repartitionByRange(max(len(files), 1), "part").mapInArrow(read, schema)
+    parts = rows.repartitionByRange(max(len(files), 1), "part")
+    return parts.mapInArrow(reading.read_files, f"{stages.READ}, {reading.schema}")
 
 
 def from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Sequence[str]) -> DataFrame:
-    """Rows of stages.READ from a DataFrame."""
-    columns = dict.fromkeys(name.partition(".")[0] for name in [*reading.fields.wanted(id), *order_by])
+    """Rows that are read from a DataFrame."""
+    columns = dict.fromkeys(name.partition(".")[0] for name in [*(reading.wanted or table.columns), *order_by])
     ordered = table.select(*columns).sort(*order_by, id).withColumn(stages.PARTITION, F.spark_partition_id())
-    return ordered.mapInArrow(reading.read_rows, stages.READ)
+    return ordered.mapInArrow(reading.read_rows, f"{stages.READ}, {reading.schema}")
 
 
 def with_ids(rows: DataFrame) -> DataFrame:
@@ -73,7 +93,9 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
         rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
         numbered = work.numbered(rest.drop("place"), [F.col("before")])
         rows = numbered.withColumnsRenamed({"number": "place", "before": "number"})
-    return work.written("documents", rows.select(*_DOCUMENTS))
+    return work.written(
+        "documents", rows.select("place", "id", *(name for name in rows.columns if name not in ("place", "id")))
+    )
 
 
 def save(documents: DataFrame, recipe: Recipe, fields: Sequence[str], path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,7 @@ else:
         import pyarrow as pa
 
 Batches = Iterator["pa.RecordBatch"]
-READ = "part int, row long, id string, sketch binary, fields string, said string"
-WHOLE = "part int, row long, id string, document string"
+READ = "part int, row long, id string, said string"
 PARTITION = "ndd partition"
 PREPARED = "place long, sketch binary, code long, time double, key array<double>"
 _ROWS = 50_000  # of a batch that is handed back
@@ -50,59 +49,83 @@ class Reading:
     id: the field of the id. None for "_id" or "id", else the document's place, which is "" until places are known.
     """
 
-    fields: Fields
     id: str | None
+    schema: ClassVar[str] = ""  # of `columns`
+    exact: ClassVar[bool] = False  # see Pieces.read
+
+    @property
+    def wanted(self) -> list[str] | None:
+        """The fields that are read, None for all."""
+        return None
+
+    def columns(self, documents: Sequence[Document]) -> dict[str, pa.Array]:
+        """What is kept of documents."""
+        return {}
 
     def read_rows(self, batches: Batches) -> Batches:
-        """Sketch the documents of a table that has a column PARTITION with the number of the partition."""
+        """Read the documents of a table that has a column PARTITION with the number of the partition."""
         row = 0
         for batch in batches:
             documents = batch.drop_columns(PARTITION).to_pylist()
             part = batch.column(PARTITION)[0].as_py() if documents else 0
-            yield self._sketched(part, row, documents, [])
+            yield self._rows(part, row, documents, [])
             row += len(documents)
 
     def read_files(self, batches: Batches) -> Batches:
-        """Sketch the documents of files: rows of `part`, a number, and `path`."""
+        """Read the documents of files: rows of `part`, a number, and `path`."""
         for task in (task for batch in batches for task in batch.to_pylist()):
             said: list[str] = []
             row = 0
-            for _, documents in Pieces.of([task["path"]]).read(said.append, self.fields.wanted(self.id)):
-                yield self._sketched(task["part"], row, documents, said)
+            for _, documents in Pieces.of([task["path"]]).read(said.append, self.wanted, exact=self.exact):
+                yield self._rows(task["part"], row, documents, said)
                 row += len(documents)
-            yield self._sketched(task["part"], row, [], said)
+            yield self._rows(task["part"], row, [], said)
 
-    def read_whole(self, batches: Batches) -> Batches:
-        """The documents of files as JSON, rows of WHOLE, from the rows that `read_files` takes."""
-        for task in (task for batch in batches for task in batch.to_pylist()):
-            row = 0
-            for _, documents in Pieces.of([task["path"]]).read(lambda _: None, exact=True):
-                columns = {
-                    "part": [task["part"]] * len(documents),
-                    "row": np.arange(row, row + len(documents)),
-                    "id": [id_of(document, self.id, None) for document in documents],
-                    "document": map(line_of, documents),
-                }
-                row += len(documents)
-                yield _batch(columns, (pa.int32(), pa.int64(), pa.string(), pa.string()))
-
-    def _sketched(self, part: int, row: int, documents: Sequence[Document], said: list[str]) -> pa.RecordBatch:
-        """Rows of READ; sentences have rows of their own, and are taken out of the list."""
-        rows = self.fields.sketched(documents, self.fields.texts(documents))
-        sketches, columns = rows.sketches, rows.columns
-        kept = zip(*columns.values(), strict=True) if columns else ((),) * len(documents)
-        names = [id_of(document, self.id, None) for document in documents]
-        batch = {
-            "part": [part] * (len(documents) + len(said)),
-            "row": [*range(row, row + len(documents)), *[None] * len(said)],
-            "id": [*names, *[None] * len(said)],
-            "sketch": [*(one.tobytes() for one in sketches), *[None] * len(said)],
-            "fields": [*(_as_json(columns, values) for values in kept), *[None] * len(said)],
-            "said": [*[None] * len(documents), *said],
+    def _rows(self, part: int, row: int, documents: Sequence[Document], said: list[str]) -> pa.RecordBatch:
+        """Rows of READ and `columns`; sentences have rows of their own, and are taken out of the list."""
+        count, none = len(documents), [None] * len(said)
+        columns = {
+            "part": [part] * (count + len(said)),
+            "row": [*range(row, row + count), *none],
+            "id": [*(id_of(document, self.id, None) for document in documents), *none],
+            "said": [*[None] * count, *said],
         }
+        rows = _batch(columns, (pa.int32(), pa.int64(), pa.string(), pa.string()))
         said.clear()
-        kinds = (pa.int32(), pa.int64(), pa.string(), pa.binary(), pa.string(), pa.string())
-        return _batch(batch, kinds)
+        for name, kept in self.columns(documents).items():
+            rows = rows.append_column(name, pa.concat_arrays([kept, pa.nulls(len(none), kept.type)]))
+        return rows
+
+
+@dataclass(frozen=True)
+class ReadingWhole(Reading):
+    """Documents as JSON, with all fields."""
+
+    schema: ClassVar[str] = "document string"
+    exact: ClassVar[bool] = True
+
+    def columns(self, documents: Sequence[Document]) -> dict[str, pa.Array]:
+        return {"document": pa.array(map(line_of, documents), pa.string())}
+
+
+@dataclass(frozen=True)
+class ReadingTexts(Reading):
+    """The sketches of documents."""
+
+    fields: Fields
+    schema: ClassVar[str] = "sketch binary, fields string"
+
+    @property
+    def wanted(self) -> list[str] | None:
+        return self.fields.wanted(self.id)
+
+    def columns(self, documents: Sequence[Document]) -> dict[str, pa.Array]:
+        rows = self.fields.sketched(documents, self.fields.texts(documents))
+        kept = zip(*rows.columns.values(), strict=True) if rows.columns else ((),) * len(documents)
+        return {
+            "sketch": pa.array([one.tobytes() for one in rows.sketches], pa.binary()),
+            "fields": pa.array([_as_json(rows.columns, values) for values in kept], pa.string()),
+        }
 
 
 def _as_json(names: Iterable[str], values: Sequence[Any]) -> str | None:

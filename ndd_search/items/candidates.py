@@ -107,7 +107,8 @@ def find_candidates(
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
     parts = parts_of(entries, held, looked_up, bounds.holders)
-    token = np.concatenate((direct.token, token + holders.size, parts.token + holders.size + len(few.token)))
+    behind = holders.size + int(token.max(initial=-1)) + 1
+    token = np.concatenate((direct.token, token + holders.size, parts.token + behind))
     record = np.concatenate((direct.record, record, parts.record))
     information = information_of(np.bincount(token), count)
     first, second, met, dropped = meetings(token, record, information, count, bounds.most, step)

@@ -55,16 +55,21 @@ class Column:
     unread: npt.NDArray[np.bool_]
     examples: Sequence[str]
 
-    def rareness(self, of: Field) -> Rareness:
-        """Estimate the share of the records with this field that hold each part of its values."""
+    def counted(self, of: Field) -> Counter[str]:
+        """Count the records that hold each part of the values."""
         held = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).tolist()
         counts: Counter[str] = Counter()
         for value, count in zip(self.values, held, strict=True):
             for part in of.parts(value):
                 counts[part] += count
+        return counts
+
+    def rareness(self, of: Field) -> Rareness:
+        """Estimate the share of the records with this field that hold each part of its values."""
+        counts = self.counted(of)
         typical = int(np.median(list(counts.values()))) if counts else 1
         most = nsmallest(LISTED, counts.items(), key=lambda one: (-one[1], one[0]))
-        return rareness_of(typical, most, int(sum(held)))
+        return rareness_of(typical, most, int((self.codes >= 0).sum()))
 
 
 def rareness_of(typical: int, most: Iterable[tuple[str, int]], held: int) -> Rareness:

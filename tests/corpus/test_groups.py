@@ -15,7 +15,6 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.corpus import outputs
-from ndd_search.corpus.reading import Fields
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -142,7 +141,7 @@ def test_numbers_of_any_length_keep_all_their_digits(
     assert capsys.readouterr().out == f"{line}\n"
     stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
     task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source)}])
-    (rows,) = stages.Reading(Fields((), ndd.Recipe()), None).read_whole(iter([task]))
+    rows, _ = stages.ReadingWhole(None).read_files(iter([task]))
     assert rows.column("document").to_pylist() == [line]
 
 

@@ -293,5 +293,5 @@ def test_unique_and_new_documents_of_an_index_are_those_of_one_machine(
 @for_long_runs
 def test_the_examples_of_the_page_run(spark: Any, tmp_path: Path) -> None:
     folders = {f'"{name}"': f'"{tmp_path / name}"' for name in ("work", "unique")}
-    assert run(ROOT / "docs" / "spark.md", {"python spark"}, folders) == 1
+    assert run(ROOT / "docs" / "spark.md", {"python spark"}, folders) == 2
     assert sorted(row["url"] for row in parquet.read_table(tmp_path / "unique").to_pylist()) == ["a", "c"]

@@ -1,0 +1,205 @@
+"""The groups of records that are too many for one machine, found by a Spark cluster.
+
+The stages are those of one machine: read, count, find candidates, compare, group. What a process of the cluster does is
+in `spark_stages`, which calls the functions that one machine calls:
+
+1. Records are read where they lie, and numbered in their order. Values of fields are counted, and records with equal
+   values are found.
+2. Tokens are counted, each by one task. Each record chooses the rare ones that it looks up, and joins common ones. The
+   driver numbers common tokens, each of which more records hold than `Bounds.holders`.
+3. The records that look up a token are sent to all ranges of records that hold one of them. There each record keeps its
+   best candidates.
+4. Each range asks the others for the records that its pairs need, and compares the pairs.
+5. All pairs of a chain come together, and one task makes groups of them.
+
+Tokens travel as 63 bits of a hash. Two tokens with one hash, which a thousand million tokens have in one of ten cases,
+may add a candidate pair. Everything else is computed from the same numbers as on one machine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd_search.core.checks import check_one_of
+from ndd_search.corpus import spark_reading as reading_of
+from ndd_search.corpus.sources import Report
+from ndd_search.corpus.spark_pairs import Work
+from ndd_search.errors import InvalidDocument, importing
+from ndd_search.items.candidates import Bounds
+from ndd_search.items.compare import Rareness
+from ndd_search.items.groups import METHODS, Method
+from ndd_search.items.schema import COUNTED, Schema
+from ndd_search.items.spark_stages import TURN, ReadingRecords, Stages, columns_of
+from ndd_search.items.table import LISTED, rareness_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from pyspark.sql import SparkSession
+with importing("pyspark", "records on Spark", "pyspark", "spark"):
+    from pyspark.sql import DataFrame, Window
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+log = logging.getLogger("ndd_search")
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRecords:
+    """The records of a collection on a cluster, as a schema reads them; make one with `read`.
+
+    records: a DataFrame of place, id, fields (a text for each field of the schema) and bad (fields that could not be
+             read).
+    work:    where stages are written.
+    range:   records that one task looks at.
+    """
+
+    schema: Schema
+    records: DataFrame
+    work: Work
+    range: int = 8_000
+
+    @classmethod
+    def read(
+        cls,
+        spark: SparkSession,
+        *sources: str | Path | DataFrame,
+        schema: Schema,
+        work: str | Path,
+        id: str | None = None,
+        order_by: Sequence[str] = (),
+        report: Report | None = None,
+    ) -> SparkRecords:
+        """Read records on the cluster.
+
+        schema: of their fields, learnt on one machine.
+        sources, work, id, order_by, report: as for SparkCorpus.read.
+        Raises InvalidDocument if no record has a value in any field of the schema.
+        """
+        folder = Work(spark, str(work))
+        records, _ = reading_of.read(folder, sources, ReadingRecords(id, schema.fields), order_by, report)
+        bad = records.select(F.explode("bad").alias("name")).filter("name != ''").groupBy("name").count().collect()
+        if records.head(1) and not bad and not records.filter(F.exists("fields", lambda text: text != "")).head(1):
+            what = f"none of them has a value in {', '.join(schema.fields)}"
+            raise InvalidDocument(
+                f"{records.count():,} records", what, "name the fields of the records: Name(source=FIELD)"
+            )
+        for row in bad:
+            log.warning("%d values of %s could not be read and count as missing", row["count"], row["name"])
+        return cls(schema, records, folder)
+
+    @cached_property
+    def count(self) -> int:
+        """How many records there are."""
+        count: int = self.records.count()
+        return count
+
+    def groups(self, method: Method = "correlation", *, bounds: Bounds | None = None) -> DataFrame:
+        """The groups of records that are one thing: record (its id), group (the id of its first record) and size.
+
+        They are those of Items.groups. Arguments as there.
+        """
+        check_one_of("method", method, METHODS)
+        stages = Stages(self.schema, self._common, bounds or Bounds.of(self.count), self.count, self.range)
+        copies = self._copies(stages)
+        wanted = self.records.join(copies, "place", "left_anti").select("place", "fields")
+        candidates = self._candidates(stages, wanted)
+        pairs = self._judged(stages, candidates)
+        led = self._led(stages, pairs, method)
+        names = self.records.select(F.col("place").alias("rank"), "id")
+        same = copies.select(F.col("place").alias("rank"), "same")
+        rows = names.join(same, "rank", "left").withColumn("same", F.coalesce("same", "rank"))
+        rows = rows.join(led.withColumnRenamed("rank", "same"), "same", "left")
+        rows = rows.withColumn("leader", F.coalesce("leader", "same"))
+        table = self.work.grouped(names, rows.select(F.col("id").alias("record"), "leader"))
+        return self.work.written("groups", table.select("record", "group", "size"))
+
+    @property
+    def _common(self) -> Mapping[str, Rareness]:
+        """How many records hold the most common values: see Schema.comparison."""
+        if self.count < COUNTED:
+            return self.schema.common
+        stages = Stages(self.schema, {}, Bounds(), self.count, self.range)
+        rows = self.records.select("fields").mapInArrow(stages.count_parts, "field int, part string, held long")
+        counted = self.work.written("values", rows.groupBy("field", "part").agg(F.sum("held").alias("held")))
+        typical = F.expr("percentile(held, 0.5) filter (where part is not null)").alias("typical")
+        held = F.expr("max(held) filter (where part is null)").alias("held")
+        order = Window.partitionBy("field").orderBy(F.desc("held"), "part")
+        most = counted.filter("part is not null").withColumn("row", F.row_number().over(order))
+        listed = most.filter(F.col("row") <= LISTED).sort("field", "row").collect()
+        found = {}
+        for row in counted.groupBy("field").agg(typical, held).collect():
+            parts = [(one["part"], one["held"]) for one in listed if one["field"] == row["field"]]
+            name = list(self.schema.fields)[row["field"]]
+            found[name] = rareness_of(int(row["typical"] or 1), parts, row["held"])
+        return found
+
+    def _copies(self, stages: Stages) -> DataFrame:
+        """The `place` of each record with the values of an earlier one, and of the first of these, `same`."""
+        equal = self.records.groupBy("fields").agg(F.min("place").alias("same"), F.count("*").alias("holders"))
+        equal = equal.filter("holders > 1").select("same", "fields")
+        one_thing = equal.mapInArrow(stages.check_copies, "same long")
+        rows = self.records.join(equal.join(one_thing, "same"), "fields").filter("place != same")
+        return self.work.written("copies", rows.select("place", "same"))
+
+    def _candidates(self, stages: Stages, wanted: DataFrame) -> DataFrame:
+        """Blocks of candidate pairs, `first` and `second`; the part is that of the first. A pair may be there twice."""
+        looked_up, counted = ("token", "record", "turn"), ("token", "record", "turn", "held")
+        entered = wanted.mapInArrow(stages.enter, _blocks(*looked_up))
+        held = self._apply("held", entered, stages.count_holders, *counted)
+        token, record, turn = columns_of(held.filter("part = -1").toArrow(), *looked_up)
+        order = np.lexsort((turn % TURN, record, turn // TURN))
+        by_token = np.argsort(token)
+        stages = replace(stages, tokens=token[by_token], numbers=np.argsort(order)[by_token])
+        chosen = self._apply("chosen", held.filter("part >= 0"), stages.choose, *looked_up)
+        is_joined = F.col("part") >= stages.joined_from
+        joined = self._apply("joined", chosen.filter(is_joined), stages.count_holders, *counted)
+        joined = self._apply("chosen", joined, stages.choose, *looked_up)
+        lists = self._apply("lists", chosen.filter(~is_joined).union(joined), stages.list_holders, "record", "mark")
+        return self._apply("candidates", lists, stages.meet, "first", "second")
+
+    def _judged(self, stages: Stages, candidates: DataFrame) -> DataFrame:
+        """`first`, `second` and `odds` of the candidates that are no clear negatives."""
+        asked = self._apply("asked", candidates, stages.ask, "record", "of")
+        part = F.floor(F.col("place") / self.range).cast("int").alias("part")
+        records = self.records.select(part, "place", "fields")
+        answered = self._together("answers", records, asked, stages.answer, "part int, records binary")
+        return self._together("pairs", candidates, answered, stages.judge, "first long, second long, odds double")
+
+    def _led(self, stages: Stages, pairs: DataFrame, method: Method) -> DataFrame:
+        """`rank` and `leader` of the records that do not lead a group, but for copies."""
+        chains = self.work.chained(pairs.filter("odds >= 0"))
+        roots = chains.select(F.col("first").alias("root"), F.col("second").alias("place"))
+        roots = roots.union(roots.select("root", "root").distinct())
+        part = F.pmod(F.hash("root"), F.lit(1 + self.count // self.range)).alias("part")
+        members = self.records.join(roots, "place").select(part, "place", "fields")
+        rows = pairs.join(roots.withColumnRenamed("place", "first"), "first")
+        other = roots.withColumnsRenamed({"place": "second", "root": "other"})
+        rows = rows.join(other, "second").filter("root = other").select(part, "first", "second", "odds")
+        return self._together(
+            "led", rows, members, lambda pairs, of: stages.lead(method, pairs, of), "rank long, leader long"
+        )
+
+    def _apply(self, name: str, rows: DataFrame, stage: Callable[[Any], Any], *columns: str) -> DataFrame:
+        """Blocks of other columns, from all blocks of each part."""
+        apply = lambda table: stage(table)  # noqa: E731, PLW0108 - Spark counts `self` of a method as an argument
+        return self.work.written(name, rows.groupBy("part").applyInArrow(apply, _blocks(*columns)))
+
+    def _together(
+        self, name: str, rows: DataFrame, others: DataFrame, stage: Callable[[Any, Any], Any], schema: str
+    ) -> DataFrame:
+        """Rows of a schema, from all rows and all others of each part."""
+        both = rows.groupBy("part").cogroup(others.groupBy("part"))
+        apply = lambda some, other: stage(some, other)  # noqa: E731, PLW0108 - as above
+        return self.work.written(name, both.applyInArrow(apply, schema))
+
+
+def _blocks(*columns: str) -> str:
+    return ", ".join(["part int", *(f"{name} binary" for name in columns)])

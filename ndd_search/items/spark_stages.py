@@ -1,0 +1,307 @@
+"""What the processes of a Spark cluster compute to group records: functions from Arrow tables to Arrow tables.
+
+Each calls the functions that one machine calls. Rows travel as blocks: a row of `part`, the task that reads it, and
+columns of int64 as bytes, so that Spark handles thousands of numbers as one row. Nothing here imports Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ndd_search.core.matching.pairs import Pairs
+from ndd_search.corpus.sources import Document
+from ndd_search.corpus.spark_stages import Batches, Reading
+from ndd_search.errors import importing
+from ndd_search.items import candidates as finding
+from ndd_search.items.candidates import Bounds, Entries
+from ndd_search.items.compare import Rareness
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import Comparison
+from ndd_search.items.groups import Method, judged, led_by
+from ndd_search.items.model import probabilities
+from ndd_search.items.ragged import Places, Ragged
+from ndd_search.items.schema import Schema
+from ndd_search.items.table import Column, Table, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    with importing("pyarrow", "records on Spark", "pyarrow", "spark"):
+        import pyarrow as pa
+
+TURN = 1 << 56  # above the places of tokens within a value, and above the numbers of joined tokens
+
+
+@dataclass(frozen=True)
+class ReadingRecords(Reading):
+    """The values of records: of each field a JSON text, "" for a missing one, and its name if it cannot be read."""
+
+    fields: Mapping[str, Field]
+    schema: ClassVar[str] = "fields array<string>, bad array<string>"
+    exact: ClassVar[bool] = True
+
+    @property
+    def wanted(self) -> list[str]:
+        paths = [path for name, field in self.fields.items() for path in field.paths(name)]
+        return [*paths, *([self.id] if self.id else [])]
+
+    def columns(self, documents: Sequence[Document]) -> dict[str, pa.Array]:
+        read = read_table(self.fields, documents).columns
+        texts = [np.array([*map(_written, column.values), ""], object)[column.codes] for column in read.values()]
+        names = [np.where(column.unread, name, "") for name, column in read.items()]
+        columns = {"fields": texts, "bad": names}
+        kind = pa.list_(pa.string())
+        return {name: pa.array(list(zip(*rows, strict=True)), kind) for name, rows in columns.items()}
+
+
+def _written(value: Any) -> str:
+    """A value as JSON; equal for equal values, as 0.0 and -0.0 are."""
+    members = value if isinstance(value, tuple) else [value]
+    plain = [one + 0.0 if isinstance(one, float) else one for one in members]
+    return json.dumps(plain if isinstance(value, tuple) else plain[0], default=lambda held: {"": sorted(held)})
+
+
+def _value_of(text: str) -> Any:
+    value = json.loads(text)
+    return frozenset(value[""]) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
+
+
+def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> Table:
+    """Records from a column of lists of the texts of their fields."""
+    columns = {}
+    flat = (texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts).flatten()
+    for place, name in enumerate(fields):
+        coded = flat.take(pa.array(np.arange(place, len(flat), len(fields)))).dictionary_encode()
+        written = coded.dictionary.to_pylist()
+        there = np.array([text != "" for text in written], np.int64)
+        codes = (np.cumsum(there) * there - 1)[coded.indices.to_numpy()]
+        values = [_value_of(text) for text in written if text]
+        columns[name] = Column(codes, values, np.zeros(len(codes), np.bool_), ())
+    return Table(columns, len(texts))
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """The search for candidate pairs, their comparison, and their groups.
+
+    common: how many records hold the most common values, by field; of the whole collection.
+    count:  of its records. range: records that one task looks at.
+    tokens: the common tokens, ascending. numbers: their places in the order in which one machine meets them.
+    """
+
+    schema: Schema
+    common: Mapping[str, Rareness]
+    bounds: Bounds
+    count: int
+    range: int
+    tokens: Places = field(default_factory=lambda: np.empty(0, np.int64))
+    numbers: Places = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def _parts(self) -> int:
+        """How many parts tokens are divided into; those of each kind follow one another, joined ones last."""
+        return 1 + self.count // (2 * self.range)
+
+    @property
+    def joined_from(self) -> int:
+        """The first part of joined tokens that are not counted yet."""
+        return 3 * self._parts
+
+    def _comparison(self, texts: pa.Array | pa.ChunkedArray) -> Comparison:
+        return Comparison(self.schema.fields, table_of(self.schema.fields, texts), self.common)
+
+    def count_parts(self, batches: Batches) -> Batches:
+        """Rows of `fields` to rows of `field` (its place), `part` of a value and how many records hold it, `held`.
+
+        A null counts the records that have the field.
+        """
+        for batch in batches:
+            table = table_of(self.schema.fields, batch.column("fields"))
+            rows: list[dict[str, Any]] = []
+            for place, (name, of) in enumerate(self.schema.fields.items()):
+                column = table.columns[name]
+                rows.append({"field": place, "part": None, "held": int((column.codes >= 0).sum())})
+                counted = column.counted(of) if of.rare else {}
+                rows += [{"field": place, "part": part, "held": held} for part, held in counted.items()]
+            yield pa.RecordBatch.from_pylist(rows, pa.schema({"field": "int32", "part": "string", "held": "int64"}))
+
+    def check_copies(self, batches: Batches) -> Batches:
+        """Rows of `same` and `fields` to those whose copies are one thing."""
+        for batch in batches:
+            own = np.arange(batch.num_rows)
+            odds = self.schema.log_odds(self._comparison(batch.column("fields")).graded(own, own))
+            yield batch.select(["same"]).filter(pa.array(odds >= self.schema.bar))
+
+    def enter(self, batches: Batches) -> Batches:
+        """Rows of `place` and `fields` to blocks of `token`, `record` and `turn`: field * TURN + place in the value."""
+        for batch in batches:
+            places, comparison = batch.column("place").to_numpy(), self._comparison(batch.column("fields"))
+            entries = []
+            for number, name in enumerate(self.schema.fields):
+                codes = comparison.table.columns[name].codes
+                lists = Ragged.of(comparison.comparer(name).tokens(), _Hashes(number))
+                has = np.flatnonzero(codes >= 0)
+                at, owner = Ragged(np.arange(len(lists.items)), lists.offsets).taken(codes[has])
+                turn = number * TURN + at - lists.offsets[codes[has]][owner]
+                entries.append((lists.items[at], places[has][owner], turn))
+            token, record, turn = (np.concatenate(column) for column in zip(*entries, strict=True))
+            yield from blocks(token % self._parts, token=token, record=record, turn=turn).to_batches()
+
+    def count_holders(self, table: pa.Table) -> pa.Table:
+        """All entries of some tokens to those that count, with how many records hold the token, `held`.
+
+        Part -1 lists common tokens with the first record that holds each. `held` is 0 for tokens of parts of records.
+        """
+        token, record, turn = columns_of(table, "token", "record", "turn")
+        order = np.lexsort((record, token))
+        token, record, turn = token[order], record[order], turn[order]
+        _, start, number, sizes = np.unique(token, return_index=True, return_inverse=True, return_counts=True)
+        held, of = sizes[number], turn // TURN
+        looked_up, allowed = finding.joinable(list(self.schema.fields), self.schema.needs)
+        some = finding.parts_of(Entries(number, record, of), held, np.append(looked_up, False), self.bounds.holders)
+        own_part = np.int64(table.column("part")[0].as_py())
+        rare = (held > 1) & (held <= self.bounds.holders) & np.append(looked_up, True)[of]
+        common = (held > self.bounds.holders) & np.append(allowed.max(axis=1) > 0, False)[of]
+        head = start[common[start]]
+        at = np.concatenate((np.flatnonzero(rare | common), head))
+        part = record[at] // self.range
+        part[len(at) - len(head) :] = -1
+        none = np.zeros(len(some.token), np.int64)
+        more = (some.token * self._parts + own_part, some.record, none, none)
+        rows = [np.concatenate((one[at], of)) for one, of in zip((token, record, turn, held), more, strict=True)]
+        part = np.concatenate((part, some.record // self.range))
+        return blocks(part, **dict(zip(("token", "record", "turn", "held"), rows, strict=True)))
+
+    def choose(self, table: pa.Table) -> pa.Table:
+        """All entries of some records to what they look up, and from part `joined_from` to all their joined tokens.
+
+        A joined token is an entry of a field behind the others, and its turn is its number.
+        """
+        token, record, turn, held = columns_of(table, "token", "record", "turn", "held")
+        order = np.lexsort((turn, record))
+        entries, held = Entries(token[order], record[order], turn[order] // TURN), held[order]
+        parts = entries.where(np.flatnonzero(held == 0))
+        rare, common = (held > 0) & (held <= self.bounds.holders), held > self.bounds.holders
+        direct = finding.rarest(entries.where(np.flatnonzero(rare)), held[rare], self.count, self.bounds.tokens)
+        few = finding.rarest(entries.where(np.flatnonzero(common)), held[common], self.count, self.bounds.tokens)
+        numbered = Entries(self.numbers[np.searchsorted(self.tokens, few.token)], few.record, few.field)
+        fields = list(self.schema.fields)
+        one, _, joined = finding.joined_tokens(
+            numbered, len(self.tokens), finding.joinable(fields, self.schema.needs)[1]
+        )
+        to = (
+            direct.token % self._parts + np.where(direct.field == len(fields), 2 * self._parts, 0),
+            self._parts + parts.token % self._parts,
+            self.joined_from + joined % (1 + 2 * self.count // self.range),
+        )
+        token = np.concatenate((direct.token, parts.token, joined))
+        record = np.concatenate((direct.record, parts.record, few.record[one]))
+        return blocks(np.concatenate(to), token=token, record=record, turn=len(fields) * TURN + token % TURN)
+
+    def list_holders(self, table: pa.Table) -> pa.Table:
+        """All entries of some tokens to lists of their records, for each part that has one of these records.
+
+        A list is its records with `mark` 0, except for the first one: 1 + the information of the token.
+        """
+        token, record = columns_of(table, "token", "record")
+        order = np.lexsort((record, token))
+        token, record = token[order], record[order]
+        start = np.flatnonzero(np.diff(token, prepend=-1))
+        lists = Ragged(record, np.append(start, len(token)))
+        every = np.arange(len(start))
+        number = np.repeat(every, lists.lengths(every))
+        part = record // self.range
+        told = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
+        told = told[lists.lengths(number[told]) > 1]
+        held, owner = lists.taken(number[told])
+        marks = np.where(np.diff(owner, prepend=-1) != 0, 1, 0)
+        marks[marks > 0] += finding.information_of(lists.lengths(number[told]), self.count)
+        return blocks(part[told][owner], record=held, mark=marks)
+
+    def meet(self, table: pa.Table) -> pa.Table:
+        """All lists with some records to the pairs that are among the best of one of these, for the part of the first.
+
+        Those records are numbered evenly, the others oddly: of even ones the best pairs are looked for.
+        """
+        record, mark = columns_of(table, "record", "mark")
+        records, number = np.unique(record, return_inverse=True)
+        number = 2 * number + (records // self.range != table.column("part")[0].as_py())[number]
+        token, information = np.cumsum(mark > 0) - 1, mark[mark > 0] - 1
+        first, second = finding.meetings(token, number, information, 2 * len(records), self.bounds.most, 2)[:2]
+        first, second = records[first // 2], records[second // 2]
+        return blocks(first // self.range, first=first, second=second)
+
+    def ask(self, table: pa.Table) -> pa.Table:
+        """Pairs to the records that are needed to compare them; `of` is the part of the pairs."""
+        record = np.unique(np.concatenate(columns_of(table, "first", "second")))
+        return blocks(record // self.range, record=record, of=np.full(len(record), table.column("part")[0].as_py()))
+
+    def answer(self, records: pa.Table, asked: pa.Table) -> pa.Table:
+        """Records with `place` and `fields`, and which parts ask for them, to a table for each of these, `records`."""
+        record, of = columns_of(asked, "record", "of")
+        records = records.select(["place", "fields"]).sort_by("place").combine_chunks()
+        at = np.searchsorted(records.column("place").to_numpy(), record)
+        parts = np.unique(of)
+        tables = [_packed(records.take(pa.array(at[of == part]))) for part in parts]
+        return pa.table({"part": pa.array(parts, pa.int32()), "records": pa.array(tables, pa.binary())})
+
+    def judge(self, pairs: pa.Table, records: pa.Table) -> pa.Table:
+        """Pairs and their records to `first`, `second` and `odds` above the bar; see `judged`."""
+        first, second = np.unique(np.stack(columns_of(pairs, "first", "second"), axis=1), axis=0).T
+        packed = records.column("records").to_pylist()
+        held = pa.concat_tables(pa.ipc.open_stream(one).read_all() for one in packed).sort_by("place")
+        places, comparison = held.column("place").to_numpy(), self._comparison(held.column("fields"))
+        found, odds = judged(self.schema, comparison, np.searchsorted(places, first), np.searchsorted(places, second))
+        return pa.table({"first": places[found.first], "second": places[found.second], "odds": odds})
+
+    def lead(self, method: Method, pairs: pa.Table, records: pa.Table) -> pa.Table:
+        """All pairs of some chains, and their records, to `rank` and `leader` of the records that do not lead."""
+        pairs, records = pairs.sort_by([("first", "ascending"), ("second", "ascending")]), records.sort_by("place")
+        places, comparison = records.column("place").to_numpy(), self._comparison(records.column("fields"))
+        odds = pairs.column("odds").to_numpy()
+        first, second = (np.searchsorted(places, pairs.column(name).to_numpy()) for name in ("first", "second"))
+        given = Pairs(first, second, probabilities(odds + self.schema.bar))
+        leader = led_by(method, len(places), given, odds, lambda a, b: self.schema.evidence(comparison.graded(a, b)))
+        led = leader != np.arange(len(places))
+        return pa.table({"rank": places[led], "leader": places[leader[led]]})
+
+
+class _Hashes(dict[Any, int]):
+    """A number of 63 bits for each token of a field, the same in all processes."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __missing__(self, token: Any) -> int:
+        digest = blake2b(repr((self._number, token)).encode(errors="surrogatepass"), digest_size=8).digest()
+        self[token] = found = int.from_bytes(digest) >> 1
+        return found
+
+
+def blocks(part: Places, **columns: Places) -> pa.Table:
+    """Columns of numbers as a row for each part."""
+    order = np.argsort(part, kind="stable")
+    parts, start = np.unique(part[order], return_index=True)
+    arrays = {
+        name: pa.array([one.tobytes() for one in np.split(column[order], start[1:])][: len(parts)], pa.binary())
+        for name, column in columns.items()
+    }
+    return pa.table({"part": pa.array(parts, pa.int32()), **arrays})
+
+
+def columns_of(table: pa.Table, *names: str) -> list[Places]:
+    """The numbers of all blocks."""
+    return [np.frombuffer(b"".join(table.column(name).to_pylist()), np.int64) for name in names]
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
