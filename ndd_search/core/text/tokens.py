@@ -5,7 +5,7 @@ Myanmar) it is one character with its marks. All other characters separate token
 characters (soft hyphens, joiners, bidi marks, variation selectors), which are removed.
 
 Many texts are processed at once: a table maps each code point to its folded form, one look-up for each code point. Only
-a text whose marks must be composed or reordered in a rare way is normalised with `unicodedata`.
+a text with marks that may have to be composed or reordered is normalised with `unicodedata`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from ndd_search.core.text.markup import strip_markup
 from ndd_search.core.text.unicode_tables import (
     ASCII,
     COMPOSES,
-    DOT_ABOVE,
-    IOTA_ORDER,
     MARK,
-    MOST_MARKS,
     ORDERED,
     POINT,
     SINGLE,
@@ -36,8 +33,6 @@ from ndd_search.core.text.unicode_tables import (
     Places,
     code_point_table,
     code_points,
-    combining_orders,
-    composing_pairs,
     fold,
     unfolded_classes,
 )
@@ -45,7 +40,6 @@ from ndd_search.core.text.unicode_tables import (
 Points = npt.NDArray[np.uint8] | Numbers
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_MOST_SWAPS = 3  # passes of swapping neighbouring marks; a letter whose marks need more is rare
 
 
 class Clean(NamedTuple):
@@ -181,15 +175,9 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
         folded_bytes = bytearray(joined, "ascii").translate(ASCII)  # faster than bytes.translate
         return Clean(np.frombuffer(folded_bytes, np.uint8), _offsets(texts), 0)
     points, offsets = _look_up(texts, joined)
-    if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
-        unsure = _order_marks(points, offsets)
-        points, offsets = _compose(points, offsets)
-        unsure |= _out_of_order(points, offsets)
-        if unsure:
-            folded = [fold(text) if i in unsure else text for i, text in enumerate(texts)]
-            points, offsets = _look_up(folded, "\0".join(["", *folded, ""]))
-            _order_marks(points, offsets)
-            points, offsets = _compose(points, offsets)
+    if marked := _owners(_flagged(points, ORDERED | COMPOSES), offsets):
+        folded = [fold(text) if i in marked else text for i, text in enumerate(texts)]
+        points, offsets = _look_up(folded, "\0".join(["", *folded, ""]))
     points &= POINT | MARK | SINGLE if apart else POINT | MARK
     flags = int(np.bitwise_or.reduce(points))
     if flags & MARK and b"\1" in _pairs_of_kinds(points).translate(_UNSETTLED):
@@ -230,62 +218,6 @@ def _flagged(points: Numbers, flag: np.uint32) -> Places:
 def _owners(places: Places, offsets: Places) -> set[int]:
     """Return the indexes of the texts that contain these positions."""
     return set((np.searchsorted(offsets, places, "right") - 1).tolist()) if len(places) else set()
-
-
-def _order_marks(points: Numbers, offsets: Places) -> set[int]:
-    """Swap neighbouring marks into canonical order, in place.
-
-    Returns the texts that need `fold`: with too many marks in a row, with more than _MOST_SWAPS passes to do, or with
-    marks to be swapped with the dot of an i.
-    """
-    marks = _flagged(points, ORDERED)
-    order = combining_orders().take(points[marks] & POINT)
-    unsure = _owners(marks[MOST_MARKS:][marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS], offsets)
-    for swap in range(_MOST_SWAPS + 1):
-        wrong = np.flatnonzero((order[:-1] > order[1:]) & (np.diff(marks) == 1))
-        if not len(wrong):
-            break
-        if swap == _MOST_SWAPS:
-            unsure |= _owners(marks[wrong], offsets)
-        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
-        places = marks[wrong]
-        dots = ((points[places] & POINT) == DOT_ABOVE) & (points[places - 1] == ord("i"))
-        unsure |= _owners(places[dots], offsets)
-        for array, at in ((points, places), (order, wrong)):
-            array[at], array[at + 1] = array[at + 1], array[at]
-    return unsure
-
-
-def _compose(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
-    """Compose neighbouring code points as NFC does. Returns the new points and offsets."""
-    while len(second := _flagged(points, COMPOSES)):
-        pairs = composing_pairs()
-        first = points[second - 1] & POINT
-        likely = pairs.is_first.take(first)
-        second, first = second[likely], first[likely]
-        keys = first.astype(np.uint64) << np.uint64(21) | points[second] & POINT
-        pair = np.searchsorted(pairs.keys, keys)
-        pair[pair == len(pairs.keys)] = 0
-        composes = pairs.keys[pair] == keys
-        second, pair = second[composes], pair[composes]
-        if not len(second):
-            break
-        free = np.diff(second, prepend=-1) > 1  # of three in a row the first two are composed first
-        second, pair = second[free], pair[free]
-        points[second - 1] = code_point_table().points[pairs.composed[pair]]
-        points = np.delete(points, second)
-        offsets = offsets - np.searchsorted(second, offsets)
-    return points, offsets
-
-
-def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
-    """Return the texts with marks that are still out of order, or that may compose across another mark."""
-    marks = _flagged(points, ORDERED)
-    order = combining_orders().take(points[marks] & POINT)
-    before = points[marks - 1] & POINT
-    over = (combining_orders(tail=True).take(before) > order) | (order == IOTA_ORDER)
-    over |= ((points[marks] & COMPOSES) != 0) & (combining_orders().take(before) > 0)
-    return _owners(marks[over], offsets)
 
 
 def _settle_marks(points: Numbers) -> None:
