@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,6 @@ from ndd_search.core.matching.verbatim import (
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.hit_reader import HitReader, stored_sketches
-from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.core.text.numbers import number_signature
@@ -112,15 +111,6 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     if found is None or _are_apart(given, found[0], chosen):
         return _collapsed(given, options)
     return _led(*found)
-
-
-def unsure(given: Given, shown: Collection[int], options: PassageOptions) -> list[str]:
-    """Return warnings about shown short texts that were kept apart as entries of one form, as on a page."""
-    if options.collapse.min_similarity != "auto" or given.recipe.measure != "kmv" or options.frequency_table is False:
-        return []
-    sketches = given.sketches
-    leaders = {rank: sketches[rank] for rank in shown}
-    return kept_apart(given.hits, leaders, len(shown), given, given.recipe, options.collapse)
 
 
 def _are_apart(given: Given, leaders: Ranks, options: CollapseOptions) -> bool:

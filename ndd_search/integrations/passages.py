@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.core.matching.verbatim import Extract, joined
+from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others, unsure
+from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
 from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions, Where, count_words, passage_options
 from ndd_search.integrations.results import Copy, Passage, Passages, Relation
 
@@ -121,10 +122,11 @@ class _Selection:
                 left_out += self.waiting.pop(shown)
         passages = tuple(self._passage(slot) for slot in self.slots.values())
         left = tuple(self.given.hits[rank] for rank in sorted(left_out))
-        setting = self.options.collapse.min_similarity
-        return Passages(
-            passages, left, len(self.given.hits), setting, tuple(unsure(self.given, self.slots, self.options))
-        )
+        warnings, options = [], self.options.collapse
+        if self.options.frequency_table is not False:
+            sketches = {rank: self.given.sketches[rank] for rank in self.slots}
+            warnings = kept_apart(self.given.hits, sketches, self.given, self.given.recipe, options)
+        return Passages(passages, left, len(self.given.hits), options.min_similarity, tuple(warnings))
 
     def _show(self, shown: int) -> bool:
         """Show the most wanted passage of a group, or another where tokens are scarce. Returns whether one has room."""

@@ -70,7 +70,6 @@ static uint32_t small_letter(uint32_t letter)
                : letter;
 }
 
-
 static uint64_t hash_word(const uint32_t *letters, int length)
 {
     uint64_t hash = (uint64_t)length;
@@ -336,8 +335,8 @@ static int start_set_apart(Parted *parted)
     for (int number = 0; number < stop; number++) {
         const Spaced *word = parted->words + number;
         uint32_t last = parted->text[word->end - 1];
-        int dashes = last == '-' && word->end > word->start + 1 && parted->text[word->end - 2] == '-';
-        if ((number && is_sign(parted, number) && parted->text[word->start] != '|') || last == ':' || dashes)
+        if ((number && is_sign(parted, number) && parted->text[word->start] != '|') || last == ':'
+            || (last == '-' && word->end > word->start + 1 && parted->text[word->end - 2] == '-'))
             found = word[1].start;
     }
     return found;

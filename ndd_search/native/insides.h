@@ -17,8 +17,6 @@ static int edges_of(const Page *page, const Rule *rule, int64_t hit)
         odd |= values[i] & 1;
     for (int64_t i = 1; odd && i < length; i++)
         twins |= values[i] >> 1 == values[i - 1] >> 1;
-    for (int64_t i = 1; !odd && i < length; i++)
-        twins |= values[i] == values[i - 1] + 1 && values[i] & 1;
     return twins ? 0 : odd ? IS_WHOLE | IS_MARKED : IS_WHOLE;
 }
 

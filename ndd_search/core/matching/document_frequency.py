@@ -176,10 +176,6 @@ def _different(rows: Rows) -> list[int]:
     if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, 1)):
         places: list[int] = np.frombuffer(found[0], np.int64).tolist()
         return places
-    if len(rows.values) and rows.lengths.all():
-        sums = np.add.reduceat(rows.values, rows.offsets[:-1], dtype=np.int64)
-        if len(set(sums.tolist())) == len(sums):
-            return list(range(len(sums)))
     different: dict[bytes, int] = {}
     for place, (start, end) in enumerate(pairwise(rows.offsets.tolist())):
         different.setdefault(rows.values[start:end].tobytes(), place)

@@ -204,8 +204,8 @@ class Layout:
             return []
         if reader.frequency_table is None:
             return self._joined(reader)
-        leaders = {i: self.stream.sketches[i] for i in shown if self.leader[i] == i}
-        return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
+        leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
+        return kept_apart(self.stream.hits, leaders, reader, reader.recipe, self.options)
 
     def _joined(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form."""
@@ -242,28 +242,23 @@ class Layout:
 
 
 def kept_apart(
-    hits: Sequence[Any],
-    leaders: Mapping[int, Sketch],
-    shown: int,
-    reader: FieldReader,
-    recipe: Recipe,
-    options: CollapseOptions,
+    hits: Sequence[Any], leaders: Mapping[int, Sketch], reader: FieldReader, recipe: Recipe, options: CollapseOptions
 ) -> list[str]:
     """Return a warning if shown leaders are short texts that a bar of ALIKE would join. leaders: by index of hits."""
-    short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
-    if len(short) < 2:
+    if options.min_similarity != "auto" or recipe.measure != "kmv":
         return []
-    page = list(short.values())
+    short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
+    page, of = list(short.values()), [hits[index] for index in short]
     leader, similarity = assign_leaders(page, recipe.k, Decision.of(ALIKE, recipe))
     led = np.flatnonzero(leader != np.arange(len(page)))
     if not len(led):
         return []
-    pairs, of = Pairs(leader[led], led, similarity[led]), [hits[index] for index in short]
+    pairs = Pairs(leader[led], led, similarity[led])
     verdicts = allowed(pairs, rows_of(page, recipe.k), of, reader, options, recipe.min_shingles)
     pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
-    if not (apart := len(np.union1d(pairs.first, pairs.second))):
-        return []
-    return [
-        f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
+    apart = len(np.union1d(pairs.first, pairs.second))
+    sentence = (
+        f"{apart} of {len(leaders)} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
         f"entries of one form: if they are copies, set min_similarity={ALIKE}"
-    ]
+    )
+    return [sentence] if apart else []

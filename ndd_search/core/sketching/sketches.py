@@ -232,10 +232,7 @@ def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
 
 
 def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
-    """Make those even values of a prepared text odd whose shingles touch an edge wherever they occur.
-
-    Those of a sample or of a longer text stay even, and compare alike in all copies: nobody asks what is inside.
-    """
+    """Make those even values of a short text odd whose shingles touch an edge wherever they occur, none of a sample."""
     start, end = edges(text) if len(values) < min(recipe.k, MOST_MARKED) else (0, len(text))
     if (start, end) != (0, len(text)):
         hashes, (first,), (number,) = hash_shingles([text[start:end]], recipe, prepared=True)

@@ -53,9 +53,7 @@ class Word(NamedTuple):
 def edges(text: str) -> tuple[int, int]:
     """Return where the text between the edges starts and ends, in characters; (0, len(text)) without edges."""
     whole = 0, len(text)
-    if len(text) > MOST:
-        return whole
-    if not (words := _words(text)):
+    if len(text) > MOST or not (words := _words(text)):
         return whole
     start, end = _known_start(text, words), _tail(text)
     if end - start < LEAST_INSIDE or end - start < LEAST_SHARE * len(text):
@@ -115,17 +113,13 @@ def _words(text: str) -> list[Word]:
         start = at
         while at < len(text) and text[at] not in SPACES:
             at += 1
-        found.append(_word(text, start, at))
+        inner, outer = start, at
+        while inner < outer and text[inner] in BEFORE:
+            inner += 1
+        while outer > inner and text[outer - 1] in AFTER:
+            outer -= 1
+        found.append(Word(start, at, inner, outer, _kinds(text[inner:outer])))
     return found
-
-
-def _word(text: str, start: int, end: int) -> Word:
-    inner, outer = start, end
-    while inner < outer and text[inner] in BEFORE:
-        inner += 1
-    while outer > inner and text[outer - 1] in AFTER:
-        outer -= 1
-    return Word(start, end, inner, outer, _kinds(text[inner:outer]))
 
 
 def _kinds(word: str) -> int:
