@@ -34,6 +34,10 @@ FAULTS: list[dict[str, Any]] = [  # three or more options that once failed toget
     {"size": 12, "members": "all", "must_match": ["language"], "paging": "msearch"},
     {"size": 5, "members": "all", "numbers_must_match": True, "query": "all"},
     {"size": 5, "paging": "cursor", "seen": "hits", "total": "groups"},
+    {
+        **{"size": 3, "mode": "ids", "keep": ["newest:day"], "max_per_group": 2, "group_by": ["isbn", "work"]},
+        **{"max_per": {"source": 3, "isbn": 1}, "min_similarity": "high", "paging": "msearch", "total": "groups"},
+    },
 ]
 TABLE: list[Row] = [{name: str(value) for name, value in one.items()} for one in FAULTS]
 TABLE += all_pairs(FACTORS, [*REFUSED, *NOT_TOGETHER], f"{SEED} 0")
@@ -43,8 +47,8 @@ PARTS = 4  # of the table, so that each test takes seconds
 @pytest.fixture(scope="module")
 def where(engine: Engine) -> Iterator[Row]:
     """The engine and the kind of client of a row."""
-    with running(engine, ["1"]):
-        yield {"engine": engine.name, "client": KIND[engine.name], "which": "1"}
+    with running(engine, ["0"]):
+        yield {"engine": engine.name, "client": KIND[engine.name], "which": "0"}
 
 
 def test_every_option_is_in_the_table() -> None:

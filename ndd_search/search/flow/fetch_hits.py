@@ -218,8 +218,8 @@ def with_documents(
     Raises DoesNotFit if the documents are not those that the sketches belong to, or one has two ranks.
     """
     documents = dict(state.documents)
-    for fetch, answer in zip(ranges, answers, strict=True):
-        documents.update(_documents(state.stream, plan, fetch.start, answer))
+    for fetch, answer in zip(ranges, answers, strict=True):  # a range may hold documents that are there, also whole
+        documents = _documents(state.stream, plan, fetch.start, answer) | documents
     if not ranks <= documents.keys():
         raise DoesNotFit
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
