@@ -46,46 +46,31 @@ def explained_ids(given: Any) -> tuple[str, ...]:
 
 
 class Explanations(Step):
-    """Says where documents are. ids: of these documents."""
+    """Says where documents are. ids: of these documents, which are looked for among the hits."""
+
+    is_remembered = False
+    needs_ids = True
 
     def __init__(self, ids: Sequence[str]) -> None:
         self._ids = ids
 
-    @property
-    def is_remembered(self) -> bool:
-        """False: the page says more than that of others."""
-        return False
-
-    @property
-    def needs_ids(self) -> bool:
-        """True: documents are looked for among the hits."""
-        return True
-
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
-        """Return the page with an entry for each document."""
-        return state, (yield from with_explanations(self._ids, state, page, plan, round_trips))
+        """Return the page with an entry for each id: several if documents of several indexes have it."""
+        found = yield from self._entries(with_counted_table(state, plan), page, plan, round_trips)
+        return state, replace(page, info=replace(page.info, explain=found))
 
-
-def with_explanations(
-    ids: Sequence[str], state: State, page: Page, plan: Plan, round_trips: RoundTrips
-) -> Asking[Page]:
-    """Return the page with an entry for each id in `info.explain`: several if documents of several indexes have it.
-
-    The hits of the stream must have their ids, so it is fetched in one phase.
-    """
-    state, stream = with_counted_table(state, plan), state.stream
-    examined = {hit.get("_id") for hit in stream.hits}
-    absent = [id for id in ids if id not in examined]
-    answers: list[Answer] = []
-    if absent:
-        answers = yield from _look_up(absent, plan, round_trips)
-        if trouble(answers, like=Answer(state.envelope)):
-            answers = []
-    try:
-        entries = _entries(ids, absent, answers, state, page, plan)
-    except MALFORMED:
-        entries = _entries(ids, absent, [], state, page, plan)
-    return replace(page, info=replace(page.info, explain=entries))
+    def _entries(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[list[Entry]]:
+        ids, examined = self._ids, {hit.get("_id") for hit in state.stream.hits}
+        absent = [id for id in ids if id not in examined]
+        answers: list[Answer] = []
+        if absent:
+            answers = yield from _look_up(absent, plan, round_trips)
+            if trouble(answers, like=Answer(state.envelope)):
+                answers = []
+        try:
+            return _entries(ids, absent, answers, state, page, plan)
+        except MALFORMED:
+            return _entries(ids, absent, [], state, page, plan)
 
 
 def _entries(

@@ -39,14 +39,39 @@ class GroupCount(Step):
     """Estimates the number of groups of the whole result."""
 
     def beside(self, plan: Plan) -> list[Request]:
-        """Return the request for the sample."""
-        return _sample_requests(plan)
+        """Return the request for the sample, none if there can be none, or the search cannot be sent beside another.
+
+        With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
+        """
+        if "collapse" in plan.search.body or not can_be_sampled(plan.options):
+            return []
+        if not plan.may_split or not can_be_split(plan.search, plan.options):
+            return []
+        learned = plan.settings.known.of_caller(plan.search.target_of_caller)
+        return [_request(plan, counts=plan.settings.clock() < learned.lacks_until)]
 
     def after_first_trip(
         self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
     ) -> Asking[State]:
-        """Return the state with the number of groups."""
-        return _with_group_count(state, plan, round_trips, answers)
+        """Return the state with the number of groups.
+
+        Without a usable answer, the number is extrapolated from the first window, with bounds that always hold.
+        """
+        head = head_of(state.stream, plan.options.window)
+        if head.exhausted:
+            hidden = len(head.seen) if plan.options.seen_mode == "hide" else 0
+            return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist())) - hidden).as_dict())
+        answer = answers[0] if answers else None
+        if answer is not None and _may_lack_some(answer):
+            until = plan.settings.clock() + plan.settings.bypass_seconds
+            plan.settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
+            (answer,) = yield from round_trips.later([_request(plan, counts=True)])
+            envelope = envelope_after(state.envelope or {}, [answer]) if answer.whole else state.envelope
+            state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)
+        found = None if answer is None else _estimated(head, answer, state, plan)
+        if found is None and head.total is not None:
+            found = extrapolated(head, head.total)
+        return replace(state, groups=None if found is None else found.as_dict())
 
 
 class AllGroups(Step):
@@ -67,41 +92,6 @@ class AllGroups(Step):
                 stream = replace(NO_HITS, shown=plan.shown).extend(answer.hits, most, reader, plan.options)
         count, relation = count_places(stream, stream.fetched, plan.options), "eq" if stream.exhausted else "gte"
         return replace(state, total={"value": count, "relation": relation})
-
-
-def _sample_requests(plan: Plan) -> list[Request]:
-    """Return the request for the sample, none if no estimate is wanted or the search cannot be sent beside another.
-
-    With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
-    """
-    if "collapse" in plan.search.body or not can_be_sampled(plan.options):
-        return []
-    if not plan.may_split or not can_be_split(plan.search, plan.options):
-        return []
-    learned = plan.settings.known.of_caller(plan.search.target_of_caller)
-    return [_request(plan, counts=plan.settings.clock() < learned.lacks_until)]
-
-
-def _with_group_count(state: State, plan: Plan, round_trips: RoundTrips, sampled: Sequence[Answer]) -> Asking[State]:
-    """Return the state with the number of groups. sampled: the answer to the request for the sample, if one was sent.
-
-    Without a usable answer, the number is extrapolated from the first window, with bounds that always hold.
-    """
-    head = head_of(state.stream, plan.options.window)
-    if head.exhausted:
-        hidden = len(head.seen) if plan.options.seen_mode == "hide" else 0
-        return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist())) - hidden).as_dict())
-    answer = sampled[0] if sampled else None
-    if answer is not None and _may_lack_some(answer):
-        until = plan.settings.clock() + plan.settings.bypass_seconds
-        plan.settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
-        (answer,) = yield from round_trips.later([_request(plan, counts=True)])
-        envelope = envelope_after(state.envelope or {}, [answer]) if answer.whole else state.envelope
-        state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)
-    found = None if answer is None else _estimated(head, answer, state, plan)
-    if found is None and head.total is not None:
-        found = extrapolated(head, head.total)
-    return replace(state, groups=None if found is None else found.as_dict())
 
 
 def _request(plan: Plan, counts: bool) -> Request:

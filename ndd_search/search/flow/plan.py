@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import CollapseOptions
@@ -197,17 +197,12 @@ class Step:
     """A part of a search that it has only if it asks for it: see `search_steps`.
 
     Its methods are called in this order, and do nothing unless the step needs them.
+    is_remembered: whether the page may be read from the cache and stored there.
+    needs_ids:     whether every hit of the window needs its id, so that the search is not split.
     """
 
-    @property
-    def is_remembered(self) -> bool:
-        """Whether the page may be read from the cache and stored there."""
-        return True
-
-    @property
-    def needs_ids(self) -> bool:
-        """Whether every hit of the window needs its id, so that the search is not split."""
-        return False
+    is_remembered: ClassVar[bool] = True
+    needs_ids: ClassVar[bool] = False
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
         """Return the plan before the first trip."""

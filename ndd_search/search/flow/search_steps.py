@@ -68,7 +68,8 @@ def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Sett
     if (seen := beside.get("seen")) is not None:
         if settings.items is not None:
             raise ValueError(SEEN_WITH_ITEMS)
-        steps.append(SeenItems.of(seen, settings.recipe))
+        items = SeenItems.of(seen, settings.recipe)
+        steps += [items] if items.shown or items.documents else []
     if options.total == "estimate":
         steps.append(GroupCount())
     if options.total == "groups" and "cursor" in beside:  # other searches examine the whole result for their page

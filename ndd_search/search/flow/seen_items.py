@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class SeenItems(Step):
     recipe: Recipe
     shown: tuple[Shown, ...]
     documents: Mapping[int, Mapping[str, Any]]
+    is_remembered: ClassVar[bool] = False
 
     @classmethod
     def of(cls, given: Any, recipe: Recipe) -> SeenItems:
@@ -66,11 +67,6 @@ class SeenItems(Step):
         told = f'items {short} of "seen" are read as texts of a few words: name a document as {{"_id": "1"}}'
         body["ndd"]["warnings"] += [plan.settings.tell(plan.search.request.path, told)] if short else []
         return body
-
-    @property
-    def is_remembered(self) -> bool:
-        """Whether there is no item."""
-        return not self.shown and not self.documents
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
         """Return the plan with all items and their sketches, and with the reason if documents could not be read."""
