@@ -7,13 +7,13 @@ from typing import Any
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.retry import server_reason, status_of
 from ndd_search.search.flow.frequency_tables import TABLES, document, document_id, named, view_of
 from ndd_search.search.flow.known_targets import MAX_RESULT_WINDOW, Counted
 from ndd_search.search.rest.answers import window_limit
-from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
+from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading
 
 # Hidden, so that searches of every index do not find it. No field is indexed: it is read by id.
 _COMPANION = {
@@ -51,7 +51,8 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
 
 def _sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> tuple[list[dict[str, Any]], int]:
     """Return documents drawn at random, and the number of documents that they are drawn from."""
-    body = {**sample_body(field, recipe, min(SAMPLE, MAX_RESULT_WINDOW)), "track_total_hits": True}
+    stored = StoredSketches(field, recipe)
+    body = sample_body(stored, min(SAMPLE, MAX_RESULT_WINDOW), sketch_reading(stored))
     try:
         found = client.search(index=named(index), body=body)["hits"]
     except Exception as error:

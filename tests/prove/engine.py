@@ -16,12 +16,12 @@ import numpy as np
 
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import KEYS, SketchField, keys_of
+from ndd_search.core.sketching.field import KEYS, SketchField, StoredSketches, keys_of
 from ndd_search.search.flow.frequency_tables import document, document_id, view_of
 from ndd_search.search.flow.known_targets import Counted
 from ndd_search.search.rest.answers import Answer, parsed
 from ndd_search.search.rest.request import Request
-from ndd_search.search.rest.wider_requests import sample_body
+from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
 
 INDEX = "news"
 VALUES = {"sketch", "packed"}
@@ -56,7 +56,7 @@ class Engine:
     def store_table(self) -> None:
         """Store the frequency table of the documents, as a backfill does."""
         recipe, where = Recipe.of(self.recipe), SketchField()
-        answer = self._search(f"/{INDEX}/_search", sample_body(where, recipe) | {"track_total_hits": True})
+        answer = self._search(f"/{INDEX}/_search", sample_body(StoredSketches(where, recipe), SAMPLE, None))
         found = [np.array(one["values"], np.int32) for one in self.ranked() if one["lack"] == ""]
         table = Counted(count_document_frequency(found, recipe), view_of(answer.hits, answer.total))
         self.tables[document_id(INDEX, where, recipe.id)] = document(INDEX, where, table)

@@ -14,13 +14,13 @@ from ndd_search.core.documents import text_of
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.flow.block_options import options
 from ndd_search.search.rest.answers import window_limit
-from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
+from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
@@ -146,7 +146,8 @@ class ServerSource:
 
     def _sample(self, size: int) -> Any:
         with options(enabled=False):
-            return self.client.search(index=self.index, body=sample_body(self.field, self.recipe, size))
+            stored = StoredSketches(self.field, self.recipe)
+            return self.client.search(index=self.index, body=sample_body(stored, size, sketch_reading(stored)))
 
     def _decoded(self, hits: Sequence[Mapping[str, Any]]) -> list[Any]:
         return list(self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe))

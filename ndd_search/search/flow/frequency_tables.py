@@ -13,7 +13,7 @@ Whoever may read it learns which sketch values are common, and no document or id
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -32,7 +32,7 @@ from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
 from ndd_search.search.flow.state import LISTED, State
 from ndd_search.search.rest.answers import Answer, Hit, window_limit
 from ndd_search.search.rest.request import Request
-from ndd_search.search.rest.wider_requests import SAMPLE, sample, sample_head
+from ndd_search.search.rest.wider_requests import SAMPLE, Reading, beside, sample_body
 
 
 def with_table(state: State, plan: Plan) -> State | None:
@@ -121,73 +121,52 @@ def learn_frequency_table(plan: Plan, round_trips: RoundTrips) -> Asking[None]:
         return
     try:
         if not is_known():  # another search may have counted it before the claim
-            yield from _Count(plan, round_trips).take_over_or_count()
+            yield from _take_over_or_count(plan, round_trips)
     finally:
         known.learn(search.target, counting_until=0.0)
 
 
-class _Count:
-    """Gets a table for one caller."""
-
-    def __init__(self, plan: Plan, round_trips: RoundTrips) -> None:
-        self._search, self._settings, self._reading = plan.search, plan.settings, plan.sketch_reading
-        self._round_trips, self._target, self._known = round_trips, plan.search.target, plan.settings.known
-
-    def take_over_or_count(self) -> Asking[None]:
-        """Use the table of a caller with about the same view, or count a new one."""
-        now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
-        stored = yield from self._stored()
-        found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
-        fresh = [one for one in found if one is not None and now < one.until]
-        if stored is not None:
-            fresh.insert(0, replace(stored, until=now + _AGAIN))
-        if fresh:
-            head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), HEAD)
-            if not head.whole:
-                return self._try_again_soon(head)
-            view = view_of(head.hits, head.total)
-            if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
-                return self._use(like)
-        sampled = yield from self._fetch(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
-        if not sampled.whole:
-            return self._try_again_soon(sampled)
-        sketches = sampled.sketches(field, recipe)
-        frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
-        self._use(Counted(frequency_table, view_of(sampled.hits, sampled.total), now + _AGAIN))
-
-    def _stored(self) -> Asking[Counted | None]:
-        """Return the table that is stored beside the index, None if there is none that can be used."""
-        search, settings = self._search, self._settings
-        id = document_id(search.indexes, settings.sketch_field, settings.recipe.id)
-        (found,) = yield from self._round_trips.later([reading(search.request, id)])
-        return read_document(found.hits[0], settings.recipe.id) if found.whole and found.hits else None
-
-    def _fetch(self, request: Callable[[int], Request], size: int) -> Asking[Answer]:
-        """Return the answer to a request for `size` documents, fewer if an index allows no more."""
-        limit = self._known.about(self._target).window_limit
-        answer = yield from self._sent(request(min(size, limit)))
-        if most := window_limit(answer.complaint):
-            self._known.learn(self._target, window_limit=most)
-            answer = yield from self._sent(request(min(size, most)))
-        return answer
-
-    def _sent(self, request: Request) -> Asking[Answer]:
-        (answer,) = yield from self._round_trips.later([request])
-        return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
-
-    def _use(self, counted: Counted) -> None:
-        digest = self._known.add_table(self._target, counted)
-        self._known.learn_of_caller(self._search.target_of_caller, table=digest)
-
-    def _try_again_soon(self, failed: Answer) -> None:
-        if trouble([failed], like=failed) != LATE:  # when late, nothing was sent
-            again = self._settings.clock() + _AFTER_A_FAILURE
-            self._known.learn_of_caller(self._search.target_of_caller, count_again=again)
+def _take_over_or_count(plan: Plan, round_trips: RoundTrips) -> Asking[None]:
+    """Use the table of a caller with about the same view, or count a new one."""
+    search, settings, known = plan.search, plan.settings, plan.settings.known
+    now, recipe = settings.clock(), settings.recipe
+    request = reading(search.request, document_id(search.indexes, settings.sketch_field, recipe.id))
+    (found,) = yield from round_trips.later([request])
+    stored = read_document(found.hits[0], recipe.id) if found.whole and found.hits else None
+    others = [known.table(search.target, digest) for digest in known.about(search.target).tables]
+    fresh = [one for one in others if one is not None and now < one.until]
+    if stored is not None:
+        fresh.insert(0, replace(stored, until=now + _AGAIN))
+    used = sampled = None
+    if fresh:
+        sampled = yield from _sampled(plan, round_trips, HEAD, None)
+        view = view_of(sampled.hits, sampled.total) if sampled.whole else None
+        used = next((one for one in fresh if view is not None and one.view.is_about(view)), None)
+    if used is None and (sampled is None or sampled.whole):
+        sampled = yield from _sampled(plan, round_trips, SAMPLE, plan.sketch_reading)
+        if sampled.whole:
+            sketches = [one for one in sampled.sketches(plan.field, recipe) if not isinstance(one, str)]
+            table = count_document_frequency(sketches, recipe)
+            used = Counted(table, view_of(sampled.hits, sampled.total), now + _AGAIN)
+    if used is not None:
+        known.learn_of_caller(search.target_of_caller, table=known.add_table(search.target, used))
+    elif sampled is not None and trouble([sampled], like=sampled) != LATE:  # when late, nothing was sent
+        known.learn_of_caller(search.target_of_caller, count_again=settings.clock() + _AFTER_A_FAILURE)
 
 
-def is_readable(answer: Answer) -> bool:
-    """Return whether the hits of an answer, if it has any, have ids."""
-    return not answer.has_hits or all("_id" in hit for hit in answer.hits)
+def _sampled(plan: Plan, round_trips: RoundTrips, size: int, read: Reading | None) -> Asking[Answer]:
+    """Return the answer to a request for a sample of `size` documents, fewer if an index allows no more."""
+    search, settings, known = plan.search, plan.settings, plan.settings.known
+    for _ in range(2):
+        most = min(size, known.about(search.target).window_limit)
+        request = beside(search, sample_body(settings.stored_sketches, most, read))
+        (answer,) = yield from round_trips.later([replace(request, cut=None if read is None else read.sketches)])
+        if answer.has_hits and not all("_id" in hit for hit in answer.hits):
+            return Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
+        if not (limit := window_limit(answer.complaint)):
+            break
+        known.learn(search.target, window_limit=limit)
+    return answer
 
 
 TABLES = "ndd-tables"

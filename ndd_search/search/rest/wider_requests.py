@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.search.rest.request import WHICH_INDEXES, Request, Search
 from ndd_search.search.rest.source_filter import exclude_sketch, is_named, names_of
@@ -89,35 +88,24 @@ def peek(search: Search, reading: Reading) -> Request:
     return search.request.asking(body, params)
 
 
-def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
-    """Return a request for the sketches of a random sample of the target, with a fixed seed."""
-    body = sample_body(field, recipe, size)
-    of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
-    return replace(beside(search, {**body, **of_each, "track_total_hits": True}), cut=reading.sketches)
+def sample_body(sketches: StoredSketches, size: int, reading: Reading | None) -> dict[str, Any]:
+    """Return the body of a search for a random sample of the documents with a sketch, and for their number.
 
-
-def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
-    """Return the body of that request. size: number of documents."""
-    return {
-        **_drawn(field, recipe, size),
-        "docvalue_fields": field.read,
-        "track_total_hits": False,
-    }
-
-
-def sample_head(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
-    """Return a request for the ids of the first documents of that sample, and the total it is drawn from."""
-    return beside(search, {**_drawn(field, recipe, size), "track_total_hits": True})
-
-
-def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
-    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # works for keyword and text
+    The sample has a fixed seed. size: number of documents. reading: of their sketches, None for their ids alone.
+    """
+    named = {"query": sketches.recipe.id, "operator": "and"}
+    of_recipe = {"match": {sketches.field.recipe: named}}  # works for keyword and text
     chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
-    return {
+    body: dict[str, Any] = {
         "size": size,
         "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
         "_source": False,
+        "track_total_hits": True,
     }
+    if reading is not None:
+        body["docvalue_fields"] = list(reading.stored)
+        body |= {"fields": list(reading.fields)} if reading.fields else {}
+    return body
 
 
 def any_sketch(search: Search, field: SketchField) -> Request:
