@@ -45,6 +45,35 @@ def test_a_hit_that_a_limit_puts_under_another_is_no_copy_of_it() -> None:
     assert (first.origins, second.origins) == (Origins(2, "a", 1, 0), Origins(1, "b", 0, 0))
 
 
+FERRY = "The ferry to the island was late on Friday because a storm had closed the harbour for most of the morning."
+
+
+@pytest.mark.parametrize(
+    ("limit", "first"),
+    [({"max_per": {"source": 1}}, Origins(2, "a", 1, 0)), ({"group_by": "source"}, Origins(2, "a", 1, 2))],
+)
+def test_passages_keep_to_a_limit_by_origins_and_count_what_it_passes_over_for_no_copy(
+    limit: dict[str, Any], first: Origins
+) -> None:
+    """Longer copies, and shorter texts where tokens are scarce, do not take the place of the one that leads."""
+    hits = [
+        {"id": number, "text": text, "source": source}
+        for number, (text, source) in enumerate(
+            [(STEEL, "a"), (FINAL, "a"), (STEEL + " Update.", "b"), (FERRY, "a"), (FERRY, "b"), (FINAL + " AP", "c")]
+        )
+    ]
+    found = ndd.passages(hits, origins="source", **limit)
+    assert [one.source for one in found] == ["a", "b", "c"]
+    assert found[0].origins == first
+    relations = [(copy.id, copy.relation) for copy in found[0].copies]
+    assert relations == [(1, "shares"), (2, "similar"), (3, "shares")]
+    assert [one.source for one in sorted(found, key=lambda one: -(one.origins or first).number)] == ["a", "b", "c"]
+    longest = {"id": 9, "text": f"{STEEL} {FERRY} {FINAL}", "source": "a"}
+    scarce = ndd.passages([longest, *hits], max_tokens=25, contained=False, **limit)
+    assert [one.source for one in scarce] == ["b"]
+    assert scarce.left_out[0] is longest
+
+
 def test_a_page_of_a_folder_passages_and_a_collection_tell_the_same(tmp_path: Path) -> None:
     with ndd.Index.open(tmp_path / "news.idx", text=["text"]) as index:
         index.add(NEWS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -90,8 +90,16 @@ class Given:
         return stored_sketches(found, self.recipe)
 
 
-Groups = dict[int, dict[int, float]]
-"""Near-duplicates of one another: of each passage to show the members by rank, with the similarity to the first."""
+@dataclass(frozen=True)
+class Groups:
+    """The groups of passages.
+
+    members: of each passage to show, by the best rank of the group, those that it stands for and itself, by rank, with
+             the similarity to the first. shares: the field whose value alone put a passage there (group_by, max_per).
+    """
+
+    members: dict[int, dict[int, float]] = field(default_factory=dict)
+    shares: dict[int, str] = field(default_factory=dict)
 
 
 def others(members: dict[int, float], shown: int) -> dict[int, float]:
@@ -122,9 +130,9 @@ def _are_apart(given: Given, leaders: Ranks, options: CollapseOptions) -> bool:
 
 def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
     """Return the groups of leaders, which show their best-ranked passage."""
-    groups: Groups = {}
+    groups = Groups()
     for rank, (leader, similarity) in enumerate(zip(leaders.tolist(), similarities.tolist(), strict=True)):
-        groups.setdefault(leader, {})[rank] = similarity
+        groups.members.setdefault(leader, {})[rank] = similarity
     return groups
 
 
@@ -140,20 +148,21 @@ def _collapsed(given: Given, options: PassageOptions) -> Groups:
         frequency_table=options.frequency_table,
         options=replace(options.collapse, window=max(count, 1), max_window=max(count, 1)),
     )
-    groups: Groups = {}
+    groups = Groups()
     for group in page.groups:
+        groups.shares.update((copy.rank, copy.shares) for copy in group.duplicates if copy.shares)
         members = {copy.rank: copy.similarity for copy in group.duplicates}
         first = min(members, default=group.rank)
         if first < group.rank:
             members[group.rank], members[first] = members[first], 1.0
-        groups[group.rank] = dict(sorted({group.rank: 1.0, **members}.items()))
+        groups.members[group.rank] = dict(sorted({group.rank: 1.0, **members}.items()))
     return groups
 
 
 class Containment:
     """Which shown passages stand in longer ones: in those that other groups show.
 
-    And, where `keep` leaves the choice among near-duplicates to their rank, in members of their own group. Guards that
+    And, where no option chooses among near-duplicates but their rank, in members of their own group. Guards that
     keep near-duplicates apart by what is in their fields keep these apart, too. Texts are compared when a passage is
     looked at, and only those whose sketches leave it possible.
     """
@@ -167,11 +176,11 @@ class Containment:
         self.plain: dict[int, str] = {}
         self.known: dict[tuple[int, int], bool] = {}
         possible = possible_containers(given.sketches, self.lengths, given.recipe) if options.contained else {}
-        own = options.collapse.keep == ("score",)
+        own = options.collapse.keep == ("score",) and not options.limits
         for rank, places in possible.items():
-            if rank in groups:
+            if rank in groups.members:
                 for longer in places:
-                    if longer in groups or (own and longer in groups[rank]):
+                    if longer in groups.members or (own and longer in groups.members[rank]):
                         self.longer.setdefault(rank, []).append(longer)
                         self.shorter.setdefault(longer, []).append(rank)
 

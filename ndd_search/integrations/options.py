@@ -84,6 +84,11 @@ class PassageOptions:
             return _USUAL_SIZE if self.max_tokens is None else float("inf")
         return self.size
 
+    @property
+    def limits(self) -> bool:
+        """Whether a field decides which passages stand together: another member of a group may break the limit."""
+        return bool(self.collapse.group_by or self.collapse.max_per)
+
 
 def passage_options(base: PassageOptions | None = None, **changes: Any) -> PassageOptions:
     """`base` (the defaults when None) with some settings changed, those of CollapseOptions by their own names."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.core.matching.keys import passed_over
 from ndd_search.core.matching.verbatim import Extract, joined
 from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.paging.origins import origins_of
@@ -105,7 +106,8 @@ class _Selection:
 
     def __init__(self, given: Given, groups: Groups, containment: Containment, options: PassageOptions) -> None:
         self.given, self.containment, self.options = given, containment, options
-        self.waiting = dict(groups)  # by the passage to show
+        self.waiting = dict(groups.members)  # by the passage to show
+        self.shares = groups.shares
         self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
         self.of_document: dict[Any, list[_Slot]] = {}
         self.spent = 0
@@ -132,7 +134,8 @@ class _Selection:
         """Show the most wanted passage of a group, or another where tokens are scarce. Returns whether one has room."""
         members, containers = self.waiting[shown], self.containment.containers(shown)
         longer = [one for one in containers if one in self.waiting or one in members]
-        return any(self._place(rank, shown, containers) for rank in dict.fromkeys([*longer, shown, *members]))
+        others = [] if self.options.limits else members
+        return any(self._place(rank, shown, containers) for rank in dict.fromkeys([*longer, shown, *others]))
 
     def _place(self, rank: int, shown: int, containers: list[int]) -> bool:
         """Show a passage for a group, on its own or merged with what it overlaps. Returns whether there was room.
@@ -201,7 +204,7 @@ class _Selection:
             if members is not None and (group != rank or len(members) > 1):
                 alike = others(members, rank) if rank in members else members
                 for one, similarity in alike.items():
-                    slot.copies[one] = "similar", similarity
+                    slot.copies[one] = "shares" if one in self.shares else "similar", similarity
         for one in within:
             slot.copies[one] = "contained", 1.0
 
@@ -237,7 +240,7 @@ class _Selection:
         tokens = None if self.options.max_tokens is None else slot.tokens
         origins, fields = None, self.options.collapse.origins
         if fields:
-            ranks = sorted((rank, *slot.copies))
+            ranks = sorted({rank, *slot.copies} - passed_over(self.shares.items(), self.options.collapse))
             hits, sketches = ([values[one] for one in ranks] for values in (given.hits, given.sketches))
             origins = origins_of(hits, sketches, fields, given.value, given.recipe)
         return Passage(

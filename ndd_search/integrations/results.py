@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from ndd_search.core.paging.origins import Origins, independent
 
-Relation = Literal["similar", "contained", "merged"]
+Relation = Literal["similar", "contained", "merged", "shares"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
 ORIGINS = "near_duplicate_origins"  # the metadata that holds a sentence about the origins, if they are asked for
@@ -20,7 +20,8 @@ class Copy(NamedTuple):
     hit, rank:  the passage as it was given, and its place in the list.
     id, source: as `Fields` finds them, None where there are none.
     relation:   "similar": a near-duplicate; "contained": it stands word for word in the passage that is shown;
-                "merged": it overlaps that passage and is a part of its text.
+                "merged": it overlaps that passage and is a part of its text; "shares": another text, which has the
+                same value in a field of group_by or max_per.
     similarity: to the best-ranked passage of its group, 0..1, as estimated; 1.0 for "contained" and "merged".
     """
 

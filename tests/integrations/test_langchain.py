@@ -69,6 +69,8 @@ def test_settings_name_fields_of_the_metadata() -> None:
         same_day = [document(text, text[:4], date="2024-01-01") for text in (STEEL, FINAL)]
         (shown,) = NearDuplicateFilter(guards=guards).compress_documents(same_day, "")
         assert [one["id"] for one in shown.metadata["near_duplicates"]] == [FINAL[:4]]
+        told = NearDuplicateFilter(guards={**guards, "origins": "date"}).compress_documents(same_day, "")[0].metadata
+        assert told["near_duplicate_origins"].startswith("1 source, first 2024-01-01, 0 reprints")
 
 
 def test_a_second_filter_keeps_what_the_first_one_listed() -> None:
