@@ -20,12 +20,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ndd_search.core.checks import check_one_of
 from ndd_search.corpus import spark_reading as reading_of
@@ -36,7 +34,7 @@ from ndd_search.items.candidates import Bounds
 from ndd_search.items.compare import Rareness
 from ndd_search.items.groups import METHODS, Method
 from ndd_search.items.schema import COUNTED, Schema
-from ndd_search.items.spark_stages import TURN, ReadingRecords, Stages, columns_of
+from ndd_search.items.spark_stages import ReadingRecords, Stages
 from ndd_search.items.table import LISTED, rareness_of
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class SparkRecords:
     schema: Schema
     records: DataFrame
     work: Work
-    range: int = 8_000
+    range: int = 10_000
 
     @classmethod
     def read(
@@ -153,25 +151,22 @@ class SparkRecords:
         """Blocks of candidate pairs, `first` and `second`; the part is that of the first. A pair may be there twice."""
         looked_up, counted = ("token", "record", "turn"), ("token", "record", "turn", "held")
         entered = wanted.mapInArrow(stages.enter, _blocks(*looked_up))
-        held = self._apply("held", entered, stages.count_holders, *counted)
-        token, record, turn = columns_of(held.filter("part = -1").toArrow(), *looked_up)
-        order = np.lexsort((turn % TURN, record, turn // TURN))
-        by_token = np.argsort(token)
-        stages = replace(stages, tokens=token[by_token], numbers=np.argsort(order)[by_token])
-        chosen = self._apply("chosen", held.filter("part >= 0"), stages.choose, *looked_up)
+        held = self.work.written("held", _each(entered, stages.count_holders, *counted))
+        stages = stages.numbering(held.filter("part = -1").toArrow())
+        chosen = self.work.written("chosen", _each(held.filter("part >= 0"), stages.choose, *looked_up))
         is_joined = F.col("part") >= stages.joined_from
-        joined = self._apply("joined", chosen.filter(is_joined), stages.count_holders, *counted)
-        joined = self._apply("chosen", joined, stages.choose, *looked_up)
-        lists = self._apply("lists", chosen.filter(~is_joined).union(joined), stages.list_holders, "record", "mark")
-        return self._apply("candidates", lists, stages.meet, "first", "second")
+        joined = _each(_each(chosen.filter(is_joined), stages.count_holders, *counted), stages.choose, *looked_up)
+        lists = _each(chosen.filter(~is_joined).union(joined), stages.list_holders, "record", "mark")
+        return self.work.written("candidates", _each(lists, stages.meet, "first", "second"))
 
     def _judged(self, stages: Stages, candidates: DataFrame) -> DataFrame:
         """`first`, `second` and `odds` of the candidates that are no clear negatives."""
-        asked = self._apply("asked", candidates, stages.ask, "record", "of")
+        asked = _each(candidates, stages.ask, "record", "of")
         part = F.floor(F.col("place") / self.range).cast("int").alias("part")
         records = self.records.select(part, "place", "fields")
-        answered = self._together("answers", records, asked, stages.answer, "part int, records binary")
-        return self._together("pairs", candidates, answered, stages.judge, "first long, second long, odds double")
+        answered = _both(records, asked, stages.answer, "part int, records binary")
+        judged = _both(candidates, answered, stages.judge, "first long, second long, odds double")
+        return self.work.written("pairs", judged)
 
     def _led(self, stages: Stages, pairs: DataFrame, method: Method) -> DataFrame:
         """`rank` and `leader` of the records that do not lead a group, but for copies."""
@@ -183,23 +178,21 @@ class SparkRecords:
         rows = pairs.join(roots.withColumnRenamed("place", "first"), "first")
         other = roots.withColumnsRenamed({"place": "second", "root": "other"})
         rows = rows.join(other, "second").filter("root = other").select(part, "first", "second", "odds")
-        return self._together(
-            "led", rows, members, lambda pairs, of: stages.lead(method, pairs, of), "rank long, leader long"
-        )
-
-    def _apply(self, name: str, rows: DataFrame, stage: Callable[[Any], Any], *columns: str) -> DataFrame:
-        """Blocks of other columns, from all blocks of each part."""
-        apply = lambda table: stage(table)  # noqa: E731, PLW0108 - Spark counts `self` of a method as an argument
-        return self.work.written(name, rows.groupBy("part").applyInArrow(apply, _blocks(*columns)))
-
-    def _together(
-        self, name: str, rows: DataFrame, others: DataFrame, stage: Callable[[Any, Any], Any], schema: str
-    ) -> DataFrame:
-        """Rows of a schema, from all rows and all others of each part."""
-        both = rows.groupBy("part").cogroup(others.groupBy("part"))
-        apply = lambda some, other: stage(some, other)  # noqa: E731, PLW0108 - as above
-        return self.work.written(name, both.applyInArrow(apply, schema))
+        led = _both(rows, members, lambda pairs, of: stages.lead(method, pairs, of), "rank long, leader long")
+        return self.work.written("led", led)
 
 
 def _blocks(*columns: str) -> str:
     return ", ".join(["part int", *(f"{name} binary" for name in columns)])
+
+
+def _each(rows: DataFrame, stage: Callable[[Any], Any], *columns: str) -> DataFrame:
+    """Blocks of other columns, from all blocks of each part."""
+    apply = lambda table: stage(table)  # noqa: E731, PLW0108 - Spark counts `self` of a method as an argument
+    return rows.groupBy("part").applyInArrow(apply, _blocks(*columns))
+
+
+def _both(rows: DataFrame, others: DataFrame, stage: Callable[[Any, Any], Any], schema: str) -> DataFrame:
+    """Rows of a schema, from all rows and all others of each part."""
+    apply = lambda some, other: stage(some, other)  # noqa: E731, PLW0108 - as above
+    return rows.groupBy("part").cogroup(others.groupBy("part")).applyInArrow(apply, schema)

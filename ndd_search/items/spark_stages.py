@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -177,6 +177,13 @@ class Stages:
         rows = [np.concatenate((one[at], of)) for one, of in zip((token, record, turn, held), more, strict=True)]
         part = np.concatenate((part, some.record // self.range))
         return blocks(part, **dict(zip(("token", "record", "turn", "held"), rows, strict=True)))
+
+    def numbering(self, heads: pa.Table) -> Stages:
+        """These stages with numbers of the common tokens. heads: part -1 of `count_holders`."""
+        token, record, turn = columns_of(heads, "token", "record", "turn")
+        order = np.lexsort((turn % TURN, record, turn // TURN))
+        by_token = np.argsort(token)
+        return replace(self, tokens=token[by_token], numbers=np.argsort(order)[by_token])
 
     def choose(self, table: pa.Table) -> pa.Table:
         """All entries of some records to what they look up, and from part `joined_from` to all their joined tokens.

@@ -13,14 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
-from ndd_search.items.candidates import Bounds
+from ndd_search.items import spark_stages as stages
+from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.groups import Method, read_records
 from tests import collections
 from tests.conftest import LONG, missing
@@ -131,6 +134,35 @@ def test_groups_of_a_data_frame_are_those_of_its_order(spark: Any, method: Any, 
     here = schema.groups(ordered, method=method)
     assert rows_of(replace(there, range=50).groups(method)) == rows_here(here)
     assert 50 < len(here) < 220
+
+
+def each(rows: pa.Table, stage: Any) -> pa.Table:
+    """What a stage makes of the rows of each part, in this process."""
+    part = rows.column("part").to_numpy()
+    return pa.concat_tables([stage(rows.filter(pa.array(part == one))) for one in np.unique(part)] or [rows])
+
+
+@pytest.mark.parametrize("bounds", [Bounds(), Bounds(holders=12, tokens=5, most=4), Bounds.of(2_000)])
+@pytest.mark.parametrize("size", [90, 5_000])
+def test_candidates_of_ranges_of_records_are_those_of_all_records(learnt: Any, bounds: Bounds, size: int) -> None:
+    """Without Spark: in ranges of so many records."""
+    rows = people(700, seed=11).records
+    comparison = learnt.comparison_of(rows)
+    expected = find_candidates(comparison, bounds)
+    texts = stages.ReadingRecords("id", learnt.fields).columns(rows)["fields"]
+    table = pa.table({"place": np.arange(len(rows)), "fields": texts})
+    search = stages.Stages(learnt, comparison.common, bounds, len(rows), size)
+    held = each(pa.Table.from_batches(search.enter(iter(table.to_batches(300)))), search.count_holders)
+    is_head = pa.array(held.column("part").to_numpy() < 0)
+    search = search.numbering(held.filter(is_head))
+    chosen = each(held.filter(pc.invert(is_head)), search.choose)
+    is_joined = pa.array(chosen.column("part").to_numpy() >= search.joined_from)
+    joined = each(each(chosen.filter(is_joined), search.count_holders), search.choose)
+    lists = each(pa.concat_tables([chosen.filter(pc.invert(is_joined)), joined]), search.list_holders)
+    first, second = stages.columns_of(each(lists, search.meet), "first", "second")
+    found = np.unique(np.stack([first, second], axis=1), axis=0)
+    assert found.tolist() == np.stack([expected.first, expected.second], axis=1).tolist()
+    assert len(found) > 1_000
 
 
 def collection(name: str) -> tuple[Any, list[dict[str, Any]]]:
