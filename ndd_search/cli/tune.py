@@ -40,9 +40,18 @@ from ndd_search.cli.search import open_index
 from ndd_search.cli.tuning.answers import AnswerFile, read_answers
 from ndd_search.cli.tuning.belief import Tuning
 from ndd_search.cli.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
-from ndd_search.cli.tuning.report import HEADS, cells, described, page
 from ndd_search.cli.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown
-from ndd_search.cli.tuning.summary import effects, facts, overview, settings_of, verdict
+from ndd_search.cli.tuning.summary import (
+    HEADS,
+    cells,
+    described,
+    effects,
+    facts,
+    overview,
+    page,
+    settings_of,
+    verdict,
+)
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.text.printable import safe

@@ -59,8 +59,7 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
 from ndd_search.embedded.query_parser import QueryReader, filterable, with_dates
-from ndd_search.embedded.ranked_hits import View, sketch_of
-from ndd_search.embedded.sorting import Sort
+from ndd_search.embedded.ranked_hits import Sort, View, sketch_of
 
 COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call

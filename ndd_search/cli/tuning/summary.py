@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
+from ndd_search.cli.tuning.answers import WORDS
 from ndd_search.cli.tuning.belief import CREDIBLE, Tuning
-from ndd_search.cli.tuning.pages import SETTINGS
+from ndd_search.cli.tuning.pages import BARS, SETTINGS, Pair, samples
 from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.presets import Preset
+from ndd_search.core.text.printable import safe
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import bars
+from ndd_search.reports.side_by_side import as_html, side_by_side
 
+HEADS = ("min_similarity", "hits hidden", "of all hits", "on pages", "right, by the answers")
+_SAMPLES = 16  # pairs of the HTML page
 _SHOWN = ("auto", 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _NAMES = {bar: name for name, bar in PLAIN.items()}
 
@@ -91,3 +99,55 @@ def settings_of(tuning: Tuning, about: Mapping[str, Any]) -> Preset:
     tuned |= {"answers": advice.yes + advice.no, "sure": advice.sure}
     tuned |= {"interval": list(advice.interval), "doubt": round(advice.doubt, 4)} if advice.interval else {}
     return Preset(replace(pages.options, min_similarity=advice.setting), pages.recipe, tuned)
+
+
+def page(tuning: Tuning, name: str) -> str:
+    """Return the HTML page. name: of the index."""
+    return document(f"Which setting suits {safe(name)}", "".join(_parts(tuning)))
+
+
+def cells(line: dict[str, object]) -> list[str]:
+    """Return a row of `effects` as text: setting, hits hidden, share of all hits, pages, share decided rightly."""
+    name = f"{line['setting']}" + (f" ({line['name']})" if line["name"] else "")
+    right = line["right"]
+    interval = "" if not isinstance(right, list) else f"{right[1]:.0%} ({right[0]:.0%}–{right[2]:.0%})"
+    return [name, f"{line['hidden']:,}", f"{line['share']:.1%}", f"{line['pages']:,}", interval]
+
+
+def described(pair: Pair) -> str:
+    """Return the similarity of a pair and what "auto" does with it, in words."""
+    decision = "joins them" if pair.joined else "shows them apart"
+    return f'resemblance {pair.similarity:.2f}, "auto" {decision}'
+
+
+def _parts(tuning: Tuning) -> Iterator[str]:
+    pages, answered = tuning.pages, tuning.recommendation().interval is not None
+    yield f"<p>{escape(overview(tuning))}</p>"
+    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict(tuning))
+    columns = len(HEADS) if answered else len(HEADS) - 1
+    yield "<h2>What each setting would do</h2>"
+    yield html_table(HEADS[:columns], [cells(line)[:columns] for line in effects(tuning)])
+    if not pages.pairs:
+        return
+    names, hits = ('joined by "auto"', "shown apart"), pages.nearest[:, ::-1].tolist()
+    steps = [(f"{bar:.2f}", counts) for bar, counts in zip(BARS.tolist(), hits, strict=True)]
+    yield bars("Similarity of hits to the most similar hit above", steps, names=names)
+    yield "<h2>Pairs</h2><p>Words that only one of the two has are marked.</p>"
+    yield "".join(_pair(pair, tuning) for pair in _chosen(tuning))
+
+
+def _chosen(tuning: Tuning) -> Sequence[Pair]:
+    """Return the pairs with an answer, and others spread over the similarities."""
+    asked = [pair for pair in tuning.pages.pairs if pair.key in tuning.answers]
+    others = [pair for pair in samples(tuning.pages, _SAMPLES) if pair.key not in tuning.answers]
+    return sorted(asked + others, key=lambda pair: -pair.similarity)
+
+
+def _pair(pair: Pair, tuning: Tuning) -> str:
+    caption = [described(pair)]
+    if pair.key in tuning.answers:
+        caption.append(f"answer: {WORDS[tuning.answers[pair.key]]}")
+    caption += [f"{safe(pair.first.id)} and {safe(pair.second.id)}", f"query: {safe(pair.query)[:200]}"]
+    sides = side_by_side(pair.first.text, pair.second.text)
+    texts = "".join(f"<p dir=auto>{as_html(side)}</p>" for side in sides)
+    return f"<div class=pair><b>{escape('; '.join(caption))}</b>{texts}</div>"

@@ -127,22 +127,13 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    any_common = not few or _any_repeated(rows, constants.handful)
-    frequency_table = _count(rows, leaders, recipe, constants, any_common=any_common)
+    frequency_table = _count(rows, leaders, recipe, constants)
     if not len(pairs):
         return frequency_table
     table = frequency_table if frequency_table.telling else None
     decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
     copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
-    return _count(rows, components(len(rows.lengths), copied), recipe, constants, any_common=any_common)
-
-
-def _any_repeated(rows: Rows, times: int) -> bool:
-    """Return whether any value is in more than `times` rows."""
-    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, times)):
-        return found[1]
-    ascending = np.sort(rows.values)
-    return bool((ascending[times:] == ascending[: max(len(ascending) - times, 0)]).any())
+    return _count(rows, components(len(rows.lengths), copied), recipe, constants)
 
 
 def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
@@ -191,16 +182,9 @@ def _rows_at(rows: Rows, places: list[int]) -> Rows:
     return rows_of([rows.values[ends[place] : ends[place + 1]] for place in places], rows.k)
 
 
-def _count(
-    rows: Rows, group: Ranks, recipe: Recipe, constants: Constants, *, any_common: bool = True
-) -> FrequencyTable:
-    """Count the values of rows. group: of each row; rows of one group may be copies of one another.
-
-    any_common: False if no value is in more than `handful` rows.
-    """
+def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
+    """Count the values of rows. group: of each row; rows of one group may be copies of one another."""
     documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
-    if not any_common:
-        return FrequencyTable(documents, np.empty(0, np.int32), np.empty(0), recipe.id, constants.handful)
     held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
     groups = _starts_of_runs(held)
     weights = np.sqrt(np.diff(np.append(groups, len(held))).astype(np.float64))  # one for each value and group

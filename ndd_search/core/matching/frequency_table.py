@@ -22,7 +22,6 @@ SAMPLE = 10_000  # documents counted at most: more do not improve the table, and
 HANDFUL = 3  # documents that may share a value before it is common: a name, a quotation, a saying
 
 UNIT = 2**20  # the weight of a value that all documents contain
-_LOW_BITS = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +71,9 @@ class FrequencyTable:
         if not len(self.values):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         wanted = values.ravel()
-        at = np.flatnonzero(self._low_bits.take(wanted & _LOW_BITS))  # rejects most values of a page
-        place = np.searchsorted(self.values[:-1], wanted[at])
-        there = self.values[place] == wanted[at]
-        return at[there], place[there]
+        place = np.searchsorted(self.values[:-1], wanted)
+        at = np.flatnonzero(self.values[place] == wanted)
+        return at, place[at]
 
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
@@ -95,13 +93,6 @@ class FrequencyTable:
         if not self.telling:
             return np.ones(len(self.values))
         return np.log(self.documents / self.counts) / log(self.documents / self.handful)
-
-    @cached_property
-    def _low_bits(self) -> npt.NDArray[np.bool_]:
-        """Return for all possible low bits whether a value has them; small enough for the processor's cache."""
-        there = np.zeros(_LOW_BITS + 1, dtype=bool)
-        there[self.values & _LOW_BITS] = True
-        return there
 
     @cached_property
     def digest(self) -> str:
