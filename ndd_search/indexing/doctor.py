@@ -211,14 +211,11 @@ class Doctor:
         lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
         texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
         queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
+        queries = queries if self.queries else queries[:_QUERIES]
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
-        hidden, hits, templated = self._hidden(
-            client, names, queries if self.queries else queries[:_QUERIES], frequency_table, read
-        )
-        return Figures(
-            documents=figures.documents,
-            bytes=figures.bytes,
-            recipes=recipes,
+        hidden, hits, templated = self._hidden(client, names, queries, frequency_table, read)
+        return dataclasses.replace(
+            figures,
             sampled=len(sample),
             average_length=float(lengths.mean()),
             short=float((lengths < self.recipe.min_shingles).mean()),
@@ -227,7 +224,7 @@ class Doctor:
             wrong_marks=self._wrong_marks(sample),
             unread=float(np.mean([self._is_unread(hit) for hit in sample])),
             hidden=hidden,
-            queries=len(queries if self.queries else queries[:_QUERIES]),
+            queries=len(queries),
             hits=hits,
             templated=templated,
         )

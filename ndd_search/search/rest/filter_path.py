@@ -19,34 +19,24 @@ def filtered(value: Any, paths: str, always: str) -> Any:
     wanted += [always.split(".")] if wanted else []
     unwanted = [[pattern[0][1:], *pattern[1:]] for pattern in patterns if pattern[0].startswith("-")]
     if wanted:
-        value = _kept(value, wanted)
+        value = _parts(value, wanted, kept=True)
     if unwanted and value is not _GONE:
-        value = _remaining(value, unwanted)
+        value = _parts(value, unwanted, kept=False)
     return {} if value is _GONE else value
 
 
-def _kept(value: Any, patterns: list[list[str]]) -> Any:
+def _parts(value: Any, patterns: list[list[str]], kept: bool) -> Any:
+    """Return the parts of a value that the patterns name (kept), or all others; _GONE if there are none to keep."""
     if any(not pattern or pattern == ["**"] for pattern in patterns):
-        return value
+        return value if kept else _GONE
     if isinstance(value, list):
-        items = [item for item in (_kept(item, patterns) for item in value) if item is not _GONE]
-        return items or _GONE
+        items = [item for item in (_parts(item, patterns, kept) for item in value) if item is not _GONE]
+        return items if items or not kept else _GONE
     if not isinstance(value, dict):
-        return _GONE
-    kept = {name: _kept(inner, _after(name, patterns)) for name, inner in value.items()}
-    kept = {name: inner for name, inner in kept.items() if inner is not _GONE}
-    return kept or _GONE
-
-
-def _remaining(value: Any, patterns: list[list[str]]) -> Any:
-    if any(not pattern or pattern == ["**"] for pattern in patterns):
-        return _GONE
-    if isinstance(value, list):
-        return [item for item in (_remaining(item, patterns) for item in value) if item is not _GONE]
-    if not isinstance(value, dict):
-        return value
-    left = {name: _remaining(inner, _after(name, patterns)) for name, inner in value.items()}
-    return {name: inner for name, inner in left.items() if inner is not _GONE}
+        return _GONE if kept else value
+    inner = {name: _parts(one, _after(name, patterns), kept) for name, one in value.items()}
+    found = {name: one for name, one in inner.items() if one is not _GONE}
+    return found if found or not kept else _GONE
 
 
 def _after(name: str, patterns: list[list[str]]) -> list[list[str]]:
