@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ndd_search.core.paging.hit_reader import HitReader, stored_sketches
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.core.text.numbers import number_signature
-from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
+from ndd_search.integrations.options import Fields, PassageOptions, read
 
 _NO_SKETCH = np.empty(0, np.int32)
 
@@ -86,7 +86,9 @@ class Given:
 
     def _stored(self) -> Sequence[Sketch | str]:
         """Of those that `with_sketches` stores; anything else under that name is none."""
-        found = [one if isinstance(one, Mapping) else None for one in read_all(self.hits, self.where.stored)]
+        found = [
+            one if isinstance(one, Mapping) else None for one in (read(hit, self.where.stored) for hit in self.hits)
+        ]
         return stored_sketches(found, self.recipe)
 
 
@@ -173,8 +175,8 @@ class Containment:
         self.collapse = options.collapse
         self.longer: dict[int, list[int]] = {}  # what each passage may stand in
         self.shorter: dict[int, list[int]] = {}  # the other way round
-        self.plain: dict[int, str] = {}
-        self.known: dict[tuple[int, int], bool] = {}
+        self.normalised = cache(lambda rank: normalised(given.texts[rank] or ""))
+        self.inside = cache(self._inside)
         possible = possible_containers(given.sketches, self.lengths, given.recipe) if options.contained else {}
         own = options.collapse.keep == ("score",) and not options.limits
         for rank, places in possible.items():
@@ -186,42 +188,19 @@ class Containment:
 
     def containers(self, rank: int) -> list[int]:
         """Return the longer passages that a shown one stands in, longest first."""
-        if rank not in self.longer:
-            return []
-        found = [one for one in self.longer[rank] if self._inside(rank, one)]
-        return sorted(found, key=lambda one: (-self.lengths[one], one)) if len(found) > 1 else found
+        found = [one for one in self.longer.get(rank, ()) if self.inside(rank, one)]
+        return sorted(found, key=lambda one: (-self.lengths[one], one))
 
     def contents(self, rank: int) -> list[int]:
         """Return the shown passages that stand in a longer one."""
-        if rank not in self.shorter:
-            return []
-        return [one for one in self.shorter[rank] if self._inside(one, rank)]
-
-    @cached_property
-    def guards(self) -> CollapseOptions | None:
-        """The settings that keep near-duplicates apart by their fields, None if there are none."""
-        if not reads_hits(self.collapse):
-            return None
-        guards = replace(self.collapse, min_length_ratio=0.0)
-        return guards if reads_hits(guards) else None
+        return [one for one in self.shorter.get(rank, ()) if self.inside(one, rank)]
 
     def _inside(self, shorter: int, longer: int) -> bool:
-        pair = shorter, longer
-        known = self.known.get(pair)
-        if known is None:
-            known = self.known[pair] = lies_inside(*map(self._normalised, pair)) and self._allowed(*pair)
-        return known
-
-    def _normalised(self, rank: int) -> str:
-        if rank not in self.plain:
-            self.plain[rank] = normalised(self.given.texts[rank] or "")
-        return self.plain[rank]
-
-    def _allowed(self, shorter: int, longer: int) -> bool:
-        """Return whether no guard keeps two passages apart."""
-        if self.guards is None:
-            return True
-        ranks = [shorter, longer]
-        pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
-        verdicts = allowed_by_fields(pair, [self.given.hits[rank] for rank in ranks], self.given, self.guards)
-        return all(verdict.all() for verdict in verdicts.values())
+        """Return whether a passage stands in another one, and no guard keeps them apart."""
+        if not lies_inside(self.normalised(shorter), self.normalised(longer)):
+            return False
+        pair, hits = (
+            Pairs(np.array([0]), np.array([1]), np.ones(1)),
+            [self.given.hits[rank] for rank in (shorter, longer)],
+        )
+        return all(verdict.all() for verdict in allowed_by_fields(pair, hits, self.given, self.collapse).values())

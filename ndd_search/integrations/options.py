@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Any, SupportsIndex
@@ -19,17 +19,8 @@ Where = str | Callable[[Any], Any]
 
 TEXT_FIELDS = ("text", "content", "page_content")
 _USUAL_SIZE = 10
-_UNUSED = (
-    "mode",
-    "window",
-    "max_window",
-    "max_per_group",
-    "also",
-    "total",
-    "members",
-    "facets",
-    "seen_mode",
-)  # options that do not apply to passages
+# options that do not apply to passages
+_UNUSED = ("mode", "window", "max_window", "max_per_group", "also", "total", "members", "facets", "seen_mode")
 
 
 def count_words(text: str) -> int:
@@ -146,13 +137,6 @@ def read(hit: Any, where: Where) -> Any:
     if callable(where):
         return where(hit)
     return None if isinstance(hit, str) else value_of(hit, where)
-
-
-def read_all(hits: Sequence[Any], where: Where) -> list[Any]:
-    """Return what `read` does of each hit."""
-    if type(where) is str and "." not in where:
-        return [hit.get(where) if type(hit) is dict else read(hit, where) for hit in hits]
-    return [read(hit, where) for hit in hits]
 
 
 def in_metadata(options: PassageOptions, path: str) -> PassageOptions:

@@ -49,16 +49,6 @@ class PassageSettings(BaseModel):
 
     def _options(self, metadata: str) -> PassageOptions:
         """As `select` takes them. metadata: where a passage has its metadata."""
-        options = passage_options(
-            size=self.size,
-            max_tokens=self.max_tokens,
-            count_tokens=self.count_tokens or count_words,
-            contained=self.contained,
-            merge=self.merge,
-            recipe=self.recipe,
-            frequency_table=self.frequency_table,
-            min_similarity=self.min_similarity,
-            keep=self.keep,
-            **self.guards,
-        )
+        given = {name: getattr(self, name) for name in PassageSettings.model_fields if name != "guards"}
+        options = passage_options(**{**given, "count_tokens": self.count_tokens or count_words, **self.guards})
         return in_metadata(options, metadata)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, overload
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
 
 from ndd_search.core.paging.origins import Origins, independent
 
@@ -14,7 +14,8 @@ LISTED = "near_duplicates"  # the metadata that holds the provenance
 ORIGINS = "near_duplicate_origins"  # the metadata that holds a sentence about the origins, if they are asked for
 
 
-class Copy(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Copy:
     """A passage that another one stands for.
 
     hit, rank:  the passage as it was given, and its place in the list.
@@ -25,18 +26,16 @@ class Copy(NamedTuple):
     similarity: to the best-ranked passage of its group, 0..1, as estimated; 1.0 for "contained" and "merged".
     """
 
-    hit: Any
+    hit: Any = field(repr=False)
     rank: int
     id: Any
     source: Any
     relation: Relation
     similarity: float
 
-    def __repr__(self) -> str:
-        return _shown(self)
 
-
-class Passage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Passage:
     """A passage to show.
 
     hit, rank: the passage as it was given, and its place in the list. Its own place among the shown ones is that of the
@@ -50,21 +49,18 @@ class Passage(NamedTuple):
     origins:   where it and its copies are from, None unless the option `origins` asks for it.
     """
 
-    hit: Any
+    hit: Any = field(repr=False)
     rank: int
     text: str
     id: Any
     source: Any
     score: Any
-    best: Any
+    best: Any = field(repr=False)
     copies: tuple[Copy, ...]
     start: int | None
     end: int | None
     tokens: int | None
     origins: Origins | None = None
-
-    def __repr__(self) -> str:
-        return _shown(self)
 
     @property
     def provenance(self) -> list[dict[str, Any]]:
@@ -137,12 +133,6 @@ class Passages(Sequence[Passage]):
     def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
     def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
         return self.shown[index]
-
-
-def _shown(one: Copy | Passage) -> str:
-    """Return all fields as text but the passages as they were given, which may be long."""
-    fields = (f"{name}={value!r}" for name, value in one._asdict().items() if name not in ("hit", "best"))
-    return f"{type(one).__name__}({', '.join(fields)})"
 
 
 def _listed(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
