@@ -12,7 +12,7 @@ from typing import Any
 from ndd_search.core.presets import collapse_options
 from ndd_search.search.flow.block_options import NOT_OPTIONS, options
 from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.observer import PageFacts, facts_of
+from ndd_search.search.flow.observer import facts_of
 from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.request import Request, stripped
 from ndd_search.serving.proxy.content_encoding import packed
@@ -119,7 +119,8 @@ class CollapsedSearches:
         page = isinstance(answer.body, dict) and "ndd" in answer.body
         exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
         if page or (isinstance(answer.body, dict) and "responses" in answer.body):
-            exchange.pages = [_entry_of(page) for page in facts_of(answer.body)]
+            told = [{name: getattr(page, name) for name in _FACTS} for page in facts_of(answer.body)]
+            exchange.pages = [{name: fact for name, fact in one.items() if fact != ""} for one in told]
         headers = self._page_headers.of(raw, exchange.header(b"accept"))
         text = answer_bytes(answer.body, given.pretty)
         await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))
@@ -166,8 +167,3 @@ def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextMana
     except (TypeError, ValueError) as error:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
     return nullcontext() if asked is None else options(**{"also": ["unranked"], **asked})
-
-
-def _entry_of(page: PageFacts) -> dict[str, Any]:
-    """Return what the access log says of a page: counts and reasons, no content."""
-    return {name: getattr(page, name) for name in _FACTS if getattr(page, name) != ""}

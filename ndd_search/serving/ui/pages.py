@@ -146,15 +146,16 @@ class Pages:
             await self._searcher.search(replace(asked, options={**options, "mode": "annotate"}), headers)
             for options in ways
         ]
-        now, then = ({_key(hit): hit for hit in found.response["hits"]["hits"]} for found in answers)
+        lists = [found.response["hits"]["hits"] for found in answers]
+        now, then = ({(hit["_index"], hit["_id"]): hit for hit in listed} for listed in lists)
         before, after = ({key for key, hit in hits.items() if _leader(hit)} for hits in (now, then))
         hidden, shown = [key for key in then if key in after - before], [key for key in now if key in before - after]
 
         def results(keys: list[tuple[str, str]], hits: Mapping[tuple[str, str], Hit]) -> list[Result]:
             return [self._single(0, hits[key], list(hits.values()), state, answers[0]) for key in keys[:_MOST_LISTED]]
 
-        lists = await asyncio.to_thread(lambda: (results(hidden, then), results(shown, now)))
-        return Effect(len(then), len(hidden), len(shown), *lists)
+        both = await asyncio.to_thread(lambda: (results(hidden, then), results(shown, now)))
+        return Effect(len(then), len(hidden), len(shown), *both)
 
     async def document(self, given: Mapping[str, str], headers: Headers) -> bytes:
         """Return the page of one document, or of two side by side. Raises SearchFailed, ValueError."""
@@ -254,10 +255,6 @@ def _shown(document: Mapping[str, Any], name: str) -> str:
 
 def _leader(hit: Hit) -> str:
     return str((hit.get("fields") or {}).get(DUPLICATE_OF, [""])[0])
-
-
-def _key(hit: Hit) -> tuple[str, str]:
-    return hit["_index"], hit["_id"]
 
 
 def _url(parameters: Mapping[str, str]) -> str:
