@@ -20,7 +20,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.measures import near_prints, similarities
-from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.pairs import Pairs, given_pairs, overlaps
 from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
@@ -207,12 +207,9 @@ class Search:
 
     def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
         if self.decision.measure == "kmv":
-            shared = overlaps(rows, first, second, self.decision.frequency_table)
-            similarity, counts = shared.resemblance, accepted(rows, self.decision, first, second, shared)
-        else:
-            similarity, counts = similarities(rows, first, second, self.decision.measure), np.ones(len(first), np.bool_)
-        counts = counts & (similarity >= self.decision.floor - ROUNDING)
-        return self._allowed(rows, Pairs(first[counts], second[counts], similarity[counts]))
+            return self._allowed(rows, given_pairs(rows, self.decision, first, second))
+        pairs = Pairs(first, second, similarities(rows, first, second, self.decision.measure))
+        return self._allowed(rows, pairs.where(pairs.similarity >= self.decision.floor - ROUNDING))
 
     def _allowed(self, rows: Rows, pairs: Pairs) -> Pairs:
         """Those of some pairs that the guards and min_shingles do not keep apart."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli.tuning.pages import FoundHit, ResultPage
 from ndd_search.core.documents import text_of
@@ -29,26 +29,6 @@ Query = str | Mapping[str, Any]
 
 # Keys of a search body that are removed: they ask for more than the first hits, or conflict with fetching them.
 _LEFT_OUT = {"from", "aggs", "aggregations", "suggest", "highlight", "profile", "explain", "search_after", "pit", "ndd"}
-
-
-class Source(Protocol):
-    """An index to search.
-
-    name: shown to the user, without credentials. recipe: of its sketches.
-    frequency_table: None if the index has none.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def recipe(self) -> Recipe: ...
-
-    @property
-    def frequency_table(self) -> FrequencyTable | None: ...
-
-    def search(self, query: Query, window: int) -> ResultPage:
-        """Return the first `window` hits in the engine's order."""
 
 
 def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> list[Query]:
@@ -111,7 +91,10 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class ServerSource:
-    """An index on a server. client: synchronous. fields: those whose text is shown, () for all."""
+    """An index on a server. name: shown to the user, without credentials. client: synchronous.
+
+    fields: those whose text is shown, () for all.
+    """
 
     name: str
     client: Any
@@ -159,3 +142,6 @@ class ServerSource:
         kept = {name: value for name, value in query.items() if name not in _LEFT_OUT}
         docvalues = [*self.field.read, self.field.numbers]
         return {**kept, "size": window, "_source": True, "docvalue_fields": docvalues}
+
+
+Source = FolderSource | ServerSource

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ndd_search.core.matching.guards import allowed, allowed_by_fields
 from ndd_search.core.matching.insides import differ_at_edges, inside
 from ndd_search.core.matching.measures import estimate, judged_pairs
 from ndd_search.core.matching.pairs import Pairs, overlapping_pairs
-from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.record_schema import RecordSchema, bar_of, record_of
 from ndd_search.core.paging.stream import Reader, Stream
@@ -81,7 +82,10 @@ def explain(
     estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
     estimated, other = estimates[nearest], int(stream.ranks[nearest])
-    compared, bar, guards = _verdict(stream, nearest, index, reader, options)
+    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
+    rows = rows_of([stream.sketches[nearest], stream.sketches[index]], reader.recipe.k)
+    hits = [stream.hits[nearest], stream.hits[index]]
+    compared, bar, guards = _verdict(stream, rows, hits, decision, reader, options)
     figures = f"{estimated.value:.2f} alike"
     if estimated.standard_error:
         figures += f" (standard error {estimated.standard_error:.2f})"
@@ -89,7 +93,7 @@ def explain(
         figures += f", {compared:.2f} without what many documents of the index have in common"
     if leader != index:
         reasons = [f"which reaches the bar of {bar:.2f}"] if compared >= bar - ROUNDING else []
-        if at_edges := _where_they_differ(stream, nearest, index, reader, options):
+        if at_edges := _where_they_differ(rows, hits, decision, reader):
             reasons.append(f"and {at_edges}")
         rule = ", ".join([figures, *(reasons or ["and hardly anything differs"])])
     elif compared < bar:
@@ -113,10 +117,8 @@ def explain(
     )
 
 
-def _where_they_differ(stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions) -> str:
-    """Return a sentence about two hits that differ at their edges, "" about others."""
-    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
-    rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
+def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, reader: Reader) -> str:
+    """Return a sentence about two hits that differ at their edges, "" about others. rows: their sketches."""
     _, pair = overlapping_pairs(rows, decision, 0.0)
     one, other, table = np.array([0]), np.array([1]), decision.frequency_table
     if not differ_at_edges(rows, one, other, pair.resemblance, decision.rule, table).all():
@@ -125,7 +127,7 @@ def _where_they_differ(stream: Stream, first: int, second: int, reader: Reader, 
     start = int(within.offsets[1])
     same = np.array_equal(within.values[:start], within.values[start:])
     sentence = "the two differ at their edges only" if same else "the two differ at their edges, and inside hardly"
-    texts = [reader.text_of(stream.hits[index]) for index in (first, second)]
+    texts = [reader.text_of(hit) for hit in hits]
     found = [_edges_of(prepare(text, reader.recipe)) for text in texts if text is not None]
     return f"{sentence}: {' and '.join(found)}" if len(found) == 2 else sentence
 
@@ -162,15 +164,12 @@ def _explain_by_fields(
 
 
 def _verdict(
-    stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
+    stream: Stream, rows: Rows, hits: Sequence[Any], decision: Decision, reader: Reader, options: CollapseOptions
 ) -> tuple[float, float, tuple[str, ...]]:
     """Return the similarity that was compared with the bar, the bar, and the guards that keep the two hits apart."""
-    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
-    rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
     pairs, weighted, bars = judged_pairs(rows, decision, least=0.0)
     if not len(pairs):
         return 0.0, decision.floor, ()
-    hits = stream.hits[first], stream.hits[second]
     verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
     refusing = tuple(name for name, verdict in verdicts.items() if not verdict.all())
     if stream.apart is not None and (why := stream.apart(*hits)):

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, compress, islice, pairwise
-from operator import not_
 from typing import TypeVar, overload
 
 import numpy as np
@@ -193,12 +192,7 @@ def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     core, plan = native.core, recipe.plan
     if core and plan and (found := _by_core(core, texts, recipe, plan)) is not None:
         return found
-    plain = list(map(str.isascii, texts))
-    if all(plain) or not any(plain):
-        return _by_numpy(texts, recipe)
-    # ASCII texts separately: one other character would make all texts of the batch four bytes a character.
-    halves = (list(compress(texts, plain)), list(compress(texts, map(not_, plain))))
-    return _merge(np.array(plain), *(_by_numpy(half, recipe) for half in halves))
+    return _by_numpy(texts, recipe)
 
 
 def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sketches | None:
