@@ -105,11 +105,7 @@ class Pieces:
             written.add(path)
 
     def read(
-        self,
-        report: Report,
-        columns: Sequence[str] | None = None,
-        start: tuple[int, int] = (0, 0),
-        exact: bool = False,
+        self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0), exact: bool = False
     ) -> Iterator[tuple[tuple[int, int], list[Document]]]:
         """The documents, in batches, each with the position after it.
 

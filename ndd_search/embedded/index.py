@@ -31,16 +31,7 @@ from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.embedded.engine import Engine, analyzer_of
-from ndd_search.embedded.folder import (
-    FORMAT,
-    CommonFile,
-    Meta,
-    State,
-    check_meta,
-    engine_errors,
-    read_meta,
-    write_meta,
-)
+from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta
 from ndd_search.embedded.stored import (
     StoredHit,
     check_id,

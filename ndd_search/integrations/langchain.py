@@ -13,18 +13,14 @@ from typing import Any
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import sketch_many
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 from ndd_search.integrations.options import Fields
 from ndd_search.integrations.passages import select
 from ndd_search.integrations.results import Passage
 
-try:
+with importing("langchain_core", "ndd_search.integrations.langchain", "langchain-core", "langchain"):
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
-except ModuleNotFoundError as error:
-    if error.name != "langchain_core":
-        raise
-    raise MissingExtra("ndd_search.integrations.langchain", "langchain-core", "langchain") from None
 
 from ndd_search.integrations.pydantic_settings import PassageSettings
 

@@ -17,13 +17,15 @@ count). A terms query finds every document within distance 3, and the fingerprin
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import combinations
 from math import acos, comb, log, pi
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,14 +75,22 @@ def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | 
 
     weight: of a word and its count in the text; by default the count.
     """
-    hashes: dict[str, int] = {}
-    return np.array([_fingerprint(Counter(shingle_texts(text, recipe)), weight, hashes) for text in texts], np.uint64)
+    hash_of = cache(_hash)
+    weights = weight or (lambda _, count: count)
+    counted = (Counter(shingle_texts(text, recipe)) for text in texts)
+    weighed = ({one: weights(one, count) for one, count in counts.items()} for counts in counted)
+    return np.array([fingerprint(features, hash_of) for features in weighed], np.uint64)
 
 
-def fingerprint(features: Mapping[str, float]) -> int:
-    """Return the fingerprint of weighted features, 0..2**64-1; 0 for none. Weights may be negative."""
-    hashes = {feature: _hash(feature) for feature in features}
-    return _sign(list(hashes.values()), list(features.values()))
+def fingerprint(features: Mapping[str, float], hash_of: Callable[[str], int] | None = None) -> int:
+    """Return the fingerprint of weighted features, 0..2**64-1; 0 for none. Weights may be negative.
+
+    hash_of: keeps hashes of features.
+    """
+    hashes = np.array(list(map(hash_of or _hash, features)), ">u8")
+    bits = np.unpackbits(hashes.view(np.uint8).reshape(-1, 8), axis=1)
+    sums = np.array(list(features.values()), np.float64) @ (2.0 * bits - 1.0)
+    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
 
 
 def distance(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint8]:
@@ -214,18 +224,11 @@ class Tables:
 
     def _run(self, order: npt.NDArray[np.uint32], mask: np.uint64, key: np.uint64) -> npt.NDArray[np.uint32]:
         """Return the positions of the fingerprints with this key, by binary search."""
-        ends = []
-        for strictly in (False, True):
-            low, high = 0, len(order)
-            while low < high:
-                middle = (low + high) // 2
-                value = self.prints[order[middle]] & mask
-                if value < key or (strictly and value == key):
-                    low = middle + 1
-                else:
-                    high = middle
-            ends.append(low)
-        return order[ends[0] : ends[1]]
+
+        def key_of(place: int) -> Any:
+            return self.prints[place] & mask
+
+        return order[bisect_left(order, key, key=key_of) : bisect_right(order, key, key=key_of)]
 
     def _all_pairs(self) -> list[Places]:
         """Return the pairs found without tables, as first * n + second."""
@@ -259,19 +262,5 @@ class Tables:
         return np.concatenate(codes)
 
 
-def _fingerprint(counts: Mapping[str, int], weight: Weight | None, hashes: dict[str, int]) -> int:
-    for feature in counts:
-        if feature not in hashes:
-            hashes[feature] = _hash(feature)
-    weights = [float(n) if weight is None else weight(feature, n) for feature, n in counts.items()]
-    return _sign([hashes[feature] for feature in counts], weights)
-
-
 def _hash(feature: str) -> int:
     return int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-def _sign(hashes: Sequence[int], weights: Sequence[float]) -> int:
-    bits = np.unpackbits(np.array(hashes, ">u8").view(np.uint8).reshape(-1, 8), axis=1)
-    sums = np.asarray(weights, np.float64) @ (2.0 * bits - 1.0)
-    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
