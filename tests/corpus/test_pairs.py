@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.core.matching.choose_leaders import choose_leaders
+from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
@@ -334,6 +338,48 @@ def test_arrays_that_change_during_a_search_change_nothing(method: str, monkeypa
     found = getattr(search_for(0.5, sketches, Recipe(k=16), progress=change), method)(sketches)
     assert sketches.offsets[0] == 2**60
     assert found.effort == expected.effort
+
+
+def test_arrays_that_another_thread_changes_harm_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they hold while the core reads them: it is refused, or searched; what comes later is as before."""
+    choose("native", monkeypatch)
+    for module in ("ndd_search.corpus.pairs", "ndd_search.core.matching.choose_leaders"):
+        monkeypatch.setattr(f"{module}.choose_leaders", None)  # of numpy, which does what the core refuses
+    sketches, rows = made.sketches(seed=4, count=6_000, k=16), made.sketches(seed=5, count=300, k=16)
+    page, over = [np.array(row) for row in rows], threading.Event()
+    search = search_for(0.5, sketches, Recipe(k=16))
+    kept = sketches.values.copy(), sketches.offsets.copy(), [row.copy() for row in page]
+
+    def change() -> None:
+        while not over.is_set():
+            sketches.values[:], sketches.offsets[1:-1] = -1, 2**60
+            for row in page:
+                row[:] = 2**31 - 1
+            restore()
+
+    def restore() -> None:
+        sketches.values[:], sketches.offsets[:] = kept[:2]
+        for row, old in zip(page, kept[2], strict=True):
+            row[:] = old
+
+    calls: list[Callable[[], Any]] = [
+        lambda: search.leaders(sketches).leader,
+        lambda: search.pairs(sketches).pairs.first,
+        lambda: count_document_frequency(sketches, Recipe(k=16)).to_dict(),
+        lambda: assign_leaders(page, 16, Decision(0.5, 3))[0],
+    ]
+    expected = [list(call()) for call in calls]
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for call in calls * 5:
+            with suppress(Exception):  # no message of the core names such arrays
+                call()
+    finally:
+        over.set()
+        thread.join()
+    restore()
+    assert [list(call()) for call in calls] == expected
 
 
 def test_a_corpus_keeps_sketches_that_nobody_changes() -> None:

@@ -202,14 +202,14 @@ class Memory:
         if self._shared is None:
             return _NO_LOCK
         with self._guarded:
-            return self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)
+            return self._shared.acquire(cache_key("lock", key.hex()), _LOCK_SECONDS)
         return _NO_LOCK
 
     def release(self, key: bytes, token: bytes) -> None:
         """Let others compute what is under a key, unless they already may. token: of `acquire`."""
         if self._shared is not None and token != _NO_LOCK:
             with self._guarded:
-                self._shared.release(self._lock_of(key), token)
+                self._shared.release(cache_key("lock", key.hex()), token)
 
     def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
@@ -259,9 +259,6 @@ class Memory:
 
     def _key_of_table(self, digest: str) -> bytes:
         return cache_key("frequency table", self._origin.cluster.hex(), digest)
-
-    def _lock_of(self, key: bytes) -> bytes:
-        return cache_key("lock", key.hex())
 
     def _key(self, name: str) -> bytes:
         """Return the key of the token of an index in this cluster, or of a name that no index can have."""
