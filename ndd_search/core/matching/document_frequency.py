@@ -193,11 +193,7 @@ def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> Fr
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
     common = counts > constants.handful
     return FrequencyTable(
-        documents,
-        values[starts[common]].astype(np.int32),
-        counts[common],
-        recipe.id,
-        constants.handful,
+        documents, values[starts[common]].astype(np.int32), counts[common], recipe.id, constants.handful
     )
 
 

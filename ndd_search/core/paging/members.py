@@ -16,11 +16,7 @@ from ndd_search.core.paging.stream import Reader, Stream
 
 
 def members_of(
-    stream: Stream,
-    leaders: Sequence[int],
-    hits: Sequence[Any],
-    reader: Reader,
-    options: CollapseOptions,
+    stream: Stream, leaders: Sequence[int], hits: Sequence[Any], reader: Reader, options: CollapseOptions
 ) -> tuple[Stream, set[int]]:
     """Return the stream with those of some later hits that belong to the groups of some leaders.
 

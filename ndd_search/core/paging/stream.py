@@ -134,13 +134,7 @@ class Stream:
         )
 
     def extend(
-        self,
-        hits: Sequence[Any],
-        asked: int,
-        reader: Reader,
-        options: CollapseOptions,
-        *,
-        total: int | None = None,
+        self, hits: Sequence[Any], asked: int, reader: Reader, options: CollapseOptions, *, total: int | None = None
     ) -> Stream:
         """Return the stream with the engine's next hits added; fewer than `asked` means that the engine has no more."""
         ranks = self._new_ranks(hits, reader)

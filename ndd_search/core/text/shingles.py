@@ -45,15 +45,7 @@ from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.secret import HashNumbers
 from ndd_search.core.text.sentences import sentences, stemmer
-from ndd_search.core.text.tokens import (
-    Clean,
-    Points,
-    clean,
-    find_tokens,
-    prepare,
-    split,
-    split_each,
-)
+from ndd_search.core.text.tokens import Clean, Points, clean, find_tokens, prepare, split, split_each
 from ndd_search.core.text.unicode_tables import POINT, Places, code_points, native_table
 
 Hashes = npt.NDArray[np.uint64]
