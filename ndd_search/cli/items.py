@@ -116,6 +116,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     start = Items.read(arguments.schema) if arguments.schema else None
     labels = _labels(arguments.labels, dict(zip(ids, records, strict=True))) if arguments.labels else []
     schema = Items.learn(records, start, labels=labels)
+    reasons = schema.reasons
     if arguments.ask:
         schema = schema.answered(_answers(schema.questions(records)))
     for doubt in schema.learnt.doubts if schema.learnt else ():
@@ -124,9 +125,11 @@ def _learn(arguments: argparse.Namespace) -> int:
     if arguments.report:
         write_report(schema.groups(records, id=arguments.id), arguments.report)
     kinds = {name: field.kind for name, field in schema.fields.items()}
+    width = max(map(len, reasons), default=0)
+    table = [f"{name:{width}}  {kind:8}  {why}" for name, (kind, why) in reasons.items()]
     fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
     facts = {"records": len(records), "schema": schema.id, "fields": kinds}
-    tell(arguments, facts, f"learnt from {many(len(records), 'record')}: {fields}")
+    tell(arguments, facts, "\n".join([*table, f"learnt from {many(len(records), 'record')}: {fields}"]))
     return left_out.code
 
 

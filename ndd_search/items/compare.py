@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +25,8 @@ from ndd_search.items.values import Date
 
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _FINE = 1e9  # steps of a similarity that is rounded
+_SHORT_CODE = 5  # letters of a code from which a slip is no other code
+_END = 4  # letters of a longer code that are a token of their own
 _OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
 
 
@@ -64,6 +66,14 @@ class Comparer(Protocol):
 
 def _plain(similarity: Floats) -> Compared:
     return Compared(np.clip(similarity, 0.0, 1.0), np.ones(len(similarity)))
+
+
+def letters_of(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
+    """Return the letters of texts one after the other, and where each text begins and the last one ends."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
+    return letters, ends
 
 
 def compared_by_core(rows: CoreRows, first: Places, second: Places) -> Compared | None:
@@ -152,8 +162,9 @@ class Dates:
         ]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        """1 equal; 0.9 day and month swapped; 0.8 one digit differs; 0.75 two parts equal; 0.6 only the year is known
-        and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a year apart; else 0.
+        """1 equal; 0.9 day and month swapped; 0.8 one digit differs, or two neighbours are swapped; 0.75 two parts
+        equal; 0.6 only the year is known and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a
+        year apart; else 0.
         """
         by_core = compared_by_core(self.rows, first, second)
         return by_core or _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
@@ -172,10 +183,12 @@ def _steps(one: Places, other: Places) -> Places:
     step[same_year & (same_month | same_day)] = 5
     whole = has_year & has_month & has_day
     # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
-    digits = [
+    digits, others = (
         dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // np.array([1000, 100, 10, 1, 10, 1, 10, 1]) % 10 for dates in (one, other)
-    ]
-    step[whole & ((digits[0] != digits[1]).sum(axis=1) == 1)] = 6
+    )
+    wrong = (digits != others).sum(axis=1)
+    crosswise = (digits[:, :-1] == others[:, 1:]) & (digits[:, 1:] == others[:, :-1]) & (digits != others)[:, 1:]
+    step[whole & ((wrong == 1) | ((wrong == 2) & crosswise.any(axis=1)))] = 6
     step[whole & year & (one[:, 1] == other[:, 2]) & (one[:, 2] == other[:, 1])] = 7
     step[same_year & same_month & (day | ~has_day)] = 8
     step[year & month & day] = 9
@@ -189,18 +202,23 @@ class Sets:
         self._values = [sorted(value) for value in values]
         ids: dict[str, int] = {}
         self._members = Ragged.of([sorted([ids.setdefault(one, len(ids)) for one in value]) for value in self._values])
-        self._share = rareness.of(ids)
+        self._share, self._names = rareness.of(ids), list(ids)
 
     @cached_property
     def rows(self) -> CoreRows:
-        return 2, (*self._members, self._share.view(np.int64))
+        return 2, (*self._members, self._share.view(np.int64), *self._letters)
+
+    @property
+    def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
+        return np.empty(0, np.int32), np.empty(0, np.int64)
 
     def tokens(self) -> list[Collection[Any]]:
         return list(self._values)
 
     def compare(self, first: Places, second: Places) -> Compared:
-        if by_core := compared_by_core(self.rows, first, second):
-            return by_core
+        return compared_by_core(self.rows, first, second) or self._compared(first, second)
+
+    def _compared(self, first: Places, second: Places) -> Compared:
         a, of_a = self._members.taken(first)
         b, of_b = self._members.taken(second)
         size = len(self._share) + 1
@@ -211,6 +229,51 @@ class Sets:
         np.minimum.at(share, of, self._share[shared % size])
         union = self._members.lengths(first) + self._members.lengths(second) - common
         return Compared(common / np.maximum(union, 1), share)
+
+
+class Codes(Sets):
+    """Sets of codes: 0.5 to 1 if they have one in common, 0.25 if one differs by a slip from one of the other, else 0.
+
+    slips: whether slips are looked for; else a code that differs by one is another code.
+    """
+
+    def __init__(self, values: Sequence[frozenset[str]], rareness: Rareness, slips: bool) -> None:
+        super().__init__(values, rareness)
+        self._slips = slips
+
+    @property
+    def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
+        return letters_of(self._names if self._slips else [""] * len(self._names))
+
+    def tokens(self) -> list[Collection[Any]]:
+        if not self._slips:
+            return super().tokens()
+        return [dict.fromkeys(token for code in value for token in _ends_of(code)) for value in self._values]
+
+    def _compared(self, first: Places, second: Places) -> Compared:
+        jaccard, share = super()._compared(first, second)
+        similarity = np.where(jaccard > 0, 0.5 + jaccard / 2, 0.0)
+        for place in np.flatnonzero(jaccard == 0).tolist() if self._slips else ():
+            codes = product(self._values[first[place]], self._values[second[place]])
+            similarity[place] = 0.25 * any(_is_slip(one, other) for one, other in codes)
+        return Compared(similarity, share)
+
+
+def _ends_of(code: str) -> tuple[str, ...]:
+    """Return a code, and of one with enough letters its beginning and its end: a slip changes one of them."""
+    return (code, f"{code[:_END]}…", f"…{code[-_END:]}") if len(code) >= _SHORT_CODE else (code,)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Return whether codes differ by a letter that is wrong, missing or too many, or by two neighbours swapped."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < _SHORT_CODE or len(long) > len(short) + 1:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return short[at:] == long[at + 1 :]
+    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
+    return short != long and (swapped or short[at + 1 :] == long[at + 1 :])
 
 
 class Urls:

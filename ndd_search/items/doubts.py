@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,8 @@ _SURE = 2.2  # log odds, by all other fields, of the pairs whose values show the
 _MOST = 2_000  # of these pairs that are looked at
 _OFTEN = 0.1  # share of them that differ, and of values that cannot be read, from which a kind may be wrong
 _ALIKE = 0.75  # similarity of two values as names from which they are one value with typing errors
+_PARTS = "(0[1-9]|[12][0-9]|3[01])"  # of a date, but for the year
+_DAY = re.compile(f"(1[0-9]|20)[0-9]{{2}}{_PARTS}{{2}}|{_PARTS}{{2}}(1[0-9]|20)[0-9]{{2}}")
 _ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
 
@@ -29,7 +33,7 @@ def doubts_of_fields(
     """Return a sentence for each field that does not fit its values. graded: pairs of records, compared."""
     table, found = comparison.table, []
     held = {name: int((table.columns[name].codes >= 0).sum()) for name in comparison.fields}
-    if few := ", ".join(name for name, read in held.items() if 2 * read < table.records):
+    if few := ", ".join(name for name, read in held.items() if 2 * read <= table.records):
         found.append(f"most records have no {few}: the other fields decide about them, fill gaps or add fields")
     for place, (name, field) in enumerate(comparison.fields.items()):
         column = table.columns[name]
@@ -42,11 +46,19 @@ def doubts_of_fields(
                 f"{bad:,} of {read + bad:,} values of {name} cannot be read as its kind, {field.kind}: name another "
                 "kind, such as Name()"
             )
+        if field.kind in ("exact", "category", "name", "text") and _are_dates(column.values):
+            found.append(
+                f"{name} holds dates, which are no {field.kind} values: make it a Date(), which compares their parts"
+            )
+            continue
         if field.kind not in ("exact", "category") and not field.veto:
             continue
         sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
         a, b = column.codes[first[sure]], column.codes[second[sure]]
-        both, differ = (a >= 0) & (b >= 0), graded.similarity[sure, place] < min(field.edges)
+        # A slip in a number is graded as one; codes of letters alone may be names, which differ in more ways.
+        letters = field.kind == "exact" and all("".join(value).isalpha() for value in column.values[:_MOST])
+        least = field.edges[0] if letters else min(field.edges)
+        both, differ = (a >= 0) & (b >= 0), graded.similarity[sure, place] < least
         if differ.sum() <= max(_OFTEN * both.sum(), 10):
             continue
         if field.veto:
@@ -61,6 +73,12 @@ def doubts_of_fields(
                 f"is no {field.kind} value but one with typing errors, make it a Name()"
             )
     return tuple(found)
+
+
+def _are_dates(values: Sequence[Any]) -> bool:
+    """Return whether nearly all of some values, as fields read them, are days of the last thousand years."""
+    some = ["".join(value).replace(" ", "") for value in values[:_MOST]]
+    return sum(bool(_DAY.fullmatch(text)) for text in some) > (1 - _OFTEN) * len(some) > 0
 
 
 def disagreement(

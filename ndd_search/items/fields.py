@@ -16,6 +16,7 @@ from ndd_search.core.documents import text_of
 from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.markup import strip_markup
+from ndd_search.core.text.sentences import stemmer
 from ndd_search.items import compare
 from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.names import Names
@@ -141,7 +142,24 @@ _MOST_WORDS, _MOST_LETTERS = 200, 2_000  # of a name: two of that size take some
 
 
 @dataclass(frozen=True, kw_only=True)
-class Name(Field):
+class _Words(Field):
+    """A field of words. synonyms: see `Name`."""
+
+    synonyms: str | Mapping[str, Any] | Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        found = synonyms_of(self.synonyms)
+        if not isinstance(self.synonyms, str | None):
+            object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
+
+    def other_words(self, text: str) -> Iterable[str]:
+        synonyms = synonyms_of(self.synonyms)
+        return dict.fromkeys(other for word in words_of(text) for other in synonyms.get(word, ()) if other != word)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(_Words):
     """A name, a title or a line of an address: a few words, in any order, perhaps abbreviated or misspelt.
 
     A value of more than 200 words or 2,000 letters cannot be read: each word is compared with each one of another name.
@@ -151,7 +169,6 @@ class Name(Field):
     markup:   "html" strips tags (extra "html").
     """
 
-    synonyms: str | Mapping[str, Any] | Sequence[Any] | None = None
     markup: str = "keep"
 
     kind: ClassVar[str] = "name"
@@ -161,9 +178,6 @@ class Name(Field):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        found = synonyms_of(self.synonyms)
-        if not isinstance(self.synonyms, str | None):
-            object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
         _check_markup(self.markup)
 
     def _parsed(self, raw: list[Any]) -> Any:
@@ -178,16 +192,18 @@ class Name(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return Names(values, synonyms_of(self.synonyms), rareness)
 
-    def other_words(self, text: str) -> Iterable[str]:
-        synonyms = synonyms_of(self.synonyms)
-        return dict.fromkeys(other for word in words_of(text) for other in synonyms.get(word, ()) if other != word)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Field):
-    """A longer text, compared by its sketch. recipe: of the sketch, or its id; single words by default."""
+class Text(_Words):
+    """A longer text, compared by its sketch.
+
+    recipe:   of the sketch, or its id; single words by default.
+    stem:     a language, such as "english": words count by their stems (extra "stem").
+    synonyms: as of a Name; a word counts as the first one that it stands for.
+    """
 
     recipe: Recipe | str = "w1-k128-v2"
+    stem: str | None = None
 
     kind: ClassVar[str] = "text"
     compiled: ClassVar[bool] = False
@@ -197,6 +213,7 @@ class Text(Field):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "recipe", Recipe.of(self.recipe).id)
+        stemmer(self.stem)
 
     def _parsed(self, raw: list[Any]) -> Any:
         text = folded(_text(raw, "keep"))
@@ -205,6 +222,10 @@ class Text(Field):
         return text
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        if self.stem or self.synonyms:
+            synonyms, stems = synonyms_of(self.synonyms), stemmer(self.stem) or list
+            words = [[synonyms.get(word, (word,))[0] for word in words_of(text)] for text in values]
+            values = [" ".join(stems(of_text)) for of_text in words]
         return compare.Texts(values, Recipe.of(self.recipe))
 
 
@@ -284,7 +305,7 @@ class Number(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Date(Field):
-    """A date, of which day and month may be missing or swapped."""
+    """A date, of which day and month may be missing, swapped, or impossible (a month 88)."""
 
     kind: ClassVar[str] = "date"
     edges: ClassVar[tuple[float, ...]] = (0.94, 0.79, 0.55, 0.35, 0.1)
@@ -323,11 +344,15 @@ class Category(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(Field):
-    """A code that is equal or not: a phone number, an ISBN, a tax number. Case, spaces and punctuation do not count."""
+    """A code: a phone number, an ISBN, a tax number. Case, spaces and punctuation do not count.
+
+    Codes that differ by a slip (a letter, or two neighbours swapped) are neither equal nor different, unless the field
+    is a veto.
+    """
 
     kind: ClassVar[str] = "exact"
-    edges: ClassVar[tuple[float, ...]] = (1e-6,)  # one code in common is enough
-    evidence: ClassVar[tuple[float, ...]] = (6.0, -3.0)
+    edges: ClassVar[tuple[float, ...]] = (0.5, 0.25)  # one code in common is enough; a slip
+    evidence: ClassVar[tuple[float, ...]] = (6.0, 0.0, -3.0)
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
@@ -335,7 +360,7 @@ class Exact(Field):
         return frozenset(code_of(member) for member in members)
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Sets(values, rareness)
+        return compare.Codes(values, rareness, slips=not self.veto)
 
 
 @dataclass(frozen=True, kw_only=True)

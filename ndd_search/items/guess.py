@@ -25,11 +25,15 @@ _CODE = re.compile(
 )
 _OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
 _LISTS = 0.3  # share of values with a semicolon, from which they are lists
+_LONG = 12  # words
 _IDS = ("id", "_id", "uuid", "guid")
 
 
-def guess_fields(records: Iterable[Any]) -> dict[str, Field]:
-    """Return a field for each that the first records have; ids and fields with a single value are left out.
+Reasons = dict[str, tuple[str, str]]  # of each field its kind, "-" if it is left out, and why
+
+
+def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
+    """Return a field for each that the first records have, and why; ids and fields with a single value are left out.
 
     Raises InvalidDocument if nothing is left, or for fewer than two records.
     """
@@ -39,21 +43,29 @@ def guess_fields(records: Iterable[Any]) -> dict[str, Field]:
         raise InvalidDocument(f"{len(looked_at)} records", what, "give more, or name the fields: Items(name=Name())")
     names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
     fields: dict[str, Field] = {}
+    reasons: Reasons = {}
     for name in names:
         longitude = _longitude(name, names)
         if longitude:
-            fields[_free(_LATITUDE.fullmatch(name)[1].strip("_- ") or "place", names)] = Place(source=(name, longitude))  # type: ignore[index]
-        if name in _IDS or longitude or any(_longitude(other, names) == name for other in names):
+            place = _free(_LATITUDE.fullmatch(name)[1].strip("_- ") or "place", names)  # type: ignore[index]
+            fields[place] = Place(source=(name, longitude))
+            reasons[place] = "place", f"{name} and {longitude} are a latitude and a longitude by their names"
+        if longitude or any(_longitude(other, names) == name for other in names):
+            continue
+        if name in _IDS:
+            reasons[name] = "-", "it is the id of the record"
             continue
         values = [value for record in looked_at if not is_absent(value := value_of(record, name))]
-        if field := _kind(name, values):
+        field, why = _kind(name, values)
+        reasons[name] = field.kind if field else "-", why
+        if field:
             fields[name] = field
     if not fields:
         what = "none of their fields has values that can be compared"
         raise InvalidDocument(
             f"{len(looked_at):,} records", what, "give mappings, or name the fields: Items(name=Name())"
         )
-    return fields
+    return fields, reasons
 
 
 def _free(name: str, taken: list[str]) -> str:
@@ -68,24 +80,37 @@ def _longitude(name: str, names: list[str]) -> str | None:
     return next((other for other in names if other.lower() in [found[1].lower() + end for end in endings]), None)
 
 
-def _kind(name: str, values: list[Any]) -> Field | None:
-    """Return the field that fits the values of a field, None if they all are equal or absent."""
+def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
+    """Return the field that fits the values of a field, None if they all are equal or absent, and why."""
     sample = values[:1000]
     if len({str(value) for value in values}) < 2:
-        return None
+        return None, "it has no value, or one for all records"
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
-    tests: tuple[tuple[Callable[[], Field], bool], ...] = (
-        (Url, _fits(sample, url_of)),
-        (Date, bool(_DATE.search(name)) and _fits(sample, date_of)),
-        (Exact, bool(_CODE.search(name))),
-        (Number, numeric),
-        (Place, _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample))),
-        (Category, any(isinstance(value, list | tuple) for value in sample)),
-        (partial(Category, separator=";"), sum(";" in str(value) for value in sample) > _LISTS * len(sample)),
-        (Text, median(len(words_of(str(value))) for value in sample) > 12),
-        (Category, _are_categories(Counter(map(str, values)))),
+    most = f"{_MOST:.0%} of its values can be read as"
+    tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
+        (Url, _fits(sample, url_of), f"{most} web addresses"),
+        (Date, bool(_DATE.search(name)) and _fits(sample, date_of), f"its name is that of a date, and {most} dates"),
+        (Exact, bool(_CODE.search(name)), "its name is that of a code"),
+        (Number, numeric, "its values are numbers"),
+        (
+            Place,
+            _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample)),
+            f"{most} places",
+        ),
+        (Category, any(isinstance(value, list | tuple) for value in sample), "it holds lists"),
+        (
+            partial(Category, separator=";"),
+            sum(";" in str(value) for value in sample) > _LISTS * len(sample),
+            f"more than {_LISTS:.0%} of its values hold a semicolon",
+        ),
+        (
+            Text,
+            median(len(words_of(str(value))) for value in sample) > _LONG,
+            f"half of its values have more than {_LONG} words",
+        ),
+        (Category, _are_categories(Counter(map(str, values))), "a few values are those of nearly all records"),
     )
-    return next((kind() for kind, fits in tests if fits), Name())
+    return next(((kind(), why) for kind, fits, why in tests if fits), (Name(), "its values are short texts"))
 
 
 def _are_categories(counts: Counter[str]) -> bool:

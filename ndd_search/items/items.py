@@ -68,8 +68,11 @@ class Items(Schema):
 
     @classmethod
     def guess(cls, records: Iterable[Any]) -> Items:
-        """Return a schema whose kinds of fields are guessed from the values of the first records."""
-        return _items(guess_fields(records))
+        """Return a schema whose kinds of fields are guessed from the values of the first records: see `reasons`."""
+        fields, reasons = guess_fields(records)
+        schema = _items(fields)
+        schema.__dict__["reasons"] = reasons
+        return schema
 
     @classmethod
     def learn(
@@ -90,6 +93,7 @@ class Items(Schema):
         """
         held = list(records)
         schema = cls.guess(held) if schema is None else schema
+        reasons = schema.reasons
         table = read_table(schema.fields, held)
         common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
@@ -137,7 +141,7 @@ class Items(Schema):
                 notes,
             )
         )
-        learnt.__dict__[LEARNT_FROM] = comparison
+        learnt.__dict__.update({LEARNT_FROM: comparison, "reasons": reasons})
         return learnt
 
     def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:

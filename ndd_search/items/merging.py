@@ -27,11 +27,11 @@ RULES = (
     "longest: the longest text",
     "first: that of the first record that has one",
     "central: the place or number with the smallest sum of distances to the others",
-    "union: a list of all values",
+    "union: a list of all values; that of a web address or a code, if there are several",
     "newest:FIELD, oldest:FIELD: that of the record with the latest, or earliest, time in FIELD",
     "preferred:FIELD=a,b: that of the first record whose FIELD is a, else b, else any",
 )
-_OF_KIND = {"text": "longest", "place": "central", "number": "frequent"}
+_OF_KIND = {"text": "longest", "place": "central", "url": "union", "exact": "union"}
 _ABOUT = "ndd"
 _IDS = ("id", "_id")  # they are listed as members
 
@@ -52,7 +52,8 @@ def merge_group(
 ) -> dict[str, Any]:
     """Return the merged record of a group, with its origin under "ndd".
 
-    ndd.members: the ids of all records. ndd.from: of each field the id of the record whose value was kept.
+    ndd.members: the ids of all records. ndd.from: of each field the id of the record whose value was kept; of a union
+    each value with the ids of its records.
     ndd.conflicts: of each field on which records disagree, the values, each with the ids of its records.
     """
     for name, rule in rules.items():
@@ -65,14 +66,20 @@ def merge_group(
         if not held:
             continue
         rule = rules.get(name, _OF_KIND.get(field.kind, "frequent") if field else "frequent")
-        if rule == "union":
-            merged |= {path: _union(held, path) for path in paths}
-            origin[name] = [ids[one.place] for one in held]
+        differ = len({repr(one.read) for one in held}) > 1
+        if rule == "union" and (differ or name in rules):
+            united = {path: _union(held, path, name, field if len(paths) == 1 else None) for path in paths}
+            merged |= {path: [value for value, _ in values] for path, values in united.items()}
+            origin[name] = [
+                {"value": _shown(value), "records": [ids[place] for place in places]}
+                for values in united.values()
+                for value, places in values
+            ]
         else:
-            chosen = _chosen(rule, field, held, records)
+            chosen = _chosen("frequent" if rule == "union" else rule, field, held, records)
             merged |= chosen.raw
             origin[name] = ids[chosen.place]
-        if name not in _IDS and len({repr(one.read) for one in held}) > 1:
+        if name not in _IDS and differ and (rule != "union" or name in rules):
             by_value: dict[str, list[str]] = {}
             for one in held:
                 by_value.setdefault(", ".join(map(_shown, one.raw.values())), []).append(ids[one.place])
@@ -131,12 +138,17 @@ def _shown(value: Any) -> str:
     return str(value) if line.startswith('"') else line  # texts, dates and other values that JSON has as texts
 
 
-def _union(held: Sequence[_Held], path: str) -> list[Any]:
-    found: dict[str, Any] = {}
+def _union(held: Sequence[_Held], path: str, name: str, field: Field | None) -> list[tuple[Any, list[int]]]:
+    """Return each value once, and the places of its records. field: reads values, to know which are equal."""
+    found: dict[str, tuple[Any, list[int]]] = {}
     for one in held:
         value = one.raw.get(path)
         for member in value if isinstance(value, list | tuple) else [value]:
-            found.setdefault(_canonical(member), member)
+            try:
+                key = repr(field.parse([member], name)) if field and field.kind in _OF_KIND else _canonical(member)
+            except BadValue:
+                key = _canonical(member)
+            found.setdefault(key, (member, []))[1].append(one.place)
     return list(found.values())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.errors import importing
-from ndd_search.items.compare import Compared, CoreRows, Rareness, compared_by_core
+from ndd_search.items.compare import Compared, CoreRows, Rareness, compared_by_core, letters_of
 from ndd_search.items.ragged import Floats, Places, Ragged, distinct
 from ndd_search.items.synonyms import Synonyms
 
@@ -102,8 +102,8 @@ class Names:
     @cached_property
     def rows(self) -> CoreRows:
         one_word = len(self._words.items) == len(self._values)  # no name is compared as one word
-        letters, ends = _letters(self._vocabulary)
-        joined, joined_ends = _letters([""] * len(self._values) if one_word else self._joined)
+        letters, ends = letters_of(self._vocabulary)
+        joined, joined_ends = letters_of([""] * len(self._values) if one_word else self._joined)
         digits = np.zeros(len(self._values), np.int64) if one_word else self._digits
         kinds = self._is_number + 2 * self._has_synonyms.astype(np.int64)
         weights, shares = self._weight.view(np.int64), self._share.view(np.int64)
@@ -236,14 +236,6 @@ class Names:
                 of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
         pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}
         return np.array(sorted(low * len(ids) + high for low, high in pairs), np.int64)
-
-
-def _letters(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
-    """Return the letters of texts one after the other, and where each text begins and the last one ends."""
-    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
-    ends = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
-    return letters, ends
 
 
 def _bits_of(word: str) -> int:

@@ -114,6 +114,11 @@ class Schema:
         return self.learnt.common if self.learnt else {}
 
     @cached_property
+    def reasons(self) -> Mapping[str, tuple[str, str]]:
+        """Of each field that was guessed its kind, "-" if it was left out, and why; empty if fields were named."""
+        return {}
+
+    @cached_property
     def parsed(self) -> dict[str, dict[Any, Any]]:
         """The values of earlier pages, parsed, by field and raw value."""
         return {name: {} for name in self.fields}

@@ -96,7 +96,8 @@ def date_of(value: Any) -> Date:
     """Return (year, month, day), with 0 for a part that is not given. Raises ValueError.
 
     Read are dates, "1863-06-15", "18630615", "15.6.1863", "06/15/1863" (month first only where the day cannot be),
-    "15 June 1863", "June 1863" and "1863"; the time of a day is ignored.
+    "15 June 1863", "June 1863" and "1863"; the time of a day is ignored. A month or day up to 99 is kept: the other
+    parts of a date with a typing error may agree.
     """
     if isinstance(value, datetime.date):
         return value.year, value.month, value.day
@@ -109,8 +110,8 @@ def date_of(value: Any) -> Date:
     month = named.lastindex or 0 if named else 0
     clock = re.search(r"[t\s]\d{1,2}:\d\d", text)
     parts = [int(part) for part in _DIGITS.findall(text[: clock.start()] if clock else text)]
-    year = next((part for part in parts if part > 31), None)
-    if year is None or len(parts) > 3 or year > 9999:
+    year = max(parts, default=0)
+    if len(parts) > 3 or not 31 < year <= 9999:
         raise ValueError(f"{quoted(value)} is not a date")
     rest = [part for part in parts if part is not year]
     if month:
@@ -122,7 +123,7 @@ def date_of(value: Any) -> Date:
 
 
 def _checked(year: int, month: int, day: int, value: Any) -> Date:
-    if not (0 <= month <= 12 and 0 <= day <= 31):
+    if month > 99 or day > 99:
         raise ValueError(f"{quoted(value)} is not a date")
     return year, month, day if month else 0
 
@@ -143,6 +144,8 @@ def url_of(value: Any) -> tuple[str, str]:
     Scheme, port, "www.", fragment, a last slash and the order of query parameters do not count.
     """
     text = str(value).strip()
+    if "@" in text and "//" not in text:
+        raise ValueError(f"{quoted(value)} is a mail address, no web address")
     parts = urlsplit(text if "//" in text else f"//{text}")
     host = (parts.hostname or "").removeprefix("www.")
     if not _HOST.fullmatch(host):

@@ -4,6 +4,7 @@
 
 enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare.py */
 enum { YEAR_MONTH_DAY = 3, LATITUDE_LONGITUDE_COSINE = 3 };
+enum { SHORT_CODE = 5 }; /* letters of a code from which a slip is no other code; as in items/compare.py */
 
 typedef struct {
     int kind, read;
@@ -23,8 +24,9 @@ static uint32_t digits_of(const int64_t *date)
     return digits;
 }
 
-/* The steps of the similarity of two dates, as in items/compare.py: Dates.compare. differ: the digits of both, xor. */
-static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t differ)
+/* The steps of the similarity of two dates, as in items/compare.py: Dates.compare. digits: of the first date. differ: the
+ * digits of both, xor. */
+static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t digits, uint32_t differ)
 {
     int year = a[0] == b[0], month = a[1] == b[1], day = a[2] == b[2];
     int has_year = a[0] > 0 && b[0] > 0, has_month = a[1] > 0 && b[1] > 0, has_day = a[2] > 0 && b[2] > 0;
@@ -36,9 +38,13 @@ static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t differ)
     if (has_year && has_month && has_day) {
         if (year && a[1] == b[2] && a[2] == b[1])
             return 7;
-        while (differ && !(differ & 15))
+        while (differ && !(differ & 15)) {
             differ >>= 4;
+            digits >>= 4;
+        }
         if (differ && differ < 16) /* in one digit */
+            return 6;
+        if (differ < 256 && differ >> 4 == (differ & 15) && ((digits ^ digits >> 4) & 15) == (differ & 15)) /* two are swapped */
             return 6;
     }
     if (same_year)
@@ -48,7 +54,42 @@ static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t differ)
     return a[0] - b[0] == 1 || b[0] - a[0] == 1;
 }
 
-/* Jaccard's coefficient of two sets, each ascending; *share is that of the rarest member in common. */
+/* Whether two codes differ by one letter that is wrong, missing or too many, or by two neighbours that are swapped. */
+static int is_slip(const int32_t *a, int64_t length, const int32_t *b, int64_t other)
+{
+    if (length > other)
+        return is_slip(b, other, a, length);
+    if (length < SHORT_CODE || other > length + 1)
+        return 0;
+    int64_t at = 0;
+    while (at < length && a[at] == b[at])
+        at++;
+    if (length < other)
+        return !memcmp(a + at, b + at + 1, (size_t)(length - at) * sizeof(int32_t));
+    if (at == length)
+        return 0;
+    if (!memcmp(a + at + 1, b + at + 1, (size_t)(length - at - 1) * sizeof(int32_t)))
+        return 1;
+    return at + 1 < length && a[at] == b[at + 1] && a[at + 1] == b[at]
+           && !memcmp(a + at + 2, b + at + 2, (size_t)(length - at - 2) * sizeof(int32_t));
+}
+
+/* Whether a code of one set is a slip of a code of another. */
+static int have_slip(const Values *values, int64_t first, int64_t second)
+{
+    const int64_t *items = values->rows[0].buf, *offsets = values->rows[1].buf, *ends = values->rows[4].buf;
+    const int32_t *letters = values->rows[3].buf;
+    for (int64_t i = offsets[first]; i < offsets[first + 1]; i++)
+        for (int64_t j = offsets[second]; j < offsets[second + 1]; j++) {
+            int64_t one = items[i], other = items[j];
+            if (is_slip(letters + ends[one], ends[one + 1] - ends[one], letters + ends[other], ends[other + 1] - ends[other]))
+                return 1;
+        }
+    return 0;
+}
+
+/* Jaccard's coefficient of two sets, each ascending; *share is that of the rarest member in common. Of codes 0.5 more if
+ * they have one in common, and 0.25 if one differs by a slip. */
 static double sets_alike(const Values *values, int64_t first, int64_t second, double *share)
 {
     const int64_t *items = values->rows[0].buf, *offsets = values->rows[1].buf;
@@ -65,7 +106,10 @@ static double sets_alike(const Values *values, int64_t first, int64_t second, do
             j++;
         }
     }
-    return (double)common / (double)(members > common ? members - common : 1);
+    double jaccard = (double)common / (double)(members > common ? members - common : 1);
+    if (!length_in(&values->rows[4], 8))
+        return jaccard;
+    return common ? 0.5 + jaccard / 2 : have_slip(values, first, second) ? 0.25 : 0;
 }
 
 static double numbers_alike(const double *numbers, const double *limits, int64_t first, int64_t second)
@@ -86,14 +130,15 @@ static double places_alike(const double *one, const double *other, double km)
 /* Read the rows of a kind of values. 0: they are malformed, or there is no memory. */
 static int read_values(PyObject *kind, PyObject *rows, Values *values)
 {
-    static const int counts[VALUE_KINDS] = {NAME_ROWS, 1, 3, 2, 2};
+    static const int counts[VALUE_KINDS] = {NAME_ROWS, 1, 5, 2, 2};
     values->kind = (int)PyLong_AsLong(kind);
     if (PyErr_Occurred())
         PyErr_Clear();
     if (values->kind < 0 || values->kind >= VALUE_KINDS || !PyTuple_Check(rows) || PyTuple_Size(rows) != counts[values->kind])
         return 0;
     for (; values->read < counts[values->kind]; values->read++) {
-        int letters = values->kind == OF_NAMES && (values->read == OF_LETTERS || values->read == OF_JOINED);
+        int letters = values->kind == OF_NAMES ? values->read == OF_LETTERS || values->read == OF_JOINED
+                                               : values->kind == OF_SETS && values->read == 3;
         if (!get_row(PyTuple_GetItem(rows, values->read), letters ? 4 : 8, &values->rows[values->read]))
             return 0;
     }
@@ -111,7 +156,10 @@ static int read_values(PyObject *kind, PyObject *rows, Values *values)
     case OF_SETS:
         values->count = second - 1;
         return are_ends(&values->rows[1], first)
-               && all_within(values->rows[0].buf, first, length_in(&values->rows[2], 8));
+               && all_within(values->rows[0].buf, first, length_in(&values->rows[2], 8))
+               && (!length_in(&values->rows[4], 8) /* no codes */
+                   || (length_in(&values->rows[4], 8) == length_in(&values->rows[2], 8) + 1
+                       && are_ends(&values->rows[4], length_in(&values->rows[3], 4))));
     case OF_NUMBERS:
         values->count = first;
         return second == 2;
@@ -142,7 +190,7 @@ static double values_alike(const Values *values, int64_t first, int64_t second, 
         return similarity > 0 && similarity < 1 ? rint(similarity * 1e9) / 1e9 : similarity;
     case OF_DATES:
         return of_dates[date_step((const int64_t *)rows + YEAR_MONTH_DAY * first, (const int64_t *)rows + YEAR_MONTH_DAY * second,
-                                  values->digits[first] ^ values->digits[second])];
+                                  values->digits[first], values->digits[first] ^ values->digits[second])];
     case OF_SETS:
         return sets_alike(values, first, second, share);
     case OF_NUMBERS:

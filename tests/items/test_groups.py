@@ -133,6 +133,24 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
         list(groups.merged_records({"name": "best"}))
 
 
+def test_addresses_and_codes_of_all_records_are_kept_with_their_records() -> None:
+    fields = {"site": ndd.items.Url(), "phone": ndd.items.Exact(), "name": ndd.items.Name()}
+    records = [
+        {"name": "Fota House", "site": "http://www.fota.ie/", "phone": "021 496"},
+        {"name": "Fota House", "site": "https://fota.ie", "phone": ["021-496", "021-777"]},
+        {"name": "Fota", "site": "https://tourism.ie/fota"},
+    ]
+    merged = merge_group(fields, records, ["a", "b", "c"], {})
+    assert merged["site"] == ["http://www.fota.ie/", "https://tourism.ie/fota"]
+    assert merged["ndd"]["from"]["site"] == [
+        {"value": "http://www.fota.ie/", "records": ["a", "b"]},
+        {"value": "https://tourism.ie/fota", "records": ["c"]},
+    ]
+    assert merged["phone"] == ["021 496", "021-777"]
+    assert list(merged["ndd"]["conflicts"]) == ["name"]
+    assert merge_group(fields, records[:1] * 2, ["a", "b"], {})["site"] == "http://www.fota.ie/"
+
+
 def test_a_union_holds_every_number_that_differs_in_any_digit() -> None:
     numbers = ["9007199254740992", "9007199254740993", "0.1", "0.10000000000000000001"]
     records = [{"n": json_with_written(number)} for number in numbers]

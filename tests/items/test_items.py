@@ -110,12 +110,66 @@ def test_a_place_is_read_in_every_form_that_the_engines_take(value: Any) -> None
         (date_of, "1863-06-15T10:30:00Z", (1863, 6, 15)),
         (date_of, "June 1863", (1863, 6, 0)),
         (date_of, 1863, (1863, 0, 0)),
+        (date_of, "1862-88-06", (1862, 88, 6)),
+        (date_of, "06.88.1862", (1862, 6, 88)),
+        (date_of, "19731308", (1973, 13, 8)),
         (url_of, "HTTPS://www.Example.org:80/a/?b=2&a=1#c", ("example.org", "/a?a=1&b=2")),
         (words_of, "St. Finbarr’s &amp; Søn", ("st", "finbarrs", "and", "son")),
     ],
 )
 def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value: Any, expected: Any) -> None:
     assert read(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("19730813", "19731308", 0.9),  # day and month swapped
+        ("1973-08-13", "13/08/1973", 1.0),
+        ("1862-08-06", "1862-88-06", 0.8),  # a wrong digit
+        ("1973-08-12", "1937-08-12", 0.8),  # two digits swapped
+        ("1862-08-06", "1862-99-06", 0.75),  # two parts
+        ("1862-08-06", "1855-08-06", 0.5),
+        ("1862-08-06", "1950-11-23", 0.0),
+    ],
+)
+def test_dates_are_compared_by_their_parts(one: str, other: str, alike: float) -> None:
+    schema = ndd.items.Items(born=ndd.items.Date())
+    assert schema.similarity({"born": one}, {"born": other}).fields[0].similarity == pytest.approx(alike)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("021 4963-387", "0214963387", 1.0),
+        ("0214963387", "0214963837", 0.25),  # neighbours swapped
+        ("0214963387", "021496387", 0.25),  # a digit is missing
+        ("0214963387", "0214963381", 0.25),
+        ("0214963387", "0214963801", 0.0),
+        ("A-12", "A-13", 0.0),  # a short code: another one
+        (["0214963387", "x"], ["y", "0214963387"], 2 / 3),
+    ],
+)
+def test_codes_with_a_slip_are_neither_equal_nor_different(one: Any, other: Any, alike: float) -> None:
+    schema = ndd.items.Items(name=ndd.items.Name(), phone=ndd.items.Exact())
+    found = [field for field in schema.similarity({"phone": one}, {"phone": other}).fields if field.name == "phone"]
+    assert found[0].similarity == pytest.approx(alike)
+    assert (found[0].evidence > 1, found[0].evidence < -1) == (alike > 0.5, alike < 0.2)
+    vetoed = ndd.items.Items(phone=ndd.items.Exact(veto=True)).similarity({"phone": one}, {"phone": other})
+    assert bool(vetoed.prevented) == (alike < 0.5)
+
+
+def test_descriptions_are_compared_by_stems_and_synonyms() -> None:
+    one, other = {"about": "church visitors walking towers"}, {"about": "churches visitor walked tower"}
+    alike = {
+        stem: ndd.items.Items(about=ndd.items.Text(stem=stem)).similarity(one, other).similarity
+        for stem in (None, "english")
+    }
+    assert alike == {None: 0.0, "english": 1.0}
+    written = ndd.items.Items(about=ndd.items.Text(synonyms={"kirk": "church"}))
+    assert written.similarity({"about": "the old kirk"}, {"about": "The old church"}).similarity == 1.0
+    with pytest.raises(ValueError, match="there is no Snowball stemmer for 'klingon'"):
+        ndd.items.Text(stem="klingon")
 
 
 def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCaptureFixture) -> None:

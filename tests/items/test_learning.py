@@ -7,6 +7,7 @@ import re
 import pytest
 
 import ndd_search as ndd
+from ndd_search.items.fields import Field
 from tests.items.made import PEOPLE, Made, households, people, quality, sites, swapped
 
 SITES = ndd.items.Items(
@@ -61,6 +62,14 @@ def test_a_code_with_typing_errors_is_named() -> None:
     learnt = ndd.items.Items.learn(made.records, schema).learnt
     assert learnt is not None
     assert any(doubt.startswith("surname differs by a few letters") for doubt in learnt.doubts)
+
+
+@pytest.mark.parametrize("kind", [ndd.items.Exact(), ndd.items.Category(), ndd.items.Name()], ids=lambda of: of.kind)
+def test_a_date_of_another_kind_is_named(kind: Field) -> None:
+    whole = [record for record in people(200, seed=5).records if len(record.get("born", "")) == 10]
+    learnt = ndd.items.Items.learn(whole, ndd.items.Items(**{**PEOPLE.fields, "born": kind})).learnt  # type: ignore[arg-type]
+    assert learnt is not None
+    assert any(doubt.startswith("born holds dates") and "make it a Date()" in doubt for doubt in learnt.doubts)
 
 
 def test_a_field_whose_values_cannot_be_read_is_named() -> None:

@@ -105,14 +105,19 @@ def test_the_two_fields_of_a_place_in_one_text_are_refused() -> None:
 def test_fields_are_guessed_from_their_values() -> None:
     rows = [
         {"opened": f"19{n}-01-02", "id": n, "title": f"Hotel {n}", "lat": 50 + n / 90, "lon": n / 9, "homepage": f"http://h{n}.ie",
-         "phone": f"021 {n}", "stars": n % 5 + 0.5, "about": f"{n} " * 20,
+         "phone": f"021 {n}", "stars": n % 5 + 0.5, "about": f"{n} " * 20, "email": f"h{n}@inns.ie",
              "country": "IE" if n % 2 else "FR", "same": 1}
         for n in range(10, 40)
     ]  # fmt: skip
-    kinds = {name: field.kind for name, field in ndd.items.Items.guess(rows).fields.items()}
+    guessed = ndd.items.Items.guess(rows)
+    kinds = {name: field.kind for name, field in guessed.fields.items()}
+    assert {name: kind for name, (kind, _) in guessed.reasons.items() if kind != "-"} == kinds
+    assert guessed.reasons["same"] == ("-", "it has no value, or one for all records")
+    assert guessed.reasons["opened"][1] == "its name is that of a date, and 90% of its values can be read as dates"
+    assert guessed.reasons["id"][0] == "-"
     assert kinds == {
         "title": "name", "place": "place", "homepage": "url", "opened": "date", "phone": "exact", "stars": "number",
-        "about": "text", "country": "category",
+        "email": "exact", "about": "text", "country": "category",
     }  # fmt: skip
     with pytest.raises(InvalidDocument, match="none of their fields has values that can be compared"):
         ndd.items.Items.guess([{"id": 1, "a": 2}] * 2)
