@@ -372,7 +372,7 @@ def overview(name: str, records: Records, thing: list[str], schema: ndd.items.It
     met = whole.candidates(records)
     sizes = np.bincount(number)
     recall = (number[met.first] == number[met.second]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1)
-    print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record; {_calibrated(whole, records, number)}")
+    print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record")
     for doubt in doubts:
         print(f"    doubt: {doubt}", flush=True)
 
@@ -391,21 +391,34 @@ def halves(name: str, records: Records, thing: list[str], schema: ndd.items.Item
     print(f"{name}: halves {line}", flush=True)
 
 
-def _calibrated(schema: ndd.items.Items, records: Records, number: Any) -> str:
-    """Return the wrong verdicts that were expected about candidates, and those there were, as shares of the pairs."""
+def calibration(name: str, records: Records, thing: list[str], schema: ndd.items.Items | None) -> None:
+    """Print a row of a table: wrong verdicts that were expected about candidates, and those there were.
+
+    The last cell says whether the expected ones are known: no doubt says that two ways of learning disagree.
+    """
+    learnt = ndd.items.Items.learn(records, schema)
+    number = np.unique(thing, return_inverse=True)[1]
+    known = not any("is not known" in doubt for doubt in (learnt.learnt.doubts if learnt.learnt else ()))
+    expected, were = _calibrated(learnt, records, number)
+    cells = [f"{share:.3f}" for share in (expected[0], were[0], expected[1], were[1])]
+    print("|", " | ".join([name, *cells, "yes" if known else "no"]), "|", flush=True)
+
+
+def _calibrated(
+    schema: ndd.items.Items, records: Records, number: Any
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the wrong verdicts that were expected about candidates, and those there were, as shares of the pairs.
+
+    Of each, the pairs wrongly called one thing, and those wrongly called different.
+    """
     groups = schema.groups(records)
     met = groups.candidates
     graded = schema.comparison(groups.table).graded(met.first, met.second)
     probability = 1 / (1 + np.exp(-schema.log_odds(graded)))
     yes, one = probability >= schema.min_probability, number[met.first] == number[met.second]
     count = max(int(yes.sum()), 1)
-    expected, were = (
-        f"{together / count:.3f} together, {apart / count:.3f} apart"
-        for together, apart in (
-            ((1 - probability[yes]).sum(), probability[~yes].sum()), ((yes & ~one).sum(), (~yes & one).sum())
-        )
-    )  # fmt: skip
-    return f"wrong verdicts expected {expected}; were {were}"
+    expected = float((1 - probability[yes]).sum() / count), float(probability[~yes].sum() / count)
+    return expected, (float((yes & ~one).sum() / count), float((~yes & one).sum() / count))
 
 
 def _grouped_f1(group: Any, thing: list[str]) -> float:
@@ -419,12 +432,14 @@ def _grouped_f1(group: Any, thing: list[str]) -> float:
     return 2 * pairs(np.stack([group, number], axis=1)) / max(pairs(group) + pairs(number), 1)
 
 
-def overviews(folders: Iterable[Path], show: Callable[..., None]) -> None:
-    """Show every set in some folders that has things of records, and generated records."""
+def overviews(folders: Iterable[Path], show: Callable[..., None], sets: list[str] | None = None) -> None:
+    """Show every set in some folders that has things of records, and generated records. sets: names of these only."""
     made: dict[str, Made] = {"sites": sites(1_000, 0.2, 3), "households": households(1_000), "people": people(5_000)}
-    for name, one in made.items():
+    for name, one in ((name, one) for name, one in made.items() if not sets or name in sets):
         show(name, one.records, list(map(str, one.person)), PEOPLE if name == "people" else None)
     for path in sorted(path for folder in folders for path in folder.glob("*/clusters.jsonl.gz")):
+        if sets and path.parent.name not in sets:
+            continue
         if any("fields" in one for one in _lines(path.with_name("documents.jsonl.gz"))[:1]):
             show(path.parent.name, *labelled_records(path.parent), None)
 
@@ -443,6 +458,13 @@ _READERS = {  # kinds that readers of docs/items.md may choose for the same fiel
         {**dict.fromkeys(FEBRL, Text()), "postcode": Exact(), "date_of_birth": Date()},
         {**dict.fromkeys(FEBRL, Name()), "postcode": Number(), "date_of_birth": Number()},
         {**dict.fromkeys(FEBRL, Exact()), "date_of_birth": Date()},
+    ],
+    "patstat": [
+        {"name": Name(), "location": Place(), "coauthors": Category(separator=";"), "classes": Category(separator=";")},
+        {"name": Name(synonyms="english-abbreviations"), "classes": Category(separator=";"), "location": Place()},
+        {"name": Name(), "location": Place(within_km=10), "coauthors": Text(), "classes": Text()},
+        {"name": Text(), "coauthors": Text(), "classes": Exact()},
+        {"name": Exact(), "location": Place(), "coauthors": Category(separator=";"), "classes": Category()},
     ],
     "countries": [
         {"name": Name(), "capital": Name(), "area": Number(), "currency": Exact(), "region": Category()},
@@ -555,12 +577,15 @@ def main() -> None:
         "--overview", type=Path, nargs="+", help="only the sets in these folders, with --peers beside splink"
     )
     parser.add_argument("--halves", action="store_true", help="with --overview: five random halves of each set")
+    parser.add_argument("--calibration", action="store_true", help="with --overview: expected errors beside true ones")
+    parser.add_argument("--sets", nargs="*", help="with --overview: these only")
     arguments = parser.parse_args()
     if arguments.readers:
         readers(arguments.collections)
         return
     if arguments.overview:
-        overviews(arguments.overview, halves if arguments.halves else partial(overview, peers=arguments.peers))
+        show = calibration if arguments.calibration else halves if arguments.halves else None
+        overviews(arguments.overview, show or partial(overview, peers=arguments.peers), arguments.sets)
         return
     if arguments.robustness:
         for kind in ("airports", "febrl"):

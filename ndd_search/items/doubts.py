@@ -23,6 +23,7 @@ _OFTEN = 0.1  # share of them that differ, and of values that cannot be read, fr
 _ALIKE = 0.75  # similarity of two values as names from which they are one value with typing errors
 _PARTS = "(0[1-9]|[12][0-9]|3[01])"  # of a date, but for the year
 _DAY = re.compile(f"(1[0-9]|20)[0-9]{{2}}{_PARTS}{{2}}|{_PARTS}{{2}}(1[0-9]|20)[0-9]{{2}}")
+_LONG = 5  # words of a text, of which a sketch tells enough
 _ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
 
@@ -51,6 +52,11 @@ def doubts_of_fields(
                 f"{name} holds dates, which are no {field.kind} values: make it a Date(), which compares their parts"
             )
             continue
+        if (
+            field.kind == "text"
+            and np.median([len(value.split()) for value in column.values[:_MOST]] or [_LONG]) < _LONG
+        ):
+            found.append(f"{name} holds short values, of which a sketch tells little: make it a Name()")
         if field.kind not in ("exact", "category") and not field.veto:
             continue
         sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
@@ -97,6 +103,6 @@ def disagreement(
     ]
     return (
         f"{yes[0].sum():,} compared pairs are one thing by what was learnt, {yes[1].sum():,} by {what}, {both:,} by "
-        f"both; they differ most about {names[int(np.argmax(moved))]}: answer the questions, which show such pairs, "
-        "or name its kind or weight",
+        f"both, so how many verdicts are wrong is not known; they differ most about {names[int(np.argmax(moved))]}: "
+        "answer the questions, which show such pairs, or name its kind or weight",
     )

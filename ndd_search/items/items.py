@@ -43,7 +43,7 @@ from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 RANDOM = 50_000  # random pairs that are
-_LEARNT = Bounds(holders=50, tokens=20, most=30)  # of the search for these candidates, which are a sample
+_LEARNT = Bounds(holders=50, most=30)  # of the search for these candidates, which are a sample
 _SEED = 1
 _TRUST = 2.0  # log likelihood of labels that another reading has to gain
 

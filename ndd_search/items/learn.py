@@ -77,8 +77,11 @@ def learn_odds(
         return [*sorted(by_kinds if whole else vague, key=vague.__getitem__)[:2], assumed]
     if family or vague[by_chance] > _SHARP:
         return [sharp[0], assumed]
-    shrunk = size[sharp[0]] < _SHRUNK * size[by_chance]
-    return [by_chance, sharp[0], assumed] if shrunk else [sharp[0], by_chance, assumed]
+    yes = found[by_chance] > 0.5
+    # What two ways of learning say is more trustworthy than what is likeliest by one.
+    best = max(sharp, key=lambda odds: int((yes & (found[odds] > 0.5)).sum()) / (size[odds] + size[by_chance] + 1))
+    shrunk = size[best] < _SHRUNK * size[by_chance]
+    return [by_chance, best, assumed] if shrunk else [best, by_chance, assumed]
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:

@@ -72,6 +72,13 @@ def test_a_date_of_another_kind_is_named(kind: Field) -> None:
     assert any(doubt.startswith("born holds dates") and "make it a Date()" in doubt for doubt in learnt.doubts)
 
 
+def test_a_name_as_a_text_is_named() -> None:
+    schema = ndd.items.Items(**{**SITES.fields, "name": ndd.items.Text()})  # type: ignore[arg-type]
+    learnt = ndd.items.Items.learn(sites(200, 0.2, 3).records, schema)
+    assert learnt.learnt is not None
+    assert any(doubt.startswith("name holds short values") for doubt in learnt.learnt.doubts)
+
+
 def test_a_field_whose_values_cannot_be_read_is_named() -> None:
     records = [{"name": record["name"], "opened": "soon"} for record in sites(200, 0.2, 2).records]
     learnt = ndd.items.Items.learn(records, ndd.items.Items(name=ndd.items.Name(), opened=ndd.items.Date())).learnt
