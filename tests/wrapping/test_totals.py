@@ -445,6 +445,29 @@ def test_every_page_of_a_cursor_has_the_counts_of_the_first(
     assert len({str(page["aggregations"]) for page in pages}) == 1
 
 
+@pytest.mark.one_kind_of_client
+def test_a_cursor_keeps_its_counts_also_if_no_hit_of_its_first_page_has_a_sketch(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    texts = ["market market market one", "market market two", "market three four five six seven"]
+    plain = [{"_index": index, "_id": str(n), "body": text, "desk": "north"} for n, text in enumerate(texts)]
+    with engine.client() as client:
+        properties = {**mapping_properties(), "desk": {"type": "keyword"}}
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
+        bulk(engine, client, [*plain[:2], *ndd.with_sketches(plain[2:], fields=["body"])])
+    caller, cursor = connect(cursor_key="secret", frequency_table=False), True
+    facets = []
+    body = {**MATCH, "size": 2, "aggs": {"desks": {"terms": {"field": "desk"}}}}
+    while cursor:
+        page = caller.search(index=index, body={**body, "ndd": {"facets": ["desks"], "cursor": cursor}})
+        facets.append(page["ndd"]["facets"]["desks"]["buckets"])
+        cursor = page["ndd"]["cursor"]
+    (first,), second = facets[0], facets[-1]
+    assert (len(facets), first["value"], first["relation"], second) == (2, 3, "eq", [first])
+
+
 def listed(buckets: Any) -> list[dict[str, Any]]:
     """Buckets in order, whether they are keyed or not."""
     return list(buckets.values()) if isinstance(buckets, dict) else buckets

@@ -205,7 +205,7 @@ def with_more_hits(state: State, plan: Plan, answers: Sequence[Answer], fetch: F
         envelope=envelope_of(overall.body) if state.envelope is None else envelope_after(state.envelope, answers),
         raw=state.raw or overall.raw,
         partial=partial,
-        facets=None if stream.exhausted and not stream.earlier else state.facets,  # exact counts replace estimates
+        facets=None if stream.exhausted and not state.before else state.facets,  # exact counts replace estimates
         lasting=state.lasting and not partial and not any(one.body.get("terminated_early") for one in answers),
     )
 
