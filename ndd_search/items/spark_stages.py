@@ -170,12 +170,11 @@ class Stages:
         common = (held > self.bounds.holders) & np.append(allowed.max(axis=1) > 0, False)[of]
         head = start[common[start]]
         at = np.concatenate((np.flatnonzero(rare | common), head))
-        part = record[at] // self.range
-        part[len(at) - len(head) :] = -1
         none = np.zeros(len(some.token), np.int64)
         more = (some.token * self._parts + own_part, some.record, none, none)
         rows = [np.concatenate((one[at], of)) for one, of in zip((token, record, turn, held), more, strict=True)]
-        part = np.concatenate((part, some.record // self.range))
+        part = rows[1] // self.range
+        part[len(at) - len(head) : len(at)] = -1
         return blocks(part, **dict(zip(("token", "record", "turn", "held"), rows, strict=True)))
 
     def numbering(self, heads: pa.Table) -> Stages:
@@ -255,7 +254,7 @@ class Stages:
         records = records.select(["place", "fields"]).sort_by("place").combine_chunks()
         at = np.searchsorted(records.column("place").to_numpy(), record)
         parts = np.unique(of)
-        tables = [_packed(records.take(pa.array(at[of == part]))) for part in parts]
+        tables = [_packed(records.take(at[of == part])) for part in parts]
         return pa.table({"part": pa.array(parts, pa.int32()), "records": pa.array(tables, pa.binary())})
 
     def judge(self, pairs: pa.Table, records: pa.Table) -> pa.Table:
@@ -308,7 +307,6 @@ def columns_of(table: pa.Table, *names: str) -> list[Places]:
 
 
 def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+    with pa.ipc.new_stream(sink := pa.BufferOutputStream(), table.schema) as stream:
         stream.write_table(table)
     return bytes(sink.getvalue())
