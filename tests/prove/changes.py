@@ -114,7 +114,7 @@ class History:
             if step[0] == "page":
                 one = self.other if number % 2 else self.caller
                 start = step[1] * self.walk.size
-                pages = [self.walk.page(each, start, {}) for each in (one, self.fresh)]
+                pages = [_without_counts(self.walk.page(each, start, {})) for each in (one, self.fresh)]
                 assert comparable(pages[:1]) == comparable(pages[1:]), step
             else:
                 self.write(step)
@@ -239,6 +239,12 @@ class Scrolls:
             self.ids[number] = answer["_scroll_id"]
             answers.append(answer["hits"])
         assert answers[0] == answers[1]
+
+
+def _without_counts(page: dict[str, Any]) -> dict[str, Any]:
+    """Return a page without the counts of facets: they are exact where the cache knows the whole result."""
+    block = {name: value for name, value in page["ndd"].items() if name != "facets"}
+    return {name: value for name, value in page.items() if name != "aggregations"} | {"ndd": block}
 
 
 def _stored_in(source: dict[str, Any]) -> dict[str, Any]:
