@@ -16,7 +16,7 @@ from hashlib import blake2b
 import Stemmer
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.edges import edges
+from ndd_search.core.text.edges import MOST_MARKED, edges
 from ndd_search.core.text.tokens import prepare
 from ndd_search.core.text.unicode_tables import UNSPACED
 
@@ -180,7 +180,9 @@ def sketch(text: str, recipe: Recipe) -> list[int]:
     kept = replace(recipe, markup="keep", urls="keep")
     inner = {value >> 1 for value in _hashes(shingles(text[start:end], kept), kept)}
     every = sorted({value >> 1 for value in _hashes(shingles(text, kept), kept)})
-    return [2 * value + (value not in inner) for value in every][: recipe.k]
+    values = every[: recipe.k]
+    marked = len(values) < min(recipe.k, MOST_MARKED)  # a longer text, and a sample, show no edges
+    return [2 * value + (marked and value not in inner) for value in values]
 
 
 def _hashes(found: Iterable[Sequence[str]], recipe: Recipe) -> list[int]:
