@@ -102,7 +102,7 @@ class SparkRecords:
     def groups(self, method: Method = "correlation", *, bounds: Bounds | None = None) -> DataFrame:
         """The groups of records that are one thing: record (its id), group (the id of its first record) and size.
 
-        They are those of Items.groups. Arguments as there. It logs no doubts about verdicts, as that does.
+        They are those of Items.groups, which also logs doubts about verdicts. Arguments as there.
         """
         check_one_of("method", method, METHODS)
         stages = Stages(self.schema, self._common, bounds or Bounds.of(self.count), self.count, self.range)
