@@ -21,7 +21,7 @@ from ndd_search.cli.output import add_shared, many, warn
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.concurrent_updates import Tally
-from ndd_search.indexing.retry import server_reason
+from ndd_search.indexing.retry import server_reason, status_of
 
 API_KEY = "NDD_SEARCH_API_KEY"
 _CLIENTS = {
@@ -172,7 +172,8 @@ def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iter
         except Exception as error:
             if (reason := server_reason(error)) is None:
                 raise
-            raise IndexUnusable(address.url, reason, "nothing is lost: run the same command again") from error
+            remedy = "name one that exists" if status_of(error) == 404 else "run the same command again"
+            raise IndexUnusable(address.url, reason, f"nothing is lost: {remedy}") from error
 
 
 def warn_of_undone(tally: Tally) -> None:

@@ -164,7 +164,7 @@ class Doctor:
         if figures.wrong:
             fields = ", ".join(self.fields)
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {fields}"
-            remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or give the right --fields"
+            remedy = f"give the right --fields; or {run} --recheck, and let updates go through ndd.with_sketches"
             yield Finding("warning", "sample", what, remedy)
         if figures.unread:
             share = f"{figures.unread:.1%} of {figures.sampled} sampled sketches"

@@ -16,6 +16,7 @@ import numpy as np
 from ndd_search.core.documents import value_of
 from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.corpus.outputs import line_of
+from ndd_search.errors import InvalidDocument
 from ndd_search.items.fields import BadValue, Field, Place
 from ndd_search.items.places import kilometres
 from ndd_search.items.values import is_absent
@@ -55,9 +56,14 @@ def merge_group(
     ndd.members: the ids of all records. ndd.from: of each field the id of the record whose value was kept; of a union
     each value with the ids of its records.
     ndd.conflicts: of each field on which records disagree, the values, each with the ids of its records.
+    Raises InvalidDocument for a record with a field "ndd" that is no object, as stored sketches are.
     """
     for name, rule in rules.items():
         check_rule(name, rule)
+    for record, id in zip(records, ids, strict=True):
+        if not isinstance(value_of(record, _ABOUT), Mapping | None):
+            what = f"it has a field {_ABOUT!r}, where a merged record tells its origin"
+            raise InvalidDocument(f"record {id}", what, "rename the field")
     merged: dict[str, Any] = {}
     origin: dict[str, Any] = {}
     conflicts: dict[str, list[dict[str, Any]]] = {}

@@ -53,7 +53,7 @@ def default_odds(fields: Sequence[Field]) -> Odds:
         other = 1 / (1 + np.exp(evidence))
         m.append(tuple((np.exp(evidence) * other).tolist()))
         u.append(tuple(other.tolist()))
-    return Odds(1 / (1 + np.exp(-PRIOR)), (1.0,), tuple(m), (tuple(u),))
+    return Odds(float(1 / (1 + np.exp(-PRIOR))), (1.0,), tuple(m), (tuple(u),))
 
 
 class Model:
@@ -216,6 +216,6 @@ class Learnt:
 def unsure_because(share: float) -> str:
     """Return a sentence about many expected wrong verdicts. share: of the pairs that count as one thing."""
     return (
-        f"the wrong verdicts that are to be expected are {share:.1%} of the pairs that count as one thing: the fields "
-        "say too little, or the schema was learnt from too few or from other records; add fields, or answer questions"
+        f"about {share:.1%} of the pairs that count as one thing are probably wrong: the fields say too little, or the "
+        "schema was learnt from too few or from other records; add fields, or answer questions"
     )

@@ -223,6 +223,12 @@ def test_a_file_with_a_record_that_cannot_be_read_is_named(
     assert f"{one}: it is not JSON" in capsys.readouterr().err
 
 
+def test_a_field_that_a_merged_record_has_no_place_for_is_refused_and_not_lost() -> None:
+    records = [{"id": "a", "name": "Ann Clark", "ndd": "kept by hand"}, {"id": "b", "name": "Tom Hill"}]
+    with pytest.raises(InvalidDocument, match=r"record a: it has a field 'ndd'.*rename the field"):
+        list(ndd.items.Items(name=ndd.items.Name()).groups(records, id="id").merged_records())
+
+
 def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
     source, schema, out = tmp_path / "places.jsonl", str(tmp_path / "places.toml"), tmp_path / "merged.jsonl"
     source.write_text('{"id": 1, "name": "St. Finbarr", "height": 3.14159265358979323846, "more": {"x": [1e400]}}\n')

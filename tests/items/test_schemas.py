@@ -59,7 +59,8 @@ def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path:
         **{**learnt.fields, "site": ndd.items.Url(veto=True), "where": ndd.items.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
         needs=[("surname", "born")],
     )
-    for each in (learnt, schema, PLACES):
+    apart = ndd.items.Items.learn([{"name": "Muller", "town": "Koln"}, {"name": "Schmidt", "town": "Bonn"}])
+    for each in (learnt, schema, PLACES, apart):
         each.write(tmp_path / name)
         again = ndd.items.Items.read(tmp_path / name)
         assert (again, again.id, hash(again)) == (each, each.id, hash(each))
