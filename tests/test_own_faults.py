@@ -40,6 +40,7 @@ from tests.prove.engine import INDEX, Engine
 from tests.wrapping.recorder import recorder
 
 HEADER = Path(__file__).parent / "failing_allocations.h"
+UNITS = [ndd.Recipe.lines(), ndd.Recipe.sentences(None), ndd.Recipe.sentences(hash="crc32")]
 NOT_FAILING = {
     "is_plain",  # these four allocate nothing, but for objects of Python
     "hash_key",
@@ -119,6 +120,7 @@ def work() -> dict[str, Callable[[], Any]]:
         "the frequency table of a list": lambda: count_in_list(sketches, recipe).to_dict(),
         "a text": lambda: [sketch(text, recipe) for text in texts],
         "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
+        "lines and sentences": lambda: [one.tolist() for of in UNITS for one in sketch_many(texts, of)],
         "longer texts": lambda: possible_containers(shortened, [len(one) for one in shortened], recipe),
         "leaders of a collection": led,
         "pairs of a collection": paired,

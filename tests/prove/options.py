@@ -221,8 +221,10 @@ def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iter
                 client.indices.put_alias(index=f"{name}-half0,{name}-half1", name=f"{name}-both")
             bulk(engine, client, actions)
             with _redis() as redis:
-                _running[engine.name] = Place(engine, names, {}, redis, changes)
-                yield _running[engine.name]
+                place = _running[engine.name] = Place(engine, names, {}, redis, changes)
+                yield place
+                for connect in place.clients.values():
+                    connect(wrapped=False).close()
         finally:
             for name in names.values():
                 client.indices.delete(index=",".join(f"{name}-{end}" for end in _ENDS), ignore_unavailable=True)

@@ -1,7 +1,8 @@
 """Count the values that sketches share, with numpy: of all pairs of a page, or of given pairs.
 
 The native core counts those of a page with a hash table. Here all values of a page are sorted, so that equal ones are
-neighbours, and each two of them are a meeting of two rows: a pair meets once for each value that it shares.
+neighbours, and each two of them are a meeting of two rows: a pair meets once for each value that it shares. Values that
+many rows hold would meet too often: a product of matrices counts them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.core.sketching.sketches import VALUES
 
 _AT_ONCE = 2**20  # meetings
-_PAIRS = 2**20  # that are counted at a time: their counts take 16 MB
+_MANY = 8  # a value that more than one of so many rows holds is counted by a product, of which a row has 8 * k at most
+_PAIRS = 2**20  # that a product counts at a time: their counts take 16 MB
 _LOOKED_UP = 4_000_000  # values of given pairs looked up at a time
 
 
@@ -30,27 +32,43 @@ def count_shared(rows: Rows, table: FrequencyTable | None) -> tuple[Ranks, Ranks
     keys = np.sort(rows.values.astype(np.int64) << bits | np.repeat(np.arange(count), rows.lengths))
     values, owner = keys >> bits, keys & ((1 << bits) - 1)
     starts = np.flatnonzero(np.diff(values, prepend=-1))
-    ends = np.append(starts, len(keys))[1:]
-    after = np.repeat(ends, ends - starts) - np.arange(len(keys)) - 1
+    held = np.diff(starts, append=len(keys))
+    many = _MANY * held > count
+    of_many = np.repeat(many, held)
+    holds = np.zeros((int(many.sum()), count))
+    holds[np.repeat(np.arange(len(holds)), held[many]), owner[of_many]] = 1
+    after = np.where(of_many, 0, np.repeat(starts + held, held) - np.arange(len(keys)) - 1)
     met = np.flatnonzero(after)
     idf = None if table is None else table.idf(values)
-    found: list[tuple[Ranks, Ranks, Shares]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    weighted = holds if idf is None else holds * idf[starts[many], None]
+    found: list[tuple[Ranks, Shares, Shares]] = [(np.empty(0, np.int64), np.empty(0), np.empty(0))]
     step = max(min(_PAIRS // max(count, 1), count), 1)
     for start in range(0, count, step):
         mine = met if step >= count else met[owner[met] // step == start // step]
-        shared, rare = np.zeros(step * count, np.int64), np.zeros(step * count)
+        parts = [_by_product(start, step, holds, weighted)] if len(holds) else []
         for second, which in partners(mine + 1, after[mine]):
             first = mine[which]
-            pairs = (owner[first] - start) * count + owner[second]
-            shared += np.bincount(pairs, minlength=len(shared))
-            rare += 0 if idf is None else np.bincount(pairs, idf[first], len(rare))
-        pairs = np.flatnonzero(shared)
-        found.append(
-            (pairs + start * count, shared[pairs], (shared if idf is None else rare)[pairs].astype(np.float64))
-        )
+            ones = np.ones(len(first))
+            parts.append((owner[first] * count + owner[second], ones, ones if idf is None else idf[first]))
+        if parts:
+            pairs, shared, rare = (np.concatenate(column) for column in zip(*parts, strict=True))
+            pairs, which = np.unique(pairs, return_inverse=True)
+            shared, rare = (np.bincount(which, one).astype(np.float64, copy=False) for one in (shared, rare))
+            found.append((pairs, shared, rare))
     pairs, shared, rare = (np.concatenate(column) for column in zip(*found, strict=True))
-    first, second = np.divmod(pairs, max(count, 1))
-    return first, second, shared, rare
+    return pairs // max(count, 1), pairs % max(count, 1), shared.astype(np.int64), rare
+
+
+def _by_product(start: int, step: int, holds: Shares, weighted: Shares) -> tuple[Ranks, Shares, Shares]:
+    """Return pairs with one of `step` rows, as first * rows + second, their shared values, and the sum of the weights.
+
+    holds: 1 where a row holds a value, shape (values, rows). weighted: the same with the weight of the value.
+    """
+    some = holds[:, start : start + step].T
+    shared = np.triu(some @ holds, start + 1).ravel()
+    pairs = np.flatnonzero(shared)
+    rare = shared if weighted is holds else (some @ weighted).ravel()
+    return pairs + start * holds.shape[1], shared[pairs], rare[pairs]
 
 
 def partners(begin: Ranks, count: Ranks) -> Iterator[tuple[Ranks, Ranks]]:

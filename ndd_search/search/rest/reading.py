@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, TypedDict
 
 from ndd_search.core.paging.layout import Group
@@ -123,7 +123,7 @@ def copies(hit: Any) -> Copies:
         listed = [_copy(one, hit.get("_id")) for one in found["hits"]]
         total = found["total"]
         return Copies(listed, total.get("value", len(listed)), total.get("relation", "eq") == "eq")
-    if isinstance(hit, tuple) and hasattr(hit, "copies"):
+    if is_dataclass(hit) and hasattr(hit, "copies"):
         given = [(one.rank if one.id is None else one.id, one) for one in hit.copies]
         of = getattr(hit, "id", None)
         return Copies([Copy(id, "", of, one.similarity, one.hit) for id, one in given], len(given), True)
@@ -140,7 +140,8 @@ def info(found: Any) -> Info:
         return _of_list(found)
     if hasattr(found, "left_out"):
         hidden = found.examined - len(found) - len(found.left_out)
-        return Info(collapsed=True, examined=found.examined, kept=len(found), hidden=hidden)
+        kept, warnings = len(found), tuple(found.warnings)
+        return Info(collapsed=True, examined=found.examined, kept=kept, hidden=hidden, warnings=warnings)
     body = getattr(found, "body", found)  # of a client's response
     body = body.to_dict() if hasattr(body, "to_dict") else body
     if not isinstance(body, Mapping):
