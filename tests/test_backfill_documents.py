@@ -14,7 +14,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.text.numbers import number_signature
-from ndd_search.corpus.marks import mark
+from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.client_json import INEXACT, exact_reader
 from ndd_search.indexing.with_sketches import sketch_fields

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ndd_search as ndd
-from ndd_search.embedded.deduplicated import Deduplicated, EngineIndex
+from ndd_search.embedded.deduplicated_store import Deduplicated, EngineIndex
 from ndd_search.errors import InvalidDocument
 from tests.engines.find import Engine
 

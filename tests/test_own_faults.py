@@ -20,11 +20,11 @@ import ndd_search as ndd
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders
+from ndd_search.core.matching.contained_texts import possible_containers
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.pairs import resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
-from ndd_search.core.matching.verbatim import possible_containers
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_many

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ndd_search.replacing import replace_file, replacing
+from ndd_search.atomic_file import replace_file, replacing
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 

@@ -9,7 +9,8 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 from ndd_search.core.checks import check_share, nearest
-from ndd_search.core.kinds import (
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_kinds import (
     Duration,
     Field,
     Kind,
@@ -24,7 +25,6 @@ from ndd_search.core.kinds import (
     seconds_of,
     setting,
 )
-from ndd_search.core.recipe import Recipe
 
 Mode = Literal["group", "ids", "count", "drop", "demote", "annotate"]
 Members = Literal["window", "all"]

@@ -15,7 +15,7 @@ from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, Keep
-from ndd_search.core.paging.keep import order_of_preference
+from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import store
@@ -23,8 +23,8 @@ from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.documents import Documents
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import Guards, check_kept
-from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.inclusive import most_inclusive
+from ndd_search.corpus.mirrored_hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.reading import Fields

@@ -224,10 +224,10 @@ class Groups:
         return write(path, self.unique_documents())
 
     def write_back(self, client: Any, index: str, *, field: str = "ndd", rate: float | None = None) -> Tally:
-        """Write group, size and leader of every document into an index: see ndd_search.corpus.marks.
+        """Write group, size and leader of every document into an index: see ndd_search.corpus.group_marks.
 
         client: of elasticsearch-py or opensearch-py. The ids of the collection must be the `_id`s of the index.
         """
-        from ndd_search.corpus.marks import mark
+        from ndd_search.corpus.group_marks import mark
 
         return mark(client, index, self.rows(), field=field, rate=rate)

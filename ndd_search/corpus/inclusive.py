@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ndd_search.core.matching.contained_texts import normalised, place_of, possible_containers
 from ndd_search.core.matching.pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
-from ndd_search.core.matching.verbatim import normalised, place_of, possible_containers
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.guards import Guards

@@ -18,9 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from ndd_search.atomic_file import replacing
 from ndd_search.core.exact_numbers import WrittenNumber, holds_written
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.replacing import replacing
 
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')

@@ -17,7 +17,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.keep import sort_key
+from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, Sketches
 from ndd_search.corpus.communities import EACH, communities, connected

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd_search.atomic_file import replacing
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
-from ndd_search.replacing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ndd_search.atomic_file import replace_file
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import IndexUnusable, NDDError
-from ndd_search.replacing import replace_file
 
 FORMAT = 2
 

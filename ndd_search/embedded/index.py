@@ -23,8 +23,8 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams
 from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
+from ndd_search.core.paging.choose_copy import adapt_callables
 from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
-from ndd_search.core.paging.keep import adapt_callables
 from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema, probability_of
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.matching.contained_texts import Extract, lies_inside, normalised, possible_containers
 from ndd_search.core.matching.document_frequency import leaders_of_list
 from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
-from ndd_search.core.matching.verbatim import Extract, lies_inside, normalised, possible_containers
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.hit_reader import HitReader, stored_sketches

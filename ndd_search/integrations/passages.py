@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.core.matching.keys import passed_over
-from ndd_search.core.matching.verbatim import Extract, joined
+from ndd_search.core.matching.contained_texts import Extract, joined
+from ndd_search.core.matching.group_by_keys import passed_over
 from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe

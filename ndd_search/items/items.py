@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ndd_search.atomic_file import replace_file
 from ndd_search.core.documents import value_of
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.paging.collapse import collapse
@@ -39,7 +40,6 @@ from ndd_search.items.schema_file import VERSION, parts_of
 from ndd_search.items.screening import screened
 from ndd_search.items.similarity import Similarity, similarity_of
 from ndd_search.items.table import read_table
-from ndd_search.replacing import replace_file
 from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn

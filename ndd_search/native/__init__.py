@@ -38,7 +38,7 @@ class Rule(NamedTuple):
     margin: float = 0.0  # shingles, at least 0
     content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one
     differ: float = 0.0  # share that may differ whatever the idf, for each of 80 shingles of the shorter document
-    edges: float = 0.0  # 1: odd values touch an edge of their text, and texts that differ there count (see `insides`)
+    edges: float = 0.0  # 1: odd values touch an edge of their text, and texts that differ there count
     third: float = 0.0  # how much less a value weighs than one that three times as many documents hold
     few_hold: float = 0.0  # what a value weighs that twice a handful of documents hold
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
@@ -127,7 +127,7 @@ class Core(Protocol):
         """Read the table of text.edges.native_words; without one no text has edges."""
 
     def containers(self, sketches: object, offsets: object, k: int, lengths: object, spoilt: int, /) -> bytes | None:
-        """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
+        """Return pairs (int64, the shorter, then the longer text) that contained_texts.possible_containers describes.
 
         lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
         """

@@ -1,8 +1,8 @@
-/* Texts that may stand word for word in longer ones (core/matching/verbatim.py). */
+/* Texts that may stand word for word in longer ones (core/matching/contained_texts.py). */
 #pragma once
 #include "page_calls.h"
 
-enum { PROBES = 8, MOST_HOLDERS = 16 }; /* as in verbatim.py */
+enum { PROBES = 8, MOST_HOLDERS = 16 }; /* as in contained_texts.py */
 
 typedef struct {
     int32_t value, count, hits[MOST_HOLDERS]; /* a probe, and the longest texts that hold it, longest first */

@@ -13,7 +13,7 @@
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
  * corpus_documents.h, corpus_filters.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
  * the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h and super_tokens.h find
- * records that share tokens, names.h, values.h and records.h compare them; clean.h, sketch.h and units.h sketch texts;
+ * records that share tokens, names.h, values.h and records.h compare them; clean.h, sketch.h and lines_and_sentences.h sketch texts;
  * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
  * through. Each includes the ones before.
  */
@@ -26,7 +26,7 @@
 #include "names.h"
 #include "records.h"
 #include "text_calls.h"
-#include "units.h"
+#include "lines_and_sentences.h"
 #include "stored_calls.h"
 #include "answer_calls.h"
 
@@ -65,7 +65,7 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_native", "The native core: see ndd_search/native/module.c.", 0, methods, NULL, NULL, NULL, NULL,
 };
 
-/* Draw the random numbers of page.h and units.h, once in a process. 0: an error was raised. */
+/* Draw the random numbers of page.h and lines_and_sentences.h, once in a process. 0: an error was raised. */
 static int draw_random(void)
 {
     uint64_t numbers[3];

@@ -16,10 +16,10 @@ from typing import Any, get_args
 from urllib.parse import unquote
 
 from ndd_search.core.checks import check_known
-from ndd_search.core.kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
 from ndd_search.core.sketching.field import KEYS, Storage
 from ndd_search.search.named_recipe import recipe_named
 

@@ -29,12 +29,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ndd_search.core.kinds import kinds_of
+from ndd_search.atomic_file import replace_file
 from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_kinds import kinds_of
 from ndd_search.errors import InvalidSettings
-from ndd_search.replacing import replace_file
 from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
 from ndd_search.search.named_recipe import recipe_named
 

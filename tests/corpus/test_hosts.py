@@ -11,8 +11,8 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.corpus import hosts as hosts_module
-from ndd_search.corpus.hosts import Hosts
+from ndd_search.corpus import mirrored_hosts as hosts_module
+from ndd_search.corpus.mirrored_hosts import Hosts
 from tests import collections
 
 FRAME = (

@@ -15,7 +15,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.sketching.field import SketchField
 from ndd_search.corpus import store
-from ndd_search.corpus.marks import mark
+from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing import concurrent_updates

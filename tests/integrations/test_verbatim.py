@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.core.matching.verbatim import (
+from ndd_search.core.matching.contained_texts import (
     Extract,
     joined,
     lies_inside,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.corpus.marks import mark
+from ndd_search.corpus.group_marks import mark
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.search.flow.prepared_search import obstacle, reorders
+from ndd_search.search.flow.pipelines_and_templates import obstacle, reorders
 from ndd_search.search.rest.request import Request, read_search
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library

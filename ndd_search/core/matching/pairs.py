@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.matching.copies_or_forms import differ_at_edges
 from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
-from ndd_search.core.matching.insides import differ_at_edges
 from ndd_search.core.matching.shared_values import count_shared, shared_values
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
 from ndd_search.core.sketching.estimates import estimated_shingles

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.matching.keys import passed_over
+from ndd_search.core.matching.group_by_keys import passed_over
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.matching.keys import values_of
+from ndd_search.core.matching.group_by_keys import values_of
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream

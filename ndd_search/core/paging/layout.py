@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd_search.core.matching.choose_leaders import assign_leaders
+from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
+from ndd_search.core.matching.group_by_keys import passed_over, values_of
 from ndd_search.core.matching.guards import FieldReader, allowed
-from ndd_search.core.matching.insides import inside
-from ndd_search.core.matching.keys import passed_over, values_of
 from ndd_search.core.matching.pairs import Pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
+from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.paging.fill_page import first_window
-from ndd_search.core.paging.keep import order_of_preference
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.recipe import Recipe

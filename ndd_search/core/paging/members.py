@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.matching.keys import full_values, values_of
+from ndd_search.core.matching.group_by_keys import full_values, values_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.layout import Group
 from ndd_search.core.paging.page import slice_page

@@ -17,12 +17,12 @@ from typing import Any, Unpack
 from ndd_search.core.checks import check_page
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
-from ndd_search.core.paging.continued import ContinuedPage, check_has_end
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
+from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end
 from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
 from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, Earlier, HitReader, Text, Where, joined
 from ndd_search.core.paging.page import Page, slice_page

@@ -15,8 +15,8 @@ from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.group_by_keys import LeadersByKeys, reads_keys
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
-from ndd_search.core.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.core.matching.measures import similar_pairs
 from ndd_search.core.matching.pairs import leaders_of
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of

@@ -16,7 +16,7 @@ from ndd_search.core.text.tokens import split_each
 from ndd_search.errors import importing
 
 # After a full stop and closing quotes or brackets, if white space follows; after an ideographic one; at an empty line.
-# Not after an initial, the last letter of an abbreviation such as U.S., or a title before a name. native/units.h has
+# Not after an initial, the last letter of an abbreviation such as U.S., or a title before a name. The native core has
 # the same rule.
 _IN_WORD = "0-9A-Z_a-z\xc0-\u024f\u0370-\u052f"
 _END = re.compile(

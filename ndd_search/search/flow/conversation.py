@@ -26,9 +26,9 @@ from ndd_search.search.flow.round_trips import Flow, RoundTrips
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.rest.answers import Answer, Hit, without_fields
+from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.request import Search
 from ndd_search.search.rest.response import block_of, hits_of, total_of
-from ndd_search.search.rest.source_filter import SketchFilter
 
 
 class Uncached(NamedTuple):

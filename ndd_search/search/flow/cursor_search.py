@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
-from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.core.paging.continued import ContinuedPage, check_has_end, whole
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
+from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end, whole
 from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream

@@ -24,7 +24,7 @@ from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import MultiConversation, multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.page_memory import indexes_written
-from ndd_search.search.flow.prepared_search import pipeline_search, template_search, without_options
+from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search, without_options
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.flow.settings import Settings

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from ndd_search.core.documents import value_of
-from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.field import listed

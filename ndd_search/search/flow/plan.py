@@ -28,8 +28,8 @@ from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.state import State
 from ndd_search.search.rest.answers import Answer, window_limit
+from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.request import Request, Search
-from ndd_search.search.rest.source_filter import SketchFilter
 from ndd_search.search.rest.wider_requests import (
     Reading,
     asked_for,

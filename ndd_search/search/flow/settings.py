@@ -10,13 +10,13 @@ from time import monotonic
 from typing import Any
 
 from ndd_search.core.checks import check_known
-from ndd_search.core.kinds import Kind, Seconds, Text, YesNo
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
 from ndd_search.core.presets import CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_kinds import Kind, Seconds, Text, YesNo
 from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.search.flow.known_targets import Learned
 from ndd_search.search.flow.observer import Observer

@@ -28,9 +28,9 @@ from ndd_search.search.rest.candidate_limits import (
     raised,
 )
 from ndd_search.search.rest.filter_path import filtered
+from ndd_search.search.rest.hide_sketches import names_of
 from ndd_search.search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks_hits, resolved
 from ndd_search.search.rest.response import INNER
-from ndd_search.search.rest.source_filter import names_of
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
@@ -196,7 +196,7 @@ def _key_of_path(path: str) -> bytes:
 def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     """Return the search in a request, None if it is left alone.
 
-    pipeline: "" leaves searches with a search pipeline alone; "safe" and "reorders": see `prepared_search`.
+    pipeline: "" leaves searches with a search pipeline alone; "safe" and "reorders": see `pipelines_and_templates`.
     Raises TypeError if its "ndd" is neither options by name nor true or false.
     """
     body = {} if request.body is None else request.body

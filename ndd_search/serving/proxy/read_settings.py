@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.core.checks import check_known
-from ndd_search.core.kinds import Kind, Text, kinds_of
 from ndd_search.core.presets import collapse_options
+from ndd_search.core.setting_kinds import Kind, Text, kinds_of
 from ndd_search.errors import InvalidSettings
 from ndd_search.search.flow.settings import IN_FILES
 from ndd_search.search.settings_file import parse_file, preset

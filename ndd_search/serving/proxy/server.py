@@ -15,7 +15,7 @@ from http import HTTPStatus
 from tempfile import mkdtemp
 from typing import Any
 
-from ndd_search.core.kinds import Seconds, Several, Text, Whole, kinds_of, setting
+from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, kinds_of, setting
 from ndd_search.errors import importing
 from ndd_search.serving.proxy.application import Proxy, app
 from ndd_search.serving.proxy.http_exchange import error_bytes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ndd_search.core.kinds import Seconds, Text, Whole, YesNo, kinds_of, setting
+from ndd_search.core.setting_kinds import Seconds, Text, Whole, YesNo, kinds_of, setting
 
 MEGABYTE = 2**20
 

@@ -1,4 +1,4 @@
-"""Mirrored hosts of a collection on Spark, by the functions of corpus.hosts."""
+"""Mirrored hosts of a collection on Spark, by the functions of corpus.mirrored_hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ import numpy as np
 from ndd_search.core.matching.measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.corpus.hosts import MOST_HOSTS, Page, Shared, host_pair, is_shared, joined, page_of, shared_pages
+from ndd_search.corpus.mirrored_hosts import (
+    MOST_HOSTS,
+    Page,
+    Shared,
+    host_pair,
+    is_shared,
+    joined,
+    page_of,
+    shared_pages,
+)
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import importing
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.matching.keys import reads_keys
+from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cursor import Cursor, Leaders
 from ndd_search.core.paging.fill_page import count_places, first_window
