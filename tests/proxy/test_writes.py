@@ -7,6 +7,7 @@ import json
 import uuid
 import zlib
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from ndd_search.search.writing.writes import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import ByteBudget
 from ndd_search.serving.proxy.sketch_documents import SketchedBody
 from tests.engines.find import Engine as RealEngine
-from tests.proxy.serving import Engine, Served, ask, response, serving
+from tests.proxy.serving import SECONDS, Engine, Served, ask, response, serving
 
 NDJSON = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
@@ -310,6 +311,34 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
             direct.indices.delete(index=name)
     told = [line for line in caplog.messages if "ndd.recipe is text, not keyword" in line]
     assert sorted(line.partition(":")[0] for line in told) == [f"/{index}-bulk", f"/{index}-one"]
+
+
+def test_a_write_is_answered_if_the_mapping_does_not_come_and_a_refused_one_asks_for_none(behind: Engine) -> None:
+    """The next accepted write says what is wrong."""
+    ends, refused = Event(), [True, False, False]
+    mapped = {
+        "mappings": {"properties": {"ndd": {"properties": {"recipe": {"type": "text"}}}}},
+        "settings": {"index": {}},
+    }
+
+    def reply(heard: Any) -> bytes:
+        if heard.method == "GET" and heard.target == "/slow":
+            ends.wait(SECONDS)
+        if heard.method == "GET":
+            return response(json.dumps({heard.target[1:]: mapped}).encode())
+        return response(b"{}", status=403 if "/quick" in heard.target and refused.pop(0) else 201)
+
+    behind.reply = reply
+    document = json.dumps({"body": TEXT}).encode()
+    with serving(behind.url, indexes={"*": {"text": ["body"]}}) as served:
+        try:
+            assert ask(served.url, "PUT", "/slow/_doc/1", document, JSON).status == 201
+        finally:
+            ends.set()
+        told = [ask(served.url, "PUT", f"/quick/_doc/{number}", document, JSON) for number in range(3)]
+    assert [(got.status, "ndd.recipe is text" in got.header("warning")) for got in told] == [
+        *((403, False), (201, True), (201, False)),
+    ]
 
 
 def test_a_write_forgets_the_pages_of_its_index_and_no_others(behind: Engine) -> None:

@@ -303,7 +303,7 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
     for asking in (caller, connect(proxy.url, cache=False)):  # one that has found it out, and one that has not
         told = asking.search(index=library.bare, body={**body, "ndd": True})
         assert ndd.info(told).reason.startswith(
-            "no hit has a sketch: run ndd-search template, then ndd-search backfill"
+            "no hit had a sketch within the last minute: run ndd-search template, then ndd-search backfill"
         )
         assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
     lines = [{"index": library.bare}, {**body, "ndd": True}]

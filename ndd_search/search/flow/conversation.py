@@ -87,7 +87,7 @@ class Conversation:
         plan = plan_of(search, self.options, settings)
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
-        if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
+        if settings.clock() < plan.of_caller.bypass_until:  # learned before, or while this search waited for another
             return as_it_is((yield search.request), search)
         if not search.start and settings.clock() < plan.learned.bare_until:
             page = yield from peeked(plan, self.round_trips)

@@ -38,6 +38,7 @@ Writable = Callable[[Any], bool]
 Talk = Conversation | MultiConversation | Uncached
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
+_LOOK, _LOOKED_AT = 2.0, 4  # seconds to wait at most for a mapping after a write; so many mappings after one write
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
@@ -118,15 +119,16 @@ class Driver:
     def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
         """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.
 
-        headers: of the caller.
+        The answer to a write waits for it: a few mappings are read for a few seconds. headers: of the caller.
         """
-        faults: list[str] = []
-        for index in sorted(indexes):
-            fields = self.settings.writes.fields_of(index)
-            if not fields or not self.settings.known.says_first(index, "mapping"):
-                continue
-            with suppress(Exception):  # a caller may write without the right to read mappings
-                found = yield Request("GET", f"/{quote(index, safe='')}", {}, headers, None)
+        faults, looks = list[str](), 0
+        with suppress(Exception):  # a caller may write without the right to read mappings
+            for index in sorted(indexes):
+                fields = self.settings.writes.fields_of(index)
+                if looks == _LOOKED_AT or not fields or not self.settings.known.says_first(index, "mapping"):
+                    continue
+                looks += 1
+                found = yield Request("GET", f"/{quote(index, safe='')}", {}, headers, None, _LOOK)
                 for one, field in product(found.body.values(), fields):
                     for finding in check_mapping(one["mappings"], field, one["settings"]["index"]):
                         if finding.level == "error":

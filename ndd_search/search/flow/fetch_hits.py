@@ -304,12 +304,14 @@ def own_request(plan: Plan, reason: str) -> Flow:
     return _degraded(answer, plan, reason) if answer.has_hits else answer
 
 
-_NO_SKETCH = "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor checks both"
+_NO_SKETCH = (
+    "no hit had a sketch within the last minute: run ndd-search template, then ndd-search backfill; doctor checks both"
+)
 
 
 def as_it_is(answer: Answer, search: Search) -> Answer:
     """Return an answer without a block `ndd`; with the reason if the search asked to be collapsed."""
-    if not search.changes or not answer.has_hits or "ndd" in answer.body:
+    if not search.changes or not answer.has_hits or not answer.hits or "ndd" in answer.body:
         return answer
     return replace(answer, body={**answer.body, "ndd": {"degraded": _NO_SKETCH}})
 

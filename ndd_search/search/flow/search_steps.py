@@ -49,14 +49,15 @@ def conversation(
         return None
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
     wanted, limit = search.start + search.size, learned.window_limit
-    if wanted > limit or (own_settings.clock() < of_caller.bypass_until and not search.changes):
+    is_bypassed = own_settings.clock() < of_caller.bypass_until
+    if wanted > limit or (is_bypassed and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limits.found or limit, wanted))
     if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
     steps = steps_of(options, beside, own_settings)
     options = options if most >= options.max_window else narrowed(options, most)
-    return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)))
+    return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)) and not is_bypassed)
 
 
 def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Settings) -> list[Step]:

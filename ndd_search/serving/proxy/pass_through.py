@@ -42,11 +42,11 @@ class PassThrough:
         target: str,
         headers: list[Header],
         body: Body,
-        answered: Callable[[], Awaitable[None]] | None = None,
+        answered: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         """Send a request to the engine, and its answer to the caller, both as streams.
 
-        answered: called when the engine has answered, before the caller gets anything.
+        answered: called with the status when the engine has answered, before the caller gets anything.
         """
         writes = exchange.method not in ("GET", "HEAD") and is_write(_named(exchange))
         # A scroll moves on with every request.
@@ -64,7 +64,7 @@ class PassThrough:
                     raise upload.error from None
                 raise
             if answered is not None:
-                await answered()
+                await answered(response.status)
             await self.relay(exchange, response, writes)
 
         try:

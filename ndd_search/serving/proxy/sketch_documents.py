@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from functools import partial
+from http import HTTPStatus
 from urllib.parse import unquote
 
 from ndd_search.core.paging.fill_page import run_async
@@ -57,10 +58,10 @@ class SketchedDocuments:
         parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = b"".join([part async for part in parts]) if small else parts
 
-        async def answered() -> None:
+        async def answered(status: int) -> None:
             if count := sketched.missed:
                 _missed(exchange, f"{count} documents passed without a sketch, the first: {sketched.why}", count)
-            await self._check_mappings(exchange, lines.indexes)
+            await self._check_mappings(exchange, lines.indexes, status)
 
         await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
 
@@ -86,8 +87,10 @@ class SketchedDocuments:
             check = partial(self._check_mappings, exchange, indexes)
             await self._pass_through.forward(exchange, exchange.target, headers, after.body, check)
 
-    async def _check_mappings(self, exchange: Exchange, indexes: Collection[str]) -> None:
+    async def _check_mappings(self, exchange: Exchange, indexes: Collection[str], status: int) -> None:
         """After the first sketches for indexes, say in the answer what is wrong with their mappings."""
+        if status >= HTTPStatus.MULTIPLE_CHOICES:  # nothing was written
+            return
         others = [one for one in exchange.headers if not one[0].startswith((b"content-", b"accept"))]
         headers = {name.decode(): value.decode("latin-1") for name, value in others}
         for fault in await run_async(self._driver.mapping_faults(indexes, headers), partial(sent, self._upstream, {})):
