@@ -26,6 +26,7 @@ from ndd_search.items.values import Date
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _FINE = 1e9  # steps of a similarity that is rounded
 _SHORT_CODE = 5  # letters of a code from which a slip is no other code
+_MOST_SLIPS = 1_000  # pairs of codes, or of addresses, of two records; of longer lists, equal members only count
 _END = 4  # letters of a longer code that are a token of their own
 _OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
 
@@ -254,9 +255,16 @@ class Codes(Sets):
         jaccard, share = super()._compared(first, second)
         similarity = np.where(jaccard > 0, 0.5 + jaccard / 2, 0.0)
         for place in np.flatnonzero(jaccard == 0).tolist() if self._slips else ():
-            codes = product(self._values[first[place]], self._values[second[place]])
+            codes = _met(self._values[first[place]], self._values[second[place]])
             similarity[place] = 0.25 * any(_is_slip(one, other) for one, other in codes)
         return Compared(similarity, share)
+
+
+def _met(one: Collection[Any], other: Collection[Any]) -> Iterable[tuple[Any, Any]]:
+    """Return pairs of members of two lists: all of them, or those of equal members if the lists are long."""
+    if len(one) * len(other) <= _MOST_SLIPS:
+        return product(one, other)
+    return ((member, member) for member in set(one).intersection(other))
 
 
 def _ends_of(code: str) -> tuple[str, ...]:
@@ -277,25 +285,28 @@ def _is_slip(one: str, other: str) -> bool:
 
 
 class Urls:
-    """Web addresses: 1 if equal, 0.5 to 0.9 on one host by the beginning that paths have in common, else 0."""
+    """Web addresses, the two most alike of lists: 1 if equal, 0.5 to 0.9 on one host by how paths begin, else 0."""
 
     rows = None
 
-    def __init__(self, values: Sequence[tuple[str, str]], rareness: Rareness) -> None:
-        self._values = values
-        self._share = rareness.of(host for host, _ in values)
+    def __init__(self, values: Sequence[frozenset[tuple[str, str]]], rareness: Rareness) -> None:
+        self._values, self._rareness = values, rareness
 
     def tokens(self) -> list[Collection[Any]]:
-        return [(value, host) for value, host in ((value, value[0]) for value in self._values)]
+        return [dict.fromkeys(token for one in sorted(value) for token in (one, one[0])) for value in self._values]
 
     def compare(self, first: Places, second: Places) -> Compared:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
         for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-            (host, path), (other, way) = self._values[i], self._values[j]
-            if host == other:
-                share[place] = self._share[i]
-                steps, more = path.split("/")[1:], way.split("/")[1:]
-                common = next((n for n, (a, b) in enumerate(zip(steps, more, strict=False)) if a != b), None)
-                common = min(len(steps), len(more)) if common is None else common
-                similarity[place] = 1.0 if path == way else 0.5 + 0.4 * common / max(len(steps), len(more), 1)
+            met = _met(self._values[i], self._values[j])
+            alike = [(_paths_alike(path, way), host) for (host, path), (other, way) in met if host == other]
+            if alike:
+                similarity[place] = max(alike)[0]
+                share[place] = self._rareness.of(host for one, host in alike if one == similarity[place]).min()
         return Compared(similarity, share)
+
+
+def _paths_alike(path: str, way: str) -> float:
+    steps, more = path.split("/")[1:], way.split("/")[1:]
+    common = next((n for n, (a, b) in enumerate(zip(steps, more, strict=False)) if a != b), min(len(steps), len(more)))
+    return 1.0 if path == way else 0.5 + 0.4 * common / max(len(steps), len(more), 1)

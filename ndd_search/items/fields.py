@@ -27,6 +27,7 @@ from ndd_search.items.values import (
     code_of,
     date_of,
     folded,
+    is_absent,
     number_of,
     quoted,
     url_of,
@@ -213,6 +214,8 @@ class Text(_Words):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "recipe", Recipe.of(self.recipe).id)
+        if not isinstance(self.stem, str | None):
+            raise TypeError(f"stem must be a language, got {self.stem!r}")
         stemmer(self.stem)
 
     def _parsed(self, raw: list[Any]) -> Any:
@@ -342,6 +345,10 @@ class Category(Field):
         return compare.Sets(values, rareness)
 
 
+def _members(raw: list[Any]) -> Iterable[Any]:
+    return [one for one in raw[0] if not is_absent(one)] if isinstance(raw[0], list | tuple) else raw[:1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exact(Field):
     """A code: a phone number, an ISBN, a tax number. Case, spaces and punctuation do not count.
@@ -356,8 +363,7 @@ class Exact(Field):
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
-        members = raw[0] if isinstance(raw[0], list | tuple) else raw[:1]
-        return frozenset(code_of(member) for member in members)
+        return frozenset(map(code_of, _members(raw))) or None
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Codes(values, rareness, slips=not self.veto)
@@ -365,7 +371,7 @@ class Exact(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Url(Field):
-    """A web address: host and path count."""
+    """A web address, or a list of them: host and path count."""
 
     kind: ClassVar[str] = "url"
     compiled: ClassVar[bool] = False
@@ -374,10 +380,10 @@ class Url(Field):
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
-        return url_of(raw[0])
+        return frozenset(map(url_of, _members(raw))) or None
 
     def parts(self, value: Any) -> Iterable[str]:
-        return (value[0],)
+        return {host for host, _ in value}
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Urls(values, rareness)

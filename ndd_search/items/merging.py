@@ -72,9 +72,10 @@ def merge_group(
         if not held:
             continue
         rule = rules.get(name, _OF_KIND.get(field.kind, "frequent") if field else "frequent")
-        differ = len({repr(one.read) for one in held}) > 1
+        differ = len({one.read for one in held}) > 1
         if rule == "union" and (differ or name in rules):
-            united = {path: _union(held, path, name, field if len(paths) == 1 else None) for path in paths}
+            read_by = field if len(paths) == 1 else None
+            united = {path: values for path in paths if (values := _union(held, path, name, read_by))}
             merged |= {path: [value for value, _ in values] for path, values in united.items()}
             origin[name] = [
                 {"value": _shown(value), "records": [ids[place] for place in places]}
@@ -144,26 +145,26 @@ def _shown(value: Any) -> str:
     return str(value) if line.startswith('"') else line  # texts, dates and other values that JSON has as texts
 
 
-def _union(held: Sequence[_Held], path: str, name: str, field: Field | None) -> list[tuple[Any, list[int]]]:
+def _union(held: Sequence[_Held], path: str, name: str, field: Field | None) -> list[tuple[Any, dict[int, None]]]:
     """Return each value once, and the places of its records. field: reads values, to know which are equal."""
-    found: dict[str, tuple[Any, list[int]]] = {}
+    found: dict[Any, tuple[Any, dict[int, None]]] = {}
     for one in held:
-        value = one.raw.get(path)
+        value = one.raw.get(path, [])
         for member in value if isinstance(value, list | tuple) else [value]:
             try:
-                key = repr(field.parse([member], name)) if field and field.kind in _OF_KIND else _canonical(member)
+                key = (field.parse([member], name),) if field and field.kind in _OF_KIND else _canonical(member)
             except BadValue:
                 key = _canonical(member)
-            found.setdefault(key, (member, []))[1].append(one.place)
+            found.setdefault(key, (member, {}))[1][one.place] = None
     return list(found.values())
 
 
 def _chosen(rule: str, field: Field | None, held: Sequence[_Held], records: Sequence[Any]) -> _Held:
     """Return the value that a rule keeps."""
     head, _, rest = rule.partition(":")
-    counts = Counter(repr(one.read) for one in held)
+    counts = Counter(one.read for one in held)
     keys: dict[str, Callable[[_Held], float]] = {
-        "frequent": lambda one: -counts[repr(one.read)],
+        "frequent": lambda one: -counts[one.read],
         "longest": lambda one: -one.length,
         "first": lambda one: one.place,
     }
@@ -176,8 +177,8 @@ def _chosen(rule: str, field: Field | None, held: Sequence[_Held], records: Sequ
     elif head == "preferred":
         path, _, wanted = rest.partition("=")
         order = wanted.split(",")
-        keys[head] = lambda one: _place_in(order, str(value_of(records[one.place], path)))
-    return min(held, key=lambda one: (keys[head](one), -counts[repr(one.read)], -one.length, one.place))
+        keys[head] = lambda one: [*order, found := str(value_of(records[one.place], path))].index(found)
+    return min(held, key=lambda one: (keys[head](one), -counts[one.read], -one.length, one.place))
 
 
 def _distances(field: Field | None, held: Sequence[_Held]) -> list[float]:
@@ -195,7 +196,3 @@ def _distances(field: Field | None, held: Sequence[_Held]) -> list[float]:
 
 def _last_if_nan(value: float) -> float:
     return inf if isnan(value) else value
-
-
-def _place_in(order: Sequence[str], value: str) -> int:
-    return order.index(value) if value in order else len(order)

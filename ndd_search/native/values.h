@@ -4,7 +4,7 @@
 
 enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare.py */
 enum { YEAR_MONTH_DAY = 3, LATITUDE_LONGITUDE_COSINE = 3 };
-enum { SHORT_CODE = 5 }; /* letters of a code from which a slip is no other code; as in items/compare.py */
+enum { SHORT_CODE = 5, MOST_SLIPS = 1000 }; /* as in items/compare.py */
 
 typedef struct {
     int kind, read;
@@ -74,11 +74,13 @@ static int is_slip(const int32_t *a, int64_t length, const int32_t *b, int64_t o
            && !memcmp(a + at + 2, b + at + 2, (size_t)(length - at - 2) * sizeof(int32_t));
 }
 
-/* Whether a code of one set is a slip of a code of another. */
+/* Whether a code of one set is a slip of a code of another; of long sets nobody looks. */
 static int have_slip(const Values *values, int64_t first, int64_t second)
 {
     const int64_t *items = values->rows[0].buf, *offsets = values->rows[1].buf, *ends = values->rows[4].buf;
     const int32_t *letters = values->rows[3].buf;
+    if ((offsets[first + 1] - offsets[first]) * (offsets[second + 1] - offsets[second]) > MOST_SLIPS)
+        return 0;
     for (int64_t i = offsets[first]; i < offsets[first + 1]; i++)
         for (int64_t j = offsets[second]; j < offsets[second + 1]; j++) {
             int64_t one = items[i], other = items[j];

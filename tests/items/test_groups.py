@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -149,6 +152,44 @@ def test_addresses_and_codes_of_all_records_are_kept_with_their_records() -> Non
     assert merged["phone"] == ["021 496", "021-777"]
     assert list(merged["ndd"]["conflicts"]) == ["name"]
     assert merge_group(fields, records[:1] * 2, ["a", "b"], {})["site"] == "http://www.fota.ie/"
+
+
+def test_merged_records_are_merged_again_without_losing_an_address() -> None:
+    schema = ndd.items.Items(name=ndd.items.Name(), site=ndd.items.Url())
+    name = "Saint Finbarr Cathedral Cork"
+    records = [{"name": name, "site": f"http://{site}"} for site in ("a.ie/x", "a.ie/y", "c.ie")]
+    (merged,) = schema.groups(records[:2]).merged_records()
+    groups = schema.groups([merged, records[2]])
+    (again,) = groups.merged_records()
+    assert groups.bad == {}
+    assert again["site"] == ["http://a.ie/x", "http://a.ie/y", "http://c.ie"]
+    site = schema.similarity(merged, records[1]).fields[1]
+    assert (site.name, site.similarity) == ("site", 1.0)
+
+
+def test_a_union_holds_no_value_that_no_record_has_and_names_a_record_once() -> None:
+    schema = {"phone": ndd.items.Exact(source=("home", "mobile"))}
+    records = [{"home": "11111"}, {"home": "22222", "mobile": "33333"}]
+    merged = merge_group(schema, records, ["a", "b"], {})
+    assert (merged["home"], merged["mobile"]) == (["11111", "22222"], ["33333"])
+    assert [one["value"] for one in merged["ndd"]["from"]["phone"]] == ["11111", "22222", "33333"]
+    assert "mobile" not in merge_group(schema, [records[0], {"home": "4"}], ["a", "b"], {})
+    merged = merge_group({"phone": ndd.items.Exact()}, [{"phone": ["b2", "B-2"]}, {"phone": "a1"}], ["a", "b"], {})
+    assert [one["records"] for one in merged["ndd"]["from"]["phone"]] == [["a"], ["b"]]
+
+
+def test_merged_records_do_not_depend_on_the_order_of_sets() -> None:
+    code = (
+        "from ndd_search.items import Category, Exact; from ndd_search.items.merging import merge_group;"
+        "fields = {'phone': Exact(), 'tags': Category()};"
+        "lists = [{'phone': x, 'tags': x} for x in (list('abcdefgh'), list('hgfedcba'), ['z'])];"
+        "print(merge_group(fields, lists[:2], ['1', '2'], {}), merge_group(fields, lists[::-1], ['1', '2', '3'], {}))"
+    )
+    made = {
+        subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": str(seed)})
+        for seed in range(4)
+    }
+    assert len(made) == 1
 
 
 def test_a_union_holds_every_number_that_differs_in_any_digit() -> None:
