@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from functools import partial
 from itertools import islice
 from statistics import median
@@ -89,12 +90,14 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
     most = f"{_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),
-        (Date, bool(_DATE.search(name)) and _fits(sample, date_of), f"its name is that of a date, and {most} dates"),
+        (Date, bool(_DATE.search(name)) and _fits(sample, _day_of), f"its name is that of a date, and {most} dates"),
         (Exact, bool(_CODE.search(name)), "its name is that of a code"),
         (Number, numeric, "its values are numbers"),
         (
             Place,
-            _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample)),
+            _fits(sample, place_of)
+            and not _fits(sample, number_of)
+            and not all(isinstance(value, str) and value.isalnum() for value in sample),
             f"{most} places",
         ),
         (Category, any(isinstance(value, list | tuple) for value in sample), "it holds lists"),
@@ -124,8 +127,8 @@ def _are_categories(counts: Counter[str]) -> bool:
     return values >= _OFTEN * len(counts) and once <= _ONCE * values
 
 
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and value.isalnum()
+def _day_of(value: Any) -> date:
+    return date(*(part or 1 for part in date_of(value)))
 
 
 def _fits(values: list[Any], parse: Any) -> bool:

@@ -23,6 +23,9 @@ _WORDS = re.compile(r"[^\W_]+|&")
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'’\s]*(?:e[-+]?\d+)?", re.IGNORECASE)
 _HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
 _ISO = re.compile(r"(?!00)(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+_MM, _DD = r"(?:0\d|1[0-2])", r"(?:[0-2]\d|3[01])"  # of a year of our time, one of them may be impossible
+_YMD = re.compile(rf"(?=[12]...{_MM}{_DD}|(?:1[89]|20)..(?:{_MM}|..{_DD}))(\d{{4}})(\d\d)(\d\d)")
+_DMY = re.compile(r"(\d\d)(\d\d)([12]\d{3})")
 _DIGITS = re.compile(r"\d+")
 _MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
 
@@ -95,9 +98,9 @@ def _plain(written: str) -> str:
 def date_of(value: Any) -> Date:
     """Return (year, month, day), with 0 for a part that is not given. Raises ValueError.
 
-    Read are dates, "1863-06-15", "18630615", "15.6.1863", "06/15/1863" (month first only where the day cannot be),
-    "15 June 1863", "June 1863" and "1863"; the time of a day is ignored. A month or day up to 99 is kept: the other
-    parts of a date with a typing error may agree.
+    Read are dates, "1863-06-15", "18630615", "15061863", "15.6.1863", "06/15/1863" (month first only where the day
+    cannot be), "15 June 1863", "June 1863" and "1863"; the time of a day is ignored. A month or a day, not both, that
+    cannot be is kept up to 99: the other parts of a date with a typing error may agree.
     """
     if isinstance(value, datetime.date):
         return value.year, value.month, value.day
@@ -105,7 +108,9 @@ def date_of(value: Any) -> Date:
         return _checked(int(plain[1]), int(plain[2]), int(plain[3]), value)
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip().casefold()
     if re.fullmatch(r"\d{8}", text):
-        return _checked(int(text[:4]), int(text[4:6]), int(text[6:]), value)
+        text = f"{int(text):08}"  # of the digits of any script
+        compact = _YMD.fullmatch(text) or _DMY.fullmatch(text)
+        text = ".".join(compact.groups()) if compact else ""
     named = _MONTH.search(text)
     month = named.lastindex or 0 if named else 0
     clock = re.search(r"[t\s]\d{1,2}:\d\d", text)
@@ -113,17 +118,18 @@ def date_of(value: Any) -> Date:
     year = max(parts, default=0)
     if len(parts) > 3 or not 31 < year <= 9999:
         raise ValueError(f"{quoted(value)} is not a date")
-    rest = [part for part in parts if part is not year]
+    place = parts.index(year)
+    rest = parts[:place] + parts[place + 1 :]
     if month:
         return _checked(year, month, rest[0] if rest else 0, value)
-    if len(rest) == 2 and parts[0] is not year:
-        rest = rest[::-1] if rest[0] <= 31 and rest[1] <= 12 else rest
+    if len(rest) == 2 and place and not rest[0] <= 12 < rest[1]:
+        rest.reverse()
     rest += [0, 0]
     return _checked(year, rest[0], rest[1], value)
 
 
 def _checked(year: int, month: int, day: int, value: Any) -> Date:
-    if month > 99 or day > 99:
+    if max(month, day) > 99 or (month > 12 and day > 31):
         raise ValueError(f"{quoted(value)} is not a date")
     return year, month, day if month else 0
 
@@ -144,9 +150,10 @@ def url_of(value: Any) -> tuple[str, str]:
     Scheme, port, "www.", fragment, a last slash and the order of query parameters do not count.
     """
     text = str(value).strip()
-    if "@" in text and "//" not in text:
+    start = re.split("[/?#]", text, maxsplit=1)[0]
+    if "@" in start:
         raise ValueError(f"{quoted(value)} is a mail address, no web address")
-    parts = urlsplit(text if "//" in text else f"//{text}")
+    parts = urlsplit(text if not start or start[-1] == ":" else f"//{text}")
     host = (parts.hostname or "").removeprefix("www.")
     if not _HOST.fullmatch(host):
         raise ValueError(f"{quoted(value)} is not a web address")

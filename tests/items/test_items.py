@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.places import place_of
 from ndd_search.items.values import date_of, number_of, url_of, words_of
@@ -113,12 +114,36 @@ def test_a_place_is_read_in_every_form_that_the_engines_take(value: Any) -> None
         (date_of, "1862-88-06", (1862, 88, 6)),
         (date_of, "06.88.1862", (1862, 6, 88)),
         (date_of, "19731308", (1973, 13, 8)),
+        (date_of, "15.88.1863", (1863, 88, 15)),
+        (date_of, "88.12.1863", (1863, 12, 88)),
+        (date_of, "15061863", (1863, 6, 15)),
+        (date_of, "15061925", (1925, 6, 15)),
+        (date_of, "25122001", (2001, 12, 25)),
+        (date_of, "10661014", (1066, 10, 14)),
+        (date_of, "31/12/99", (99, 12, 31)),
+        (url_of, "medium.com/@john", ("medium.com", "/@john")),
+        (url_of, "example.com?mail=a@b.de", ("example.com", "?mail=a@b.de")),
+        (url_of, "web.archive.org/web/2010/http://b.de", ("web.archive.org", "/web/2010/http://b.de")),
         (url_of, "HTTPS://www.Example.org:80/a/?b=2&a=1#c", ("example.org", "/a?a=1&b=2")),
         (words_of, "St. Finbarr’s &amp; Søn", ("st", "finbarrs", "and", "son")),
     ],
 )
 def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value: Any, expected: Any) -> None:
     assert read(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["99999999", "9999-99-99", "99.99.9999", "99-99-99", "88888888", "00000000", "12345678", "1999-99-99"]
+)
+def test_a_placeholder_is_no_date(value: str) -> None:
+    with pytest.raises(ValueError, match="is not a date"):
+        date_of(value)
+
+
+@pytest.mark.parametrize("value", ["mary@example.com", "mailto:mary@example.com", "mary@example.com?subject=x"])
+def test_a_mail_address_is_no_web_address(value: str) -> None:
+    with pytest.raises(ValueError, match="is a mail address"):
+        url_of(value)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +184,32 @@ def test_codes_with_a_slip_are_neither_equal_nor_different(one: Any, other: Any,
     assert bool(vetoed.prevented) == (alike < 0.5)
 
 
+@pytest.mark.parametrize("core", [native.core, None])
+def test_slips_are_looked_for_in_short_lists_only(core: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each code of one list is compared with each of the other: lists of thousands would take seconds."""
+    monkeypatch.setattr(native, "core", core)
+    schema = ndd.items.Items(phone=ndd.items.Exact())
+    codes = [f"{number:03}{letters}" for letters in ("abcdef", "abcdfe") for number in range(40)]
+    for size, alike in ((1, 0.25), (30, 0.25), (40, 0.0)):
+        found = schema.similarity({"phone": codes[:size]}, {"phone": codes[40 : 40 + size]})
+        assert found.fields[0].similarity == alike
+    assert schema.similarity({"phone": codes[:40]}, {"phone": codes[39:]}).fields[0].similarity > 0.5  # type: ignore[operator]
+
+
+def test_addresses_of_long_lists_are_compared_as_they_are() -> None:
+    schema = ndd.items.Items(site=ndd.items.Url())
+    sites = [f"a.ie/x/{number}" for number in range(80)]
+    assert schema.similarity({"site": sites[:3]}, {"site": sites[40:]}).fields[0].similarity == pytest.approx(0.7)
+    assert schema.similarity({"site": sites[:40]}, {"site": sites[40:]}).fields[0].similarity == 0.0
+    assert schema.similarity({"site": sites[:41]}, {"site": sites[40:]}).fields[0].similarity == 1.0
+
+
+def test_codes_that_are_none_in_a_list_are_missing() -> None:
+    schema = ndd.items.Items(name=ndd.items.Name(), phone=ndd.items.Exact())
+    empty = {"name": "Fota House", "phone": [None, ""]}
+    assert schema.similarity(empty, empty).fields[1].similarity is None
+
+
 def test_descriptions_are_compared_by_stems_and_synonyms() -> None:
     one, other = {"about": "church visitors walking towers"}, {"about": "churches visitor walked tower"}
     alike = {
@@ -170,6 +221,8 @@ def test_descriptions_are_compared_by_stems_and_synonyms() -> None:
     assert written.similarity({"about": "the old kirk"}, {"about": "The old church"}).similarity == 1.0
     with pytest.raises(ValueError, match="there is no Snowball stemmer for 'klingon'"):
         ndd.items.Text(stem="klingon")
+    with pytest.raises(TypeError, match="stem must be a language, got 3"):
+        ndd.items.Text(stem=3)  # type: ignore[arg-type]
 
 
 def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCaptureFixture) -> None:

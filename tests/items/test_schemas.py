@@ -126,6 +126,14 @@ def test_fields_are_guessed_from_their_values() -> None:
         ndd.items.Items.learn([{"name": "Cork"}])
 
 
+def test_random_codes_of_eight_digits_are_not_guessed_as_dates() -> None:
+    random = np.random.default_rng(1)
+    born = [f"{n % 28 + 1:02}{n % 12 + 1:02}19{n:02}" for n in range(90)]
+    rows = [{"birth_ref": f"{random.integers(10**8):08}", "born": day} for day in born]
+    kinds = {name: field.kind for name, field in ndd.items.Items.guess(rows).fields.items()}
+    assert kinds == {"birth_ref": "name", "born": "date"}
+
+
 def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> None:
     rows = [
         {"country": f"country {n % 70}", "first": f"name {n % 70}" + "x" * (n if n % 20 == 0 else 0)}
