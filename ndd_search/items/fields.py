@@ -134,11 +134,6 @@ def _text(raw: list[Any], markup: str) -> str:
     return strip_markup(text) if markup == "html" else text
 
 
-def _check_markup(markup: object) -> None:
-    if markup not in ("keep", "html"):
-        raise ValueError(f"markup must be keep or html, got {markup!r}")
-
-
 _MOST_WORDS, _MOST_LETTERS = 200, 2_000  # of a name: two of that size take some milliseconds to compare
 
 
@@ -179,7 +174,8 @@ class Name(_Words):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_markup(self.markup)
+        if self.markup not in ("keep", "html"):
+            raise ValueError(f"markup must be keep or html, got {self.markup!r}")
 
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))

@@ -48,7 +48,8 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     for name in names:
         longitude = _longitude(name, names)
         if longitude:
-            place = _free(_LATITUDE.fullmatch(name)[1].strip("_- ") or "place", names)  # type: ignore[index]
+            place = _LATITUDE.fullmatch(name)[1].strip("_- ") or "place"  # type: ignore[index]
+            place += "_place" if place in names else ""
             fields[place] = Place(source=(name, longitude))
             reasons[place] = "place", f"{name} and {longitude} are a latitude and a longitude by their names"
         if longitude or any(_longitude(other, names) == name for other in names):
@@ -67,10 +68,6 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
             f"{len(looked_at):,} records", what, "give mappings, or name the fields: Items(name=Name())"
         )
     return fields, reasons
-
-
-def _free(name: str, taken: list[str]) -> str:
-    return name if name not in taken else f"{name}_place"
 
 
 def _longitude(name: str, names: list[str]) -> str | None:

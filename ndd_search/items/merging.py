@@ -173,7 +173,9 @@ def _chosen(rule: str, field: Field | None, held: Sequence[_Held], records: Sequ
         keys["central"] = lambda one: far[held.index(one)]
     elif head in ("newest", "oldest"):
         sign = -1 if head == "newest" else 1
-        keys[head] = lambda one: _last_if_nan(sign * seconds_since_1970(value_of(records[one.place], rest)))
+        keys[head] = lambda one: (
+            inf if isnan(at := sign * seconds_since_1970(value_of(records[one.place], rest))) else at
+        )
     elif head == "preferred":
         path, _, wanted = rest.partition("=")
         order = wanted.split(",")
@@ -192,7 +194,3 @@ def _distances(field: Field | None, held: Sequence[_Held]) -> list[float]:
             float(kilometres(np.repeat(values[i : i + 1], len(values), 0), values).sum()) for i in range(len(values))
         ]
     return np.abs(values[:, None] - values[None]).sum(axis=1).tolist() if values.ndim == 1 else [0.0] * len(held)
-
-
-def _last_if_nan(value: float) -> float:
-    return inf if isnan(value) else value
