@@ -222,8 +222,12 @@ class Backfill(SketchSettings):
         return next((str(one) for one in found if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts, waiting: int) -> str:
-        """The problem that no document has text in the fields: all would get an empty sketch and count as done."""
-        query = self.waiting(facts) if waiting and not self.recheck else {"match_all": {}}
+        """The problem that no document has text in the fields: all would get an empty sketch and count as done.
+
+        If no document is waiting, those with a sketch of a text are looked at.
+        """
+        query = self.waiting(facts) if waiting else stored_sketch(SketchField(self.field))
+        query = {"match_all": {}} if self.recheck else query
         with options(enabled=False):
             body = {"query": query, "size": _LOOKED_AT}
             sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
