@@ -68,8 +68,13 @@ def _written(value: Any) -> str:
 
 
 def _value_of(text: str) -> Any:
-    value = json.loads(text)
-    return frozenset(value[""]) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
+    return _unchanging(json.loads(text))
+
+
+def _unchanging(value: Any) -> Any:
+    if isinstance(value, dict):
+        return frozenset(map(_unchanging, value[""]))
+    return tuple(map(_unchanging, value)) if isinstance(value, list) else value
 
 
 def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> Table:
