@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import missing
 from tests.engines.jars import Unavailable, find_java
 from tests.engines.launch import free_ports
 
@@ -40,6 +41,16 @@ def session(master: str, **more: str) -> Iterator[Any]:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def session_or_skip(master: str) -> Iterator[Any]:
+    """The same; without Spark or Java the tests are skipped."""
+    try:
+        with session(master) as spark:
+            yield spark
+    except Unavailable as reason:
+        missing("spark", reason)
 
 
 class Cluster:

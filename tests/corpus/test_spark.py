@@ -23,10 +23,9 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.corpus.sources import Pieces
-from tests.conftest import LONG, missing
+from tests.conftest import LONG
 from tests.corpus import made
 from tests.corpus import spark as servers
-from tests.engines.jars import Unavailable
 from tests.examples import ROOT, run
 
 COUNT = 600
@@ -77,11 +76,8 @@ def by_document(rows: Iterator[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    try:
-        with servers.session("local[2,4]") as session:
-            yield session
-    except Unavailable as reason:
-        missing("spark", reason)
+    with servers.session_or_skip("local[2,4]") as session:
+        yield session
 
 
 def corpus_on(spark: Any, *sources: Any, **more: Any) -> Any:

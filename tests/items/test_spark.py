@@ -26,10 +26,9 @@ from ndd_search.items import spark_stages as stages
 from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.groups import Method, read_records
 from tests import collections
-from tests.conftest import LONG, missing
+from tests.conftest import LONG
 from tests.corpus import spark as servers
 from tests.corpus.test_spark import kill_once
-from tests.engines.jars import Unavailable
 from tests.items.cathedrals import ARMAGH, CORK, DUBLIN, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, sites
 
@@ -43,11 +42,8 @@ items = ndd.items
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    try:
-        with servers.session("local[2,4]") as session:
-            yield session
-    except Unavailable as reason:
-        missing("spark", reason)
+    with servers.session_or_skip("local[2,4]") as session:
+        yield session
 
 
 def written(folder: Path, rows: list[dict[str, Any]], files: int = 3) -> str:

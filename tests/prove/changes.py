@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import ndd_search as ndd
-from tests.engines.find import Engine, Engines
+from tests.engines.find import Engine
 from tests.prove import options
 from tests.prove.all_pairs import Row
 from tests.prove.options import ENGINES, Place, index_of, walk_of
@@ -65,15 +65,9 @@ def check(case: dict[str, Any]) -> Counter[str]:
     return Counter({"pages": pages, "changes": history.changes, f"on {history.place.engine.name}": 1})
 
 
-@contextmanager
-def servers() -> Iterator[None]:
+def servers() -> AbstractContextManager[None]:
     """Find or start the engines, and make their indexes."""
-    engines = Engines(ENGINES, {})
-    with ExitStack() as stack:
-        stack.callback(engines.close)
-        for name in ENGINES:
-            stack.enter_context(changing(engines.get(name)))
-        yield
+    return options.servers(changing)
 
 
 @contextmanager

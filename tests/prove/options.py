@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
@@ -178,13 +178,14 @@ def check(case: Row) -> Counter[str]:
 
 
 @contextmanager
-def servers() -> Iterator[None]:
-    """Find or start the engines, and make their indexes."""
+def servers(make: Callable[[Engine], AbstractContextManager[Place]] | None = None) -> Iterator[None]:
+    """Find or start the engines, and make their indexes. make: those of one engine; None for all that options need."""
     engines = Engines(ENGINES, {})
     with ExitStack() as stack:
         stack.callback(engines.close)
         for name in ENGINES:
-            stack.enter_context(running(engines.get(name), WHICH))
+            engine = engines.get(name)
+            stack.enter_context(make(engine) if make else running(engine, WHICH))
         yield
 
 
