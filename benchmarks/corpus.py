@@ -44,7 +44,7 @@ from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
 from benchmarks.kept_memory import keep_freed
 from benchmarks.real_words import texts as made_of_real_words
 from ndd_search.core.matching.decision import Decision
-from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.similar_pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many

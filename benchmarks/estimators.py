@@ -12,9 +12,9 @@ import argparse
 
 import numpy as np
 
-from ndd_search.core.matching.measures import estimate
+from ndd_search.core.matching.similarity_measures import estimate
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import resemblance, standard_error
+from ndd_search.core.sketching.estimate_similarity import resemblance, standard_error
 from ndd_search.core.sketching.sketches import VALUES
 
 KS = (32, 64, 128, 256)

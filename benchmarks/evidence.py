@@ -22,7 +22,7 @@ from benchmarks.study.measures import quality
 from ndd_search.core.matching.decision import Constants, Decision, Overlaps
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE
-from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.similar_pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many

@@ -28,12 +28,12 @@ import numpy as np
 import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.core.matching.decision import Decision
-from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import STORAGES, SketchField
+from ndd_search.core.sketching.stored_sketch import STORAGES, SketchField
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.collections import read
 

@@ -29,7 +29,7 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.items import Category, Date, Exact, Name, Number, Place, Text
-from ndd_search.items.groups import ItemGroups
+from ndd_search.items.record_groups import ItemGroups
 from tests.items.made import PEOPLE, Made, households, people, sites
 
 Pairs = set[tuple[str, str]]

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.corpus_spark import running, tasks_of
-from ndd_search.corpus.sources import Pieces
+from ndd_search.corpus.document_batches import Pieces
 from ndd_search.items.items import Items
 from tests.corpus.spark import session
 from tests.items.made import PEOPLE, people

@@ -23,7 +23,7 @@ from benchmarks.study.pages import result_page
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import SAMPLE
-from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many

@@ -25,7 +25,7 @@ from benchmarks.measure import Method, measure
 import ndd_search as ndd  # isort: skip  # after measure, which sets the number of its threads
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 
 WORDS, HITS, PAGE = 150, 100, 10
 ASKED = 1000  # searches whose `took_ms` is read

@@ -14,8 +14,8 @@ import orjson
 
 from benchmarks.measure import Method, measure
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField, Storage, StoredSketches
-from ndd_search.search.rest.answers import drop_fields, parsed
+from ndd_search.core.sketching.stored_sketch import SketchField, Storage, StoredSketches
+from ndd_search.search.rest.read_answer import drop_fields, parsed
 
 HITS, ROUNDS = 100, 15
 WORDS = ["the", "engine", "reads", "documents", "and", "returns", "hits", "of", "some", "words", "each"]

@@ -31,7 +31,7 @@ from benchmarks.pages import rows
 from benchmarks.passages import FACTBOOK
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
-from ndd_search.core.matching.pairs import overlaps
+from ndd_search.core.matching.similar_pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching import sketch_many
 

@@ -19,7 +19,7 @@ from benchmarks.measure import measure
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.core.matching import leaders
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 
 HITS, K = 100, 128
 

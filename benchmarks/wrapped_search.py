@@ -38,13 +38,13 @@ import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.field import SketchField, Storage
-from ndd_search.indexing.frequency_table import store_frequency_table
-from ndd_search.search.flow import conversation, driver, fetch_hits
+from ndd_search.core.sketching.stored_sketch import SketchField, Storage
+from ndd_search.indexing.count_frequencies import store_frequency_table
+from ndd_search.search.flow import conversation, fetch_hits, intercept_requests
 from ndd_search.search.flow.frequency_tables import TABLES, document_id
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.rest.mapping import mapping_properties
-from ndd_search.search.rest.request import Search
+from ndd_search.search.rest.read_request import Search
 
 WARM_UP = 60  # searches before the measured ones
 CONCURRENT = 200  # searches of an asynchronous client at once
@@ -67,7 +67,7 @@ STAGES = {
 }
 # The functions that take the time of our stages: their stage, the module or class that holds them, and their names.
 TIMED: tuple[tuple[Any, ...], ...] = (
-    (ASK, driver, "conversation"),
+    (ASK, intercept_requests, "conversation"),
     (ASK, Plan, "requests", "document_requests"),
     (ASK, conversation, "plan_of"),
     (DECODE, SketchField, "decode"),

@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from ndd_search.core.sketching.sketches import sketch
     from ndd_search.corpus.collection import Corpus
     from ndd_search.embedded.index import Index
-    from ndd_search.indexing.candidates import find_duplicates
+    from ndd_search.indexing.duplicates_in_index import find_duplicates
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.passages import passages
-    from ndd_search.search.clients.pages import explain, pages
+    from ndd_search.search.clients.iterate_pages import explain, pages
     from ndd_search.search.clients.wrap import wrap
-    from ndd_search.search.flow.block_options import options
+    from ndd_search.search.flow.options_context import options
     from ndd_search.search.rest.mapping import mapping_properties
-    from ndd_search.search.rest.merge import merge
-    from ndd_search.search.rest.reading import copies, info
+    from ndd_search.search.rest.merge_responses import merge
+    from ndd_search.search.rest.read_page import copies, info
     from ndd_search.search.settings_file import preset
 
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
     "collapse": "core.paging.collapse",
-    "copies": "search.rest.reading",
-    "explain": "search.clients.pages",
-    "find_duplicates": "indexing.candidates",
-    "info": "search.rest.reading",
+    "copies": "search.rest.read_page",
+    "explain": "search.clients.iterate_pages",
+    "find_duplicates": "indexing.duplicates_in_index",
+    "info": "search.rest.read_page",
     "items": "items",
     "mapping_properties": "search.rest.mapping",
-    "merge": "search.rest.merge",
-    "options": "search.flow.block_options",
-    "pages": "search.clients.pages",
+    "merge": "search.rest.merge_responses",
+    "options": "search.flow.options_context",
+    "pages": "search.clients.iterate_pages",
     "passages": "integrations.passages",
     "plugins": "plugins",
     "preset": "search.settings_file",

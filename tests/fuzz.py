@@ -25,8 +25,8 @@ from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField, pack
 from ndd_search.core.sketching.sketches import sketch, sketch_many
+from ndd_search.core.sketching.stored_sketch import SketchField, pack
 from tests.native.both import FLOORS, both, in_frames, same_answers, same_decisions
 from tests.strategies import AWKWARD
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 
 FIELDS = ["title", "text"]  # of the labelled collections
 RECIPE = ndd.Recipe()

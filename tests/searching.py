@@ -7,10 +7,10 @@ from math import inf
 from typing import Any
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.search.flow.known_targets import Learned, LearnedOfCaller, LearnedOfTarget
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.learned_targets import Learned, LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 
 MATCH = {"match": {"body": "market"}}
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties

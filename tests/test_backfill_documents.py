@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable

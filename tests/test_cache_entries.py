@@ -16,7 +16,7 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.core.paging import cache_entries
 from ndd_search.core.paging.cache_entries import sealed, unsealed
-from ndd_search.search.rest.response import block_of
+from ndd_search.search.rest.write_response import block_of
 
 KEY = b"0123456789abcdef"
 

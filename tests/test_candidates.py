@@ -15,10 +15,10 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.core.methods.simhash import as_sketches
 from ndd_search.core.sketching import resemblance
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.stored_keys import shared_keys
 from tests.command_line import run
@@ -191,7 +191,7 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
         assert main([*words, "--json"]) == 0
         told = capsys.readouterr()
         assert (len(told.out.splitlines()), told.err) == (249, "")
-        monkeypatch.setattr("ndd_search.indexing.candidates.MOST_EXAMINED", 100)
+        monkeypatch.setattr("ndd_search.indexing.duplicates_in_index.MOST_EXAMINED", 100)
         assert len(ndd.find_duplicates(client, index, TEXT, size=100, examined=20)) == 100
         assert main([*words, "--json"]) == 3
         told = capsys.readouterr()

@@ -13,10 +13,10 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.indexing.with_sketches import sketch_fields
-from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.flow.client_settings import settings_of
 
 recipes = st.one_of(
     st.builds(

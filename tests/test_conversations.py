@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from tests.searching import MATCH, SEARCH, hit_of, in_one_phase, one_hit
 
 

@@ -20,11 +20,11 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache_entries import sealed, unsealed
 from ndd_search.core.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.point_in_time import ordered as ordered_by
-from ndd_search.search.rest.request import Request, read_search
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request, read_search
 
 RECIPE = ndd.Recipe()
 SEARCH = {"query": {"match": {"body": "market"}}}

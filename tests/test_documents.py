@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.indexing.with_sketches import sketch_fields
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
+from ndd_search.core.sketching.stored_sketch import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
 
 RECIPE = Recipe.words(k=4)
 FIELD = SketchField()

@@ -15,9 +15,9 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
-from ndd_search.search.rest.answers import HitReader
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.rest.read_answer import HitReader
 
 RECIPE, WINDOW = Recipe(), 100
 OPTIONS = CollapseOptions(min_similarity=0.8, window=WINDOW)

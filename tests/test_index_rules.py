@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.core.presets import Preset
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.rest.request import Request, read_search
+from ndd_search.search.rest.read_request import Request, read_search
 from ndd_search.search.settings_file import preset, read_preset, write_preset
-from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.search.writing.write_requests import SketchedWrites
 
 DEFAULTS = ndd.CollapseOptions()
 PATTERNS = st.text("ab*", min_size=1, max_size=4)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.with_sketches import sketch_fields

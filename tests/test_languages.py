@@ -17,7 +17,7 @@ import pytest
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import overlapping_pairs
+from ndd_search.core.matching.similar_pairs import overlapping_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.matching.measures import estimate
+from ndd_search.core.matching.similarity_measures import estimate
 from ndd_search.core.methods.simhash import distance, fingerprint, key_masks
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.text.shingles import shingle_texts

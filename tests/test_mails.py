@@ -14,7 +14,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.sources.documents import SourceOptions, read_documents
+from ndd_search.sources.documents_with_ids import SourceOptions, read_documents
 
 ASKED = (
     "Dear all,\n\nthe invoice of the Northern Dredging Company is due on Friday, and nobody has signed it so far.\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from tests.test_collapse import FORMS
 
 TEXTS = {

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.core.matching.decision import Decision
-from ndd_search.core.matching.measures import estimate, judged_pairs, similar_pairs, similarities
+from ndd_search.core.matching.similarity_measures import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.methods.signatures import profile
 from ndd_search.core.methods.simhash import as_sketches, fingerprints, from_sketches
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import resemblance
+from ndd_search.core.sketching.estimate_similarity import resemblance
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.search.rest.mapping import mapping_properties
 from tests import plain_sketching as plain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature, numbers_of
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.with_sketches import sketch_fields

@@ -23,16 +23,16 @@ from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.contained_texts import possible_containers
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
-from ndd_search.core.matching.pairs import resembling_pairs
+from ndd_search.core.matching.similar_pairs import resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.core.sketching.field import SketchField, StoredSketches
 from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_many
-from ndd_search.corpus.pairs import Search
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer, parsed, without_fields
-from ndd_search.search.rest.request import Request
+from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
+from ndd_search.corpus.collection_pairs import Search
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer, parsed, without_fields
+from ndd_search.search.rest.read_request import Request
 from tests.compiled_core import compiled, compiler, loaded
 from tests.items.made import PEOPLE, people
 from tests.native.both import in_frames

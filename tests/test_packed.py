@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import STORAGES, SketchField, Storage
+from ndd_search.core.sketching.stored_sketch import STORAGES, SketchField, Storage
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine

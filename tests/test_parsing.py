@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField, StoredSketches, pack
+from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches, pack
 from ndd_search.search.clients.wrap import TransportKind
-from ndd_search.search.rest.answers import Answer, CutSketches, parsed, without_fields
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer, CutSketches, parsed, without_fields
+from ndd_search.search.rest.read_request import Request
 
 RECIPE, FIELD = Recipe(k=8), SketchField()
 STORED_SKETCHES = StoredSketches(FIELD, RECIPE)

@@ -16,7 +16,7 @@ from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
-from ndd_search.embedded.engine import analyzer_of
+from ndd_search.embedded.tantivy_files import analyzer_of
 
 UNKNOWN = {"Cn", "Cs", "Co"}
 

@@ -13,14 +13,14 @@ from ndd_search import native
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField, StoredSketches
-from ndd_search.search.flow.known_targets import Reaches
+from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.learned_targets import Reaches
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.plan import is_worth_splitting, own_part, ranges_of, sketches_only
 from ndd_search.search.flow.round_trips import together
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request, Search, is_write, read_search
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request, Search, is_write, read_search
 from ndd_search.search.rest.wider_requests import sketch_reading
 from tests.searching import MATCH, hit_of
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.core.presets import Preset
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.settings_file import preset, read_preset, write_preset
 from tests.command_line import run
 from tests.news_texts import CLIMATE, NEWS

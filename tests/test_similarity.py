@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.core.matching.choose_leaders import leaders
-from ndd_search.core.sketching.estimates import (
+from ndd_search.core.sketching.estimate_similarity import (
     containment,
     estimate_resemblance,
     estimated_shingles,

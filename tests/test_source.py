@@ -15,7 +15,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import CursorUnusable
 
 TOWNS = ["Oslo", "Bergen", "Drammen", "Tromso", "Bodo", "Hamar", "Molde", "Narvik", "Alta", "Voss"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 
 AS_STORED: list[tuple[Any, Any]] = [
     (datetime.datetime(2024, 1, 2, 3, 4, 5), "2024-01-02T03:04:05"),

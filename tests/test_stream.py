@@ -18,7 +18,7 @@ from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, r
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import resemblance
+from ndd_search.core.sketching.estimate_similarity import resemblance
 from ndd_search.core.sketching.sketches import Lack, Sketch
 
 RECIPE = Recipe.words(k=12)

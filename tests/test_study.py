@@ -22,7 +22,7 @@ from benchmarks.study.study import all_methods, halved_and_doubled, study
 from benchmarks.study.tables import tables
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import overlapping_pairs, overlaps
+from ndd_search.core.matching.similar_pairs import overlapping_pairs, overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument

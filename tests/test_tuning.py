@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.cli.tuning.answers import AnswerFile, read_answers
 from ndd_search.cli.tuning.belief import CREDIBLE, ENOUGH, Tuning
-from ndd_search.cli.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
-from ndd_search.cli.tuning.sources import FolderSource, read_queries
+from ndd_search.cli.tuning.compare_settings import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.page_sources import FolderSource, read_queries
 from ndd_search.cli.tuning.summary import effects, facts, settings_of, verdict
 from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.matching.document_frequency import count_document_frequency

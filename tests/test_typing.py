@@ -15,13 +15,13 @@ import pytest
 
 import ndd_search
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import MissingExtra
-from ndd_search.search.flow.block_options import SearchChanges
-from ndd_search.search.flow.settings import WrapSettings, settings_of
+from ndd_search.search.flow.client_settings import WrapSettings, settings_of
+from ndd_search.search.flow.options_context import SearchChanges
 
 ROOT = Path(ndd_search.__file__).parents[1]
 

@@ -13,8 +13,8 @@ import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging import cache_entries
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.frequency_tables import read_document
 from tests.written import CURSOR_KEY, FOLDER, KEY, driver, engine, page, stream, table, texts
 

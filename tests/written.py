@@ -23,12 +23,12 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache_entries import sealed, stream_parts
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.search.flow.driver import Driver
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.frequency_tables import document
-from ndd_search.search.flow.known_targets import Counted, View
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.flow.learned_targets import Counted, View
+from ndd_search.search.rest.read_request import Request
 from tests.prove.engine import INDEX, Engine
 
 FOLDER = Path(__file__).parent / "data" / "written"

@@ -19,9 +19,9 @@ from ndd_search.core.matching.decision import PLAIN, Constants, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, Shares
 from ndd_search.core.matching.guards import long_enough
-from ndd_search.core.matching.measures import similarities
-from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.shared_values import shared_values
+from ndd_search.core.matching.similar_pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.methods.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.core.options import CollapseOptions

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.study.collection import Collection, Places
 from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 
 DEPTH, SHOWN = 20, 10
 Judge = Callable[[Places, Places], npt.NDArray[np.bool_]]

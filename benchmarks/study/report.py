@@ -14,7 +14,7 @@ from benchmarks.study.tables import cells_of, tables
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import Shares
-from ndd_search.core.matching.measures import judged_pairs
+from ndd_search.core.matching.similarity_measures import judged_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many

@@ -22,11 +22,11 @@ from ndd_search.cli import DONE
 from ndd_search.cli.output import comma_list, warn
 from ndd_search.cli.ui import add_place, searcher_of
 from ndd_search.errors import NDDError, importing
-from ndd_search.search.flow.driver import AsyncSend, Driver
-from ndd_search.search.rest.answers import Answer, Hit
-from ndd_search.search.rest.reading import copies
-from ndd_search.search.rest.request import Request
-from ndd_search.search.rest.response import ORIGINS
+from ndd_search.search.flow.intercept_requests import AsyncSend, Driver
+from ndd_search.search.rest.read_answer import Answer, Hit
+from ndd_search.search.rest.read_page import copies
+from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.write_response import ORIGINS
 from ndd_search.serving.proxy.server import address_of, is_loopback
 from ndd_search.serving.ui.searcher import Asked, Searcher, SearchFailed
 

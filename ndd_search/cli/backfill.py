@@ -36,7 +36,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import KEYS, STORAGES
+from ndd_search.core.sketching.stored_sketch import KEYS, STORAGES
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
 

@@ -29,12 +29,12 @@ from ndd_search.cli.output import (
     table,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.measures import estimate
+from ndd_search.core.matching.similarity_measures import estimate
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import estimate_containment
+from ndd_search.core.sketching.estimate_similarity import estimate_containment
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.shingles import shingle_texts
 from ndd_search.errors import InvalidDocument

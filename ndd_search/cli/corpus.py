@@ -47,13 +47,13 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus, Method
+from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_pairs import BUDGET, Effort
+from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
-from ndd_search.corpus.groups import Groups
+from ndd_search.corpus.groups_report import write_report
 from ndd_search.corpus.newcomers import Newcomers
-from ndd_search.corpus.outputs import check_kind, line_of, write
-from ndd_search.corpus.pairs import BUDGET, Effort
-from ndd_search.corpus.report import write_report
-from ndd_search.corpus.sources import IndexSource, Pieces
+from ndd_search.corpus.write_files import check_kind, line_of, write
 from ndd_search.errors import InvalidDocument
 
 _SUMMARIES = {

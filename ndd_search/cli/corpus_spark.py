@@ -24,7 +24,7 @@ from ndd_search.cli.corpus import (
 )
 from ndd_search.cli.output import many, tell
 from ndd_search.core.recipe import Recipe
-from ndd_search.corpus.sources import Report
+from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
 from ndd_search.corpus.spark_reading import write_documents

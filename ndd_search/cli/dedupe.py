@@ -29,7 +29,7 @@ from ndd_search.cli.output import (
     stored_options,
     warn,
 )
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import SAMPLE
 from ndd_search.core.paging.collapse import collapse, evenly

@@ -26,13 +26,13 @@ import ndd_search
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared, console, number, print_json, table, warn
-from ndd_search.core.paging.candidates import MOST_EXAMINED, Candidate
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.paging.records_of_one_thing import MOST_EXAMINED, Candidate
 from ndd_search.core.sketching.sketches import Sketch, sketch
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.candidates import NOT_ALL_COMPARED, CandidateSearch, resembling, stored_recipe
-from ndd_search.indexing.indexes import look_up
+from ndd_search.indexing.duplicates_in_index import NOT_ALL_COMPARED, CandidateSearch, resembling, stored_recipe
+from ndd_search.indexing.resolve_indexes import look_up
 from ndd_search.sources.text_files import read_record, read_text
 
 _COMPARED = 100  # documents compared with a record

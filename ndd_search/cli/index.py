@@ -31,13 +31,13 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.search import existing, open_index
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.text.printable import safe
 from ndd_search.embedded.folder import damages, read_meta
-from ndd_search.embedded.stored import id_of
+from ndd_search.embedded.stored_document import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.sources.csv_and_json import STDIN, Document
-from ndd_search.sources.documents import PEEK, SourceOptions, read_documents, text_fields, with_text
+from ndd_search.sources.documents_with_ids import PEEK, SourceOptions, read_documents, text_fields, with_text
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ndd_search.core.checks import check_known, nearest
 from ndd_search.core.options import KINDS, CollapseOptions, Mode
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_known, nearest
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
 from ndd_search.search.named_recipe import recipe_named

@@ -35,11 +35,11 @@ from ndd_search.cli.output import (
     table,
     warn,
 )
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.text.printable import safe
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
-from ndd_search.search.rest.reading import copies
+from ndd_search.search.rest.read_page import copies
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -21,7 +21,7 @@ from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.indexes import look_up
+from ndd_search.indexing.resolve_indexes import look_up
 from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
 
 

@@ -39,8 +39,8 @@ from ndd_search.cli.output import (
 from ndd_search.cli.search import open_index
 from ndd_search.cli.tuning.answers import AnswerFile, read_answers
 from ndd_search.cli.tuning.belief import Tuning
-from ndd_search.cli.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
-from ndd_search.cli.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown
+from ndd_search.cli.tuning.compare_settings import BARS, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.page_sources import FolderSource, Query, ServerSource, Source, read_queries, shown
 from ndd_search.cli.tuning.summary import (
     HEADS,
     cells,
@@ -53,7 +53,7 @@ from ndd_search.cli.tuning.summary import (
     verdict,
 )
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.retry import server_reason

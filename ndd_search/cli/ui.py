@@ -21,11 +21,11 @@ from ndd_search.cli.cluster import Address
 from ndd_search.cli.output import add_shared, preset_of, say, warn
 from ndd_search.cli.search import open_index
 from ndd_search.core.presets import collapse_options
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
+from ndd_search.serving.proxy.proxy_settings import ProxySettings, nodes_of
 from ndd_search.serving.proxy.server import address_of, is_loopback, serve_application
-from ndd_search.serving.proxy.settings import ProxySettings, nodes_of
 from ndd_search.serving.proxy.upstream import Upstream
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.searcher import Searcher
@@ -62,7 +62,7 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
     changes: dict[str, Any] = {"preset": preset_of(arguments)}
     changes |= {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
     if "://" not in arguments.place:
-        from ndd_search.serving.ui.folder import FolderSearcher
+        from ndd_search.serving.ui.search_folder import FolderSearcher
 
         if arguments.index:
             raise ValueError(f"{arguments.place} is a folder and holds one index: leave out {arguments.index!r}")

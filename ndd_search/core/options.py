@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from ndd_search.core.checks import check_share, nearest
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_share, nearest
 from ndd_search.core.setting_kinds import (
     Duration,
     Field,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypedDict
 
-from ndd_search.core.checks import check_known, nearest
 from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, SeenMode, Total
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_known, nearest
 from ndd_search.core.setting_kinds import Kind, Several, Text, YesNo
 
 log = logging.getLogger("ndd_search")

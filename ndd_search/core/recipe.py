@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast
 
 from ndd_search import native
-from ndd_search.core.checks import check_one_of, check_whole
 from ndd_search.core.secret import HashNumbers, derived
+from ndd_search.core.setting_checks import check_one_of, check_whole
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -48,8 +48,8 @@ class Recipe:
               `methods.signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "n-grams" (the k first),
               "simhash" (k is 4), "profile" (k is 2). "auto" weighs rarity for min-K sketches with the "kmv" estimator
               only; for the others it is the bar of their source (see `matching.decision`).
-    estimator: of the similarity of two min-K sketches: "kmv" (see `sketching.estimates`), "broder" or "overlap" (see
-              `matching.measures`).
+    estimator: of the similarity of two min-K sketches: "kmv" (see `sketching.estimate_similarity`), "broder" or
+              "overlap" (see `matching.similarity_measures`).
     key:      a secret of at least 16 characters, for "min-k" sketches by "mix64": without it nobody can write a text
               whose sketch resembles that of another one. It is neither shown, stored nor pickled; who makes sketches
               gives it again. Searches do not need it.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ndd_search.core.checks import check_one_of, check_share, check_whole
+from ndd_search.core.setting_checks import check_one_of, check_share, check_whole
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = r"\d+(\.\d+)?(ms|s|m|h|d|w)"

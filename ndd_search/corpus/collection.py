@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from ndd_search.core.documents import value_of
+from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
@@ -18,18 +18,18 @@ from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
-from ndd_search.corpus import store
+from ndd_search.corpus import sketch_store
+from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
-from ndd_search.corpus.documents import Documents
-from ndd_search.corpus.groups import Groups
-from ndd_search.corpus.guards import Guards, check_kept
-from ndd_search.corpus.inclusive import most_inclusive
+from ndd_search.corpus.contained_documents import most_inclusive
+from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, id_of, is_text
+from ndd_search.corpus.guard_columns import Guards, check_kept
+from ndd_search.corpus.kept_documents import Documents
 from ndd_search.corpus.mirrored_hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
-from ndd_search.corpus.pairs import BUDGET, Found, Progress, Search, shingles_of
-from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.sources import Document, IndexSource, LeftOut, Pieces, Report, id_of, is_text
-from ndd_search.corpus.store import Rows
+from ndd_search.corpus.read_collection import Fields
+from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import RecipeMismatch
 
 log = logging.getLogger("ndd_search")
@@ -96,7 +96,7 @@ class Corpus(Documents):
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
         """A collection that `save` has written. Raises InvalidDocument for another file."""
-        rows, recipe, _ = store.read_rows(Path(path))
+        rows, recipe, _ = sketch_store.read_rows(Path(path))
         return cls(rows.ids, rows.sketches, recipe, rows.columns)
 
     def groups(
@@ -129,7 +129,7 @@ class Corpus(Documents):
         order = self._order(keep)
         sketches = self.sketches
         if order is not None:
-            sketches, search = store.taken(sketches, order), replace(search, guards=search.guards.taken(order))
+            sketches, search = sketch_store.taken(sketches, order), replace(search, guards=search.guards.taken(order))
         if method in ("leaders", "inclusive"):
             if method == "leaders":
                 led = search.leaders(sketches)
@@ -252,7 +252,7 @@ class _Reading:
     id: str | None
 
     def run(self, folder: str | Path | None, report: Report, progress: Callable[[int], object]) -> Rows:
-        kept = None if folder is None else store.Store(folder, self.fields.recipe, self._told)
+        kept = None if folder is None else sketch_store.Store(folder, self.fields.recipe, self._told)
         before = kept.parts() if kept else []
         parts = [rows for rows, _ in before]
         seen = {name for rows in parts for name in rows.ids}
@@ -284,7 +284,7 @@ class _Reading:
             any_text = any_text or any(texts)
             waiting.append(self.fields.sketched(chosen, texts, names))
             progress(len(batch))
-            if kept and sum(len(rows.ids) for rows in waiting) >= store.PART:
+            if kept and sum(len(rows.ids) for rows in waiting) >= sketch_store.PART:
                 parts.append(Rows.joined(waiting, self.fields.kept))
                 kept.add(parts[-1], (*position, place))
                 waiting = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd_search.core.matching.choose_leaders import components
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.errors import importing
 

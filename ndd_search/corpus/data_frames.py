@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.decision import Setting
 from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.recipe import Recipe

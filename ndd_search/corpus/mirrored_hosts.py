@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ndd_search.core.matching.frequency_table import Shares
-from ndd_search.core.matching.measures import similarities
+from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
-from ndd_search.corpus.groups import Groups
-from ndd_search.corpus.outputs import write
+from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.write_files import write
 
 MOST_HOSTS = 100  # of one group: a text on more hosts, such as an error page, says nothing about any two of them
 _MOST_PAGES = 20  # of one host and group, of which the one with the most similar path is chosen

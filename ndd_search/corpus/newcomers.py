@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.sketch_rows import Ranks
-from ndd_search.corpus import store
-from ndd_search.corpus.documents import Documents
-from ndd_search.corpus.outputs import write
-from ndd_search.corpus.pairs import Effort
-from ndd_search.corpus.sources import Document
-from ndd_search.corpus.store import Rows
+from ndd_search.corpus import sketch_store
+from ndd_search.corpus.collection_pairs import Effort
+from ndd_search.corpus.document_batches import Document
+from ndd_search.corpus.kept_documents import Documents
+from ndd_search.corpus.sketch_store import Rows
+from ndd_search.corpus.write_files import write
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class Newcomers:
         replaced = set(self.corpus.ids)
         stay = [place for place, name in enumerate(self.against.ids) if name not in replaced]
         names = [name for name in self.corpus.columns if name in self.against.columns]
-        sketches = store.taken(self.against.sketches, np.array(stay, np.int64))
+        sketches = sketch_store.taken(self.against.sketches, np.array(stay, np.int64))
         columns = {name: [self.against.columns[name][place] for place in stay] for name in names}
         before = Rows([self.against.ids[place] for place in stay], sketches, columns)
         now = Rows(self.corpus.ids, self.corpus.sketches, self.corpus.columns)
-        store.write_rows(Path(path), Rows.joined([before, now], names), self.corpus.recipe)
+        sketch_store.write_rows(Path(path), Rows.joined([before, now], names), self.corpus.recipe)

@@ -32,11 +32,11 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method, Settings, check_method, search_of
-from ndd_search.corpus.guards import check_kept
+from ndd_search.corpus.collection_pairs import Effort, sample_of
+from ndd_search.corpus.document_batches import Report
+from ndd_search.corpus.guard_columns import check_kept
 from ndd_search.corpus.mirrored_hosts import check_hosts
-from ndd_search.corpus.pairs import Effort, sample_of
-from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.sources import Report
+from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.spark_mirrored_hosts import Hosting, SparkHosts, hosts_on_spark
 from ndd_search.corpus.spark_pairs import PairsOnSpark, Work
 from ndd_search.errors import RecipeMismatch, importing

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.exact_numbers import json_with_written
-from ndd_search.corpus.outputs import line_of
+from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
 from ndd_search.indexing.client_json import with_json
 from ndd_search.indexing.retry import Retry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd_search.core.matching.measures import similarities
+from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.mirrored_hosts import (

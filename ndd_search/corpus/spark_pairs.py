@@ -11,13 +11,13 @@ from uuid import uuid4
 
 import numpy as np
 
-from ndd_search.core.matching.measures import key_masks_of
+from ndd_search.core.matching.similarity_measures import key_masks_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.fingerprint import DIGITS, origin
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
-from ndd_search.corpus.pairs import Effort, Search
-from ndd_search.corpus.value_lists import LISTED, Holders
+from ndd_search.corpus.collection_pairs import Effort, Search
+from ndd_search.corpus.inverted_lists import LISTED, Holders
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:

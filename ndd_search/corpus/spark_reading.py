@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.corpus import sketch_store
 from ndd_search.corpus import spark_stages as stages
-from ndd_search.corpus import store
-from ndd_search.corpus.sources import TOLD, LeftOut, Pieces, Report
+from ndd_search.corpus.document_batches import TOLD, LeftOut, Pieces, Report
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
@@ -114,7 +114,7 @@ def saved(work: Work, path: str) -> tuple[DataFrame, Recipe, tuple[str, ...]]:
     if not {"id", "sketch"} <= set(table.columns):
         raise InvalidDocument(path, "it holds no stored collection", "write one with Corpus.save")
     named = table.schema["sketch"].metadata.get(_RECIPE)
-    recipe = Recipe.parse(named) if named else store.recipe_of(Path(path))
+    recipe = Recipe.parse(named) if named else sketch_store.recipe_of(Path(path))
     fields = tuple(name for name in table.columns if name not in ("id", "sketch"))
     kept = F.to_json(F.struct(*fields)) if fields else F.lit(None).cast("string")
     rows = table.select("id", "sketch", kept.alias("fields"), "_metadata.file_path", "_metadata.row_index")

@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, Sketches
+from ndd_search.corpus.collection_pairs import Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
-from ndd_search.corpus.guards import Guards, lasting_code
-from ndd_search.corpus.outputs import line_of
-from ndd_search.corpus.pairs import Search, shingles_of
-from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.sources import Document, Pieces, id_of
-from ndd_search.corpus.value_lists import Holders, entries_of, key_lists, pairs_of, sublists
+from ndd_search.corpus.document_batches import Document, Pieces, id_of
+from ndd_search.corpus.guard_columns import Guards, lasting_code
+from ndd_search.corpus.inverted_lists import Holders, entries_of, key_lists, pairs_of, sublists
+from ndd_search.corpus.read_collection import Fields
+from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:

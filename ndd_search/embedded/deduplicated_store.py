@@ -14,7 +14,7 @@ from math import isnan
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
@@ -22,7 +22,7 @@ from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.tokens import tokens
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.flow.block_options import options
+from ndd_search.search.flow.options_context import options
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

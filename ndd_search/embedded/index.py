@@ -16,23 +16,22 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from ndd_search.core.checks import check_page
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams
-from ndd_search.core.paging.candidates import Candidate, Found, check_numbers, one_thing
 from ndd_search.core.paging.choose_copy import adapt_callables
 from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema, probability_of
+from ndd_search.core.paging.records_of_one_thing import Candidate, Found, check_numbers, one_thing
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_page
 from ndd_search.core.sketching.sketches import sketch_many
-from ndd_search.embedded.engine import Engine, analyzer_of
 from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta
-from ndd_search.embedded.stored import (
+from ndd_search.embedded.stored_document import (
     StoredHit,
     check_id,
     columns_of,
@@ -43,8 +42,9 @@ from ndd_search.embedded.stored import (
     source_of,
     texts_of,
 )
+from ndd_search.embedded.tantivy_files import Engine, analyzer_of
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
-from ndd_search.search.rest.response import block_of, hits_of, total_of
+from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy

@@ -14,9 +14,9 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
-from ndd_search.core.checks import nearest
 from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, ranges_near
-from ndd_search.embedded.stored import searchable
+from ndd_search.core.setting_checks import nearest
+from ndd_search.embedded.stored_document import searchable
 from ndd_search.errors import importing
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):

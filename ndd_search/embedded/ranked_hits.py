@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.fill_page import Fetch, Fetched
 from ndd_search.core.paging.record_schema import RecordSchema, presence
@@ -20,7 +20,7 @@ from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.embedded.folder import engine_errors
 from ndd_search.embedded.query_parser import number_of
-from ndd_search.embedded.stored import StoredHit, document_of, searchable
+from ndd_search.embedded.stored_document import StoredHit, document_of, searchable
 from ndd_search.errors import importing
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):

@@ -20,19 +20,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.core.checks import check_one_of
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import MARKS, STORAGES, SketchField, is_sketch_object
+from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.concurrent_updates import ROUNDS, Position, Rewriter, Tally
-from ndd_search.indexing.frequency_table import store_frequency_table
-from ndd_search.indexing.indexes import IndexFacts, look_up
+from ndd_search.indexing.count_frequencies import store_frequency_table
+from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
 from ndd_search.indexing.retry import Retry, server_reason, status_of
 from ndd_search.indexing.scan import snapshot
-from ndd_search.search.flow.block_options import options
+from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import (
     check_mapping,
     holds_sketches,

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import (
+from ndd_search.core.sketching.fingerprint import still_fit
+from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
+from ndd_search.core.sketching.stored_sketch import (
     KEYS,
     MARKS,
     SketchField,
@@ -23,11 +25,9 @@ from ndd_search.core.sketching.field import (
     listed,
     sketch_in,
 )
-from ndd_search.core.sketching.fingerprint import still_fit
-from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
-from ndd_search.indexing.indexes import IndexFacts
+from ndd_search.indexing.resolve_indexes import IndexFacts
 from ndd_search.indexing.scan import Hits
 
 _VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch

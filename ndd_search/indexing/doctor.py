@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import long_enough
-from ndd_search.core.matching.measures import similar_pairs
+from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
 from ndd_search.core.sketching.fingerprint import fields_of, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
-from ndd_search.indexing.indexes import IndexFacts, look_up
-from ndd_search.search.flow.block_options import options
+from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
+from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
+from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
-from ndd_search.search.rest.answers import Answer
+from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.writing.add_sketches import Sketcher
 
 logger = logging.getLogger("ndd_search")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.sketching.field import sketch_in
 from ndd_search.core.sketching.sketches import Sketch
-from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.core.sketching.stored_sketch import sketch_in
+from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.stored_keys import looked_up
-from ndd_search.search.writing.actions import Action
+from ndd_search.search.writing.helper_actions import Action
 
 
 @dataclass(frozen=True, eq=False)

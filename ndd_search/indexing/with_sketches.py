@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import KEYS, Storage
 from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
 from ndd_search.indexing.run_memory import Write
-from ndd_search.search.flow.block_options import options
-from ndd_search.search.writing.actions import open_action
+from ndd_search.search.flow.options_context import options
 from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
+from ndd_search.search.writing.helper_actions import open_action
 
 
 def sketch_fields(

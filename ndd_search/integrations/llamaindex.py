@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import MissingExtra
-from ndd_search.integrations.options import Fields
+from ndd_search.integrations.chosen_passages import LISTED, Passage
+from ndd_search.integrations.passage_options import Fields
 from ndd_search.integrations.passages import select
-from ndd_search.integrations.results import LISTED, Passage
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor

@@ -23,9 +23,16 @@ from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
-from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions, Where, count_words, passage_options
-from ndd_search.integrations.results import Copy, Passage, Passages, Relation
+from ndd_search.integrations.chosen_passages import Copy, Passage, Passages, Relation
+from ndd_search.integrations.group_passages import Containment, Given, Groups, groups_of, others
+from ndd_search.integrations.passage_options import (
+    TEXT_FIELDS,
+    Fields,
+    PassageOptions,
+    Where,
+    count_words,
+    passage_options,
+)
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ndd_search.core.checks import check_known
+from ndd_search.core.setting_checks import check_known
 from ndd_search.errors import importing
-from ndd_search.integrations.options import PassageOptions, count_words, in_metadata, passage_options
+from ndd_search.integrations.passage_options import PassageOptions, count_words, in_metadata, passage_options
 
 with importing("pydantic", "a filter for LangChain or LlamaIndex", "pydantic", "langchain"):
     from pydantic import BaseModel, Field, model_validator

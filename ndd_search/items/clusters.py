@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.corpus.communities import connected
-from ndd_search.items.ragged import Floats, Places
+from ndd_search.items.integer_lists import Floats, Places
 
 _STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not count
 _UNKNOWN = -3.0  # log odds of two records that share too little to be candidates

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Rareness
+from ndd_search.items.compare_names import Names
+from ndd_search.items.compare_values import Rareness
 from ndd_search.items.grades import Comparison, Graded
-from ndd_search.items.model import Model
-from ndd_search.items.names import Names
-from ndd_search.items.ragged import Places
-from ndd_search.items.values import words_of
+from ndd_search.items.integer_lists import Places
+from ndd_search.items.parse_values import words_of
+from ndd_search.items.probability_model import Model
 
 _ENOUGH = 100  # pairs that show what is usual
 _SURE = 2.2  # log odds, by all other fields, of the pairs whose values show the kind of a field

@@ -11,18 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ndd_search.core.checks import check_names
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_names
 from ndd_search.core.text.markup import strip_markup
 from ndd_search.core.text.sentences import stemmer
-from ndd_search.items import compare
-from ndd_search.items.compare import Comparer, Rareness
-from ndd_search.items.names import Names
-from ndd_search.items.places import checked, place_of
-from ndd_search.items.synonyms import synonyms_of
-from ndd_search.items.values import (
+from ndd_search.items import compare_values
+from ndd_search.items.compare_names import Names
+from ndd_search.items.compare_values import Comparer, Rareness
+from ndd_search.items.parse_values import (
     ABSENT,
     code_of,
     date_of,
@@ -33,6 +31,8 @@ from ndd_search.items.values import (
     url_of,
     words_of,
 )
+from ndd_search.items.places import checked, place_of
+from ndd_search.items.synonyms import synonyms_of
 
 _FAR = 10  # times `within_km`: candidates are looked for up to there
 COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
@@ -225,7 +225,7 @@ class Text(_Words):
             synonyms, stems = synonyms_of(self.synonyms), stemmer(self.stem) or list
             words = [[synonyms.get(word, (word,))[0] for word in words_of(text)] for text in values]
             values = [" ".join(stems(of_text)) for of_text in words]
-        return compare.Texts(values, Recipe.of(self.recipe))
+        return compare_values.Texts(values, Recipe.of(self.recipe))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +256,7 @@ class Place(Field):
         return place_of(raw[0])
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Globe(values, self.within_km)
+        return compare_values.Globe(values, self.within_km)
 
     def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
         place = self._read(raw, name)
@@ -292,7 +292,7 @@ class Number(Field):
         return number_of(raw[0])
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Numbers(values, self.tolerance, self.within)
+        return compare_values.Numbers(values, self.tolerance, self.within)
 
     def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
         number = self._read(raw, name)
@@ -314,7 +314,7 @@ class Date(Field):
         return date_of(raw[0])
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Dates(values)
+        return compare_values.Dates(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +338,7 @@ class Category(Field):
         return found
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Sets(values, rareness)
+        return compare_values.Sets(values, rareness)
 
 
 def _members(raw: list[Any]) -> Iterable[Any]:
@@ -362,7 +362,7 @@ class Exact(Field):
         return frozenset(map(code_of, _members(raw))) or None
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Codes(values, rareness, slips=not self.veto)
+        return compare_values.Codes(values, rareness, slips=not self.veto)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,7 +382,7 @@ class Url(Field):
         return {host for host, _ in value}
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Urls(values, rareness)
+        return compare_values.Urls(values, rareness)
 
 
 KINDS: Mapping[str, type[Field]] = {kind.kind: kind for kind in (Name, Text, Place, Number, Date, Category, Exact, Url)}

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Comparer, Rareness
+from ndd_search.items.compare_values import Comparer, Rareness
 from ndd_search.items.fields import COMMON, Field
-from ndd_search.items.ragged import Floats, Places, Ragged, distinct
-from ndd_search.items.table import UNKNOWN, Table
+from ndd_search.items.integer_lists import Floats, Places, Ragged, distinct
+from ndd_search.items.record_columns import UNKNOWN, Table
 
 MISSING = -1
 _RARITIES = len(COMMON) + 1

@@ -17,29 +17,29 @@ from typing import Any, Unpack
 import numpy as np
 
 from ndd_search.atomic_file import replace_file
-from ndd_search.core.documents import value_of
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.document_fields import value_of
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
-from ndd_search.items.candidates import Bounds, Candidates, find_candidates
+from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
 from ndd_search.items.doubts import disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
-from ndd_search.items.groups import ItemGroups, Method, group_items
-from ndd_search.items.guess import guess_fields
-from ndd_search.items.learn import learn_odds
-from ndd_search.items.model import Learnt, Model, default_odds, probabilities, unsure
-from ndd_search.items.page import same_pairs
+from ndd_search.items.guess_kinds import guess_fields
+from ndd_search.items.integer_lists import Floats
+from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.page_pairs import same_pairs
+from ndd_search.items.probability_model import Learnt, Model, default_odds, probabilities, unsure
 from ndd_search.items.questions import Question, fitted_bar, most_telling
-from ndd_search.items.ragged import Floats
+from ndd_search.items.record_columns import read_table
+from ndd_search.items.record_groups import ItemGroups, Method, group_items
+from ndd_search.items.record_similarity import Similarity, similarity_of
+from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import LEARNT_FROM, NEAR, Schema
 from ndd_search.items.schema_file import VERSION, parts_of
-from ndd_search.items.screening import screened
-from ndd_search.items.similarity import Similarity, similarity_of
-from ndd_search.items.table import read_table
 from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
@@ -91,7 +91,8 @@ class Items(Schema):
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
-        bounds:  of the search for candidate pairs: ndd_search.items.candidates.Bounds(most=100) keeps 100 of a record.
+        bounds:  of the search for candidate pairs: ndd_search.items.candidate_pairs.Bounds(most=100) keeps 100 of a
+                 record.
         """
         held = list(records)
         schema = cls.guess(held) if schema is None else schema
@@ -210,7 +211,7 @@ class Items(Schema):
         id: str | None = None,
         bounds: Bounds | None = None,
     ) -> ItemGroups:
-        """Group the records of a collection that are one thing: see ndd_search.items.groups.
+        """Group the records of a collection that are one thing: see ndd_search.items.record_groups.
 
         sources: paths, tables or lists of records, as for Corpus.read. id: the field with the id of a record.
         """

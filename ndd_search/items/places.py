@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.values import quoted
+from ndd_search.items.parse_values import quoted
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[float, float]

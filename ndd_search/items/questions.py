@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.items.grades import pattern_of
-from ndd_search.items.ragged import Floats
-from ndd_search.items.similarity import Similarity
+from ndd_search.items.integer_lists import Floats
+from ndd_search.items.record_similarity import Similarity
 
 _USUAL = 3.0  # standard deviation of the log odds by which a bar is usually wrong
 _TRIED = np.linspace(-12, 12, 2401)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.checks import check_share
-from ndd_search.items.compare import Rareness
+from ndd_search.core.setting_checks import check_share
+from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
-from ndd_search.items.model import Learnt, Model, default_odds, log_odds_of
-from ndd_search.items.ragged import Floats
+from ndd_search.items.integer_lists import Floats
+from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of
+from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.schema_file import content_of
-from ndd_search.items.table import Table, read_table
 
 COUNTED = 1_000  # records that are enough to know which values are common
 NEAR = 1e-9

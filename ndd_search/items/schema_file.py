@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields as settings_of
 from typing import Any
 
-from ndd_search.items.compare import Rareness
+from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import KINDS, Field
-from ndd_search.items.model import Learnt, Odds, default_odds
+from ndd_search.items.probability_model import Learnt, Odds, default_odds
 
 VERSION = 1
 _COUNTS = ("records", "pairs", "same", "unsure")

@@ -25,17 +25,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ndd_search.core.checks import check_one_of
+from ndd_search.core.setting_checks import check_one_of
 from ndd_search.corpus import spark_reading as reading_of
-from ndd_search.corpus.sources import Report
+from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.items.candidates import Bounds
-from ndd_search.items.compare import Rareness
-from ndd_search.items.groups import METHODS, Method
+from ndd_search.items.candidate_pairs import Bounds
+from ndd_search.items.compare_values import Rareness
+from ndd_search.items.record_columns import LISTED, rareness_of
+from ndd_search.items.record_groups import METHODS, Method
 from ndd_search.items.schema import COUNTED, Schema
 from ndd_search.items.spark_stages import ReadingRecords, Stages
-from ndd_search.items.table import LISTED, rareness_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

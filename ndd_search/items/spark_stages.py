@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ndd_search.core.matching.pairs import Pairs
-from ndd_search.corpus.sources import Document
+from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.corpus.document_batches import Document
 from ndd_search.corpus.spark_stages import Batches, Reading
 from ndd_search.errors import importing
-from ndd_search.items import candidates as finding
-from ndd_search.items.candidates import Bounds, Entries
-from ndd_search.items.compare import Rareness
+from ndd_search.items import candidate_pairs as finding
+from ndd_search.items.candidate_pairs import Bounds, Entries
+from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison
-from ndd_search.items.groups import Method, judged, led_by
-from ndd_search.items.model import probabilities
-from ndd_search.items.ragged import Places, Ragged
+from ndd_search.items.integer_lists import Places, Ragged
+from ndd_search.items.probability_model import probabilities
+from ndd_search.items.record_columns import Column, Table, read_table
+from ndd_search.items.record_groups import Method, judged, led_by
 from ndd_search.items.schema import Schema
-from ndd_search.items.table import Column, Table, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

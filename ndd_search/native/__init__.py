@@ -1,7 +1,7 @@
 """The native core (its C sources are in this folder), if this installation was built with a C compiler.
 
-`sketching.sketches`, `matching.sketch_rows`, `matching.pairs` and `matching.leaders` compute the same with numpy, bit
-for bit. They read `core` at each call, so setting it to None switches to numpy.
+`sketching.sketches`, `matching.sketch_rows`, `matching.similar_pairs` and `matching.choose_leaders` compute the same
+with numpy, bit for bit. They read `core` at each call, so setting it to None switches to numpy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* Records that share tokens: of each record, those that share most information with it (items/candidates.py). */
+/* Records that share tokens: of each record, those that share most information with it (items/candidate_pairs.py). */
 #pragma once
 #include "page_calls.h"
 #include "team.h"

@@ -1,8 +1,8 @@
-/* Compares names word by word: the same as items/names.py does with rapidfuzz and numpy, up to rounding. */
+/* Compares names word by word: the same as items/compare_names.py does with rapidfuzz and numpy, up to rounding. */
 #pragma once
 #include "meetings.h"
 
-static const double SYNONYM = 0.97, INITIAL = 0.85, LEAST_ALIKE = 0.8; /* as in items/names.py */
+static const double SYNONYM = 0.97, INITIAL = 0.85, LEAST_ALIKE = 0.8; /* as in items/compare_names.py */
 static const double WHOLE = 0.85, AS_ONE = 0.97;
 
 enum { IS_NUMBER = 1, HAS_SYNONYMS = 2 };

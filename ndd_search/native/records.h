@@ -1,4 +1,4 @@
-/* Compares pairs of records field by field (items/screening.py). */
+/* Compares pairs of records field by field (items/rule_out_pairs.py). */
 #pragma once
 #include "values.h"
 
@@ -126,7 +126,7 @@ static void screen_part(void *job, int number)
 }
 
 PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most, threads) -> (places, similarity, grades, against), or\n"
-                           "None. See items/screening.py. first, second: int64; shares: float64 as int64; stages: see native.py.");
+                           "None. See items/rule_out_pairs.py. first, second: int64; shares: float64 as int64; stages: see native.py.");
 
 enum { SCREENED_ROWS = 4 };
 

@@ -21,7 +21,7 @@ typedef struct {
     int64_t measure;            /* that `least` is a bar on; only collections read it, see is_measured_pair */
 } Rule;
 
-enum { BY_KMV, BY_BRODER, BY_OVERLAP, BY_SHORTER, MEASURES }; /* see matching/measures.py */
+enum { BY_KMV, BY_BRODER, BY_OVERLAP, BY_SHORTER, MEASURES }; /* see matching/similarity_measures.py */
 
 static const double ROUNDING = 1e-9; /* as in decision.py and shared_values.py */
 static const double SURE = 1e-12;
@@ -64,7 +64,7 @@ static double most_own(const Pair *pair)
     return (pair->within[0] < pair->within[1] ? pair->within[0] : pair->within[1]) - pair->shared;
 }
 
-/* Resemblance, KMV estimate (see sketching/estimates.py). */
+/* Resemblance, KMV estimate (see sketching/estimate_similarity.py). */
 static double resemblance_of(const Pair *pair)
 {
     return (double)pair->shared / (double)(pair->within[0] + pair->within[1] - pair->shared);

@@ -1,10 +1,10 @@
-/* Compares the values of one field, each kind as items/compare.py and items/names.py do. */
+/* Compares the values of one field, each kind as items/compare_values.py and items/compare_names.py do. */
 #pragma once
 #include "names.h"
 
-enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare.py */
+enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare_values.py */
 enum { YEAR_MONTH_DAY = 3, LATITUDE_LONGITUDE_COSINE = 3 };
-enum { SHORT_CODE = 5, MOST_SLIPS = 1000 }; /* as in items/compare.py */
+enum { SHORT_CODE = 5, MOST_SLIPS = 1000 }; /* as in items/compare_values.py */
 
 typedef struct {
     int kind, read;
@@ -24,7 +24,7 @@ static uint32_t digits_of(const int64_t *date)
     return digits;
 }
 
-/* The steps of the similarity of two dates, as in items/compare.py: Dates.compare. digits: of the first date. differ: the
+/* The steps of the similarity of two dates, as in items/compare_values.py: Dates.compare. digits: of the first date. differ: the
  * digits of both, xor. */
 static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t digits, uint32_t differ)
 {

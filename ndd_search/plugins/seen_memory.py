@@ -14,7 +14,7 @@ import numpy as np
 from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.core.paging.cache_entries import sealed, unsealed
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import checked_sketch
+from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import VALUES, sketch
 
 Item = dict[str, str] | list[int]  # the name of a document, or a sketch

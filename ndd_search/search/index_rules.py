@@ -15,12 +15,12 @@ from functools import cached_property, lru_cache
 from typing import Any, get_args
 from urllib.parse import unquote
 
-from ndd_search.core.checks import check_known
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_known
 from ndd_search.core.setting_kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
-from ndd_search.core.sketching.field import KEYS, Storage
+from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.search.named_recipe import recipe_named
 
 IndexSettings = Mapping[str, Mapping[str, Any]]  # settings by name, by pattern

@@ -14,7 +14,7 @@ from pyarrow import parquet
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.core.exact_numbers import WrittenNumber
-from ndd_search.corpus import outputs
+from ndd_search.corpus import write_files
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -113,7 +113,7 @@ def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> No
 def test_documents_that_a_file_cannot_hold_as_they_are_are_told(
     name: str, more: list[Any], problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outputs, "_ROWS", 1)
+    monkeypatch.setattr(write_files, "_ROWS", 1)
     documents = [{**given, **one} for given, one in zip(DOCUMENTS[1:], more, strict=False)]
     groups = ndd.Corpus.read(documents, text="body").groups(0.5)
     if problem is None:

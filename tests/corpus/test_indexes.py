@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.corpus import store
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.corpus import sketch_store
+from ndd_search.corpus.document_batches import IndexSource
 from ndd_search.corpus.group_marks import mark
-from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing import concurrent_updates
 from ndd_search.indexing.backfill import Backfill
@@ -54,7 +54,9 @@ def test_an_index_is_a_collection(engine: Any, index: str, tmp_path: Path, capsy
 def test_a_reading_of_an_index_goes_on_though_its_documents_changed_meanwhile(
     engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "PART", 1)  # what is read first is stored as if the reading had been killed after it
+    monkeypatch.setattr(
+        sketch_store, "PART", 1
+    )  # what is read first is stored as if the reading had been killed after it
     with engine.client() as client:
         for one in DOCUMENTS:
             client.index(index=index, id=one["id"], body={"body": one["body"]}, refresh=True)

@@ -17,14 +17,14 @@ from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
-from ndd_search.core.matching.measures import similarities
-from ndd_search.core.matching.pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.similar_pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.corpus.collection import Corpus
-from ndd_search.corpus.guards import Guards
-from ndd_search.corpus.pairs import Search, frequency_table
+from ndd_search.corpus.collection_pairs import Search, frequency_table
+from ndd_search.corpus.guard_columns import Guards
 from tests import collections
 from tests.corpus import made
 
@@ -154,7 +154,7 @@ def test_the_number_of_threads_changes_nothing(bar: Setting, monkeypatch: pytest
     search = search_for(bar, sketches, recipe)
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("ndd_search.corpus.pairs._THREADS", threads)
+        monkeypatch.setattr("ndd_search.corpus.collection_pairs._THREADS", threads)
         led, found, few = search.leaders(sketches, 5_000), search.pairs(sketches), search.pairs(sketches, 3)
         columns = [led.leader, led.similarity, found.same]
         columns += [column for one in (found, few) for column in (one.pairs.first, one.pairs.second)]
@@ -343,7 +343,7 @@ def test_arrays_that_change_during_a_search_change_nothing(method: str, monkeypa
 def test_arrays_that_another_thread_changes_harm_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they hold while the core reads them: it is refused, or searched; what comes later is as before."""
     choose("native", monkeypatch)
-    for module in ("ndd_search.corpus.pairs", "ndd_search.core.matching.choose_leaders"):
+    for module in ("ndd_search.corpus.collection_pairs", "ndd_search.core.matching.choose_leaders"):
         monkeypatch.setattr(f"{module}.choose_leaders", None)  # of numpy, which does what the core refuses
     sketches, rows = made.sketches(seed=4, count=6_000, k=16), made.sketches(seed=5, count=300, k=16)
     page, over = [np.array(row) for row in rows], threading.Event()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import ndd_search as ndd
-from ndd_search.corpus.report import write_report
+from ndd_search.corpus.groups_report import write_report
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS
 

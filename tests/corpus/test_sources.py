@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.groups import read_records
+from ndd_search.items.record_groups import read_records
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
 from tests.folders import let_in
 

@@ -22,7 +22,7 @@ from pyarrow import parquet
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
-from ndd_search.corpus.sources import Pieces
+from ndd_search.corpus.document_batches import Pieces
 from tests.conftest import LONG
 from tests.corpus import made
 from tests.corpus import spark as servers

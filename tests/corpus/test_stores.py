@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 import ndd_search as ndd
-from ndd_search.corpus import store
+from ndd_search.corpus import sketch_store
 from ndd_search.errors import IndexUnusable, InvalidDocument, RecipeMismatch
 from tests.conftest import LONG
 from tests.corpus import made
@@ -91,7 +91,7 @@ def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    monkeypatch.setattr(store, "PART", 1000)
+    monkeypatch.setattr(sketch_store, "PART", 1000)
     whole, again = ndd.Corpus.read(source, text="text"), ndd.Corpus.read(source, text="text", store=folder)
     assert again.ids == whole.ids
     assert (again.sketches.values == whole.sketches.values).all()
@@ -172,7 +172,7 @@ def test_an_iterator_has_no_store(tmp_path: Path) -> None:
 
 
 def test_two_readings_at_a_time_store_every_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "PART", 1)
+    monkeypatch.setattr(sketch_store, "PART", 1)
     sources = [write_lines(tmp_path / f"{number}.jsonl", [one]) for number, one in enumerate(DOCUMENTS)]
     once = [True]
 

@@ -12,10 +12,10 @@ from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
-from ndd_search.corpus import value_lists
-from ndd_search.corpus.guards import Guards
-from ndd_search.corpus.pairs import Search, frequency_table
-from ndd_search.corpus.value_lists import Holders, entries_of, pairs_of, sublists
+from ndd_search.corpus import inverted_lists
+from ndd_search.corpus.collection_pairs import Search, frequency_table
+from ndd_search.corpus.guard_columns import Guards
+from ndd_search.corpus.inverted_lists import Holders, entries_of, pairs_of, sublists
 from ndd_search.errors import IndexUnusable
 from tests.corpus import made
 
@@ -55,7 +55,7 @@ def pairs_by_lists(
 @pytest.mark.parametrize("bar", ["auto", 0.5])
 def test_no_pair_is_lost_however_lists_are_cut(bar: Setting, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether holders are counted in all documents or in a seventh of them, and lists cut into blocks of ten."""
-    monkeypatch.setattr(value_lists, "LISTED", 10)
+    monkeypatch.setattr(inverted_lists, "LISTED", 10)
     sketches = made.sketches(2, COUNT, RECIPE.k)
     table = frequency_table(sketches, RECIPE) if bar == "auto" else None
     codes = np.arange(COUNT) % 2 if guarded else None

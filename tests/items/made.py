@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.items.groups import ItemGroups
+from ndd_search.items.record_groups import ItemGroups
 from ndd_search.items.synonyms import LISTS
 
 PEOPLE = ndd.items.Items(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.paging.candidates import Candidate
+from ndd_search.core.paging.records_of_one_thing import Candidate
 from tests.command_line import run
 from tests.engines.find import Engine
 from tests.items.made import PEOPLE, people

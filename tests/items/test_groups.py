@@ -19,11 +19,11 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.core.exact_numbers import json_with_written
-from ndd_search.corpus.outputs import line_of
+from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.candidates import Bounds
-from ndd_search.items.merging import merge_group
-from ndd_search.items.table import read_table
+from ndd_search.items.candidate_pairs import Bounds
+from ndd_search.items.merged_record import merge_group
+from ndd_search.items.record_columns import read_table
 from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
@@ -180,7 +180,7 @@ def test_a_union_holds_no_value_that_no_record_has_and_names_a_record_once() -> 
 
 def test_merged_records_do_not_depend_on_the_order_of_sets() -> None:
     code = (
-        "from ndd_search.items import Category, Exact; from ndd_search.items.merging import merge_group;"
+        "from ndd_search.items import Category, Exact; from ndd_search.items.merged_record import merge_group;"
         "fields = {'phone': Exact(), 'tags': Category()};"
         "lists = [{'phone': x, 'tags': x} for x in (list('abcdefgh'), list('hgfedcba'), ['z'])];"
         "print(merge_group(fields, lists[:2], ['1', '2'], {}), merge_group(fields, lists[::-1], ['1', '2', '3'], {}))"

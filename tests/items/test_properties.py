@@ -14,11 +14,11 @@ from ndd_search.errors import InvalidDocument
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.grades import Comparison, grade_count
 from ndd_search.items.items import Items
-from ndd_search.items.learn import learn_odds
-from ndd_search.items.merging import merge_group
-from ndd_search.items.model import Learnt, Model, Odds
+from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.merged_record import merge_group
 from ndd_search.items.places import corner_tokens, kilometres
-from ndd_search.items.table import read_table
+from ndd_search.items.probability_model import Learnt, Model, Odds
+from ndd_search.items.record_columns import read_table
 
 FIELDS: dict[str, Field] = {
     "name": Name(synonyms="english-abbreviations"),

@@ -15,7 +15,7 @@ import ndd_search as ndd
 from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison
-from ndd_search.items.table import read_table
+from ndd_search.items.record_columns import read_table
 from tests import collections
 from tests.items.cathedrals import PLACES
 from tests.items.made import PEOPLE, Made, quality

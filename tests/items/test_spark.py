@@ -23,8 +23,8 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.items import spark_stages as stages
-from ndd_search.items.candidates import Bounds, find_candidates
-from ndd_search.items.groups import Method, read_records
+from ndd_search.items.candidate_pairs import Bounds, find_candidates
+from ndd_search.items.record_groups import Method, read_records
 from tests import collections
 from tests.conftest import LONG
 from tests.corpus import spark as servers

@@ -11,7 +11,7 @@ from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.items.compare import Rareness
-from ndd_search.items.names import Names
+from ndd_search.items.compare_names import Names
+from ndd_search.items.compare_values import Rareness
 from ndd_search.native import Core
 from tests.native.both import both, pages
 

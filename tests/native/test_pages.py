@@ -18,7 +18,7 @@ from ndd_search.core.matching.choose_leaders import assign_leaders, leaders
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.pairs import accepted, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.similar_pairs import accepted, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse

@@ -14,10 +14,10 @@ from collections import Counter
 from typing import Any
 
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from tests.prove.engine import INDEX, Engine, read_by_client
 from tests.prove.pages import SEARCH, listed
 from tests.prove.world import Case, World, options_of, recipe_of

@@ -11,7 +11,7 @@ from elastic_transport import AiohttpHttpNode, Urllib3HttpNode
 from opensearchpy import AIOHttpConnection, Urllib3HttpConnection
 
 import ndd_search as ndd
-from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.client_settings import Settings
 from tests.engines.find import Engine
 from tests.proxy.serving import serving
 from tests.searching import in_one_phase

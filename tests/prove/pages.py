@@ -12,10 +12,10 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from tests.prove.engine import INDEX, Engine, read_by_client, source_of
 from tests.prove.oracle import Oracle, Page, Undecided
 from tests.prove.world import Case, World, options_of, recipe_of, tables_of

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ndd_search.serving.proxy import app
-from ndd_search.serving.proxy.settings import Node
+from ndd_search.serving.proxy.proxy_settings import Node
 from tests.proxy.serving import Engine, Served, ask, response, say, serving, wait_until
 
 END = b"\r\n\r\n"

@@ -48,7 +48,7 @@ def take_picture(browser: Browser, address: str, path: Path) -> None:
 def _main() -> None:
     import ndd_search as ndd
     from ndd_search.serving.ui.application import SearchPage
-    from ndd_search.serving.ui.folder import FolderSearcher
+    from ndd_search.serving.ui.search_folder import FolderSearcher
     from tests.ui.conftest import served
     from tests.ui.news import documents
 

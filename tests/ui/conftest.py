@@ -21,7 +21,7 @@ from uvicorn import Server
 import ndd_search as ndd
 from ndd_search.serving.proxy.server import ServeSettings, configuration, listening, url_of
 from ndd_search.serving.ui.application import SearchPage
-from ndd_search.serving.ui.folder import FolderSearcher
+from ndd_search.serving.ui.search_folder import FolderSearcher
 from tests.proxy.serving import SECONDS, Engine, engine_of_bytes, wait_until
 from tests.ui.news import documents, hostile
 

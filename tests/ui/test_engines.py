@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import ndd_search as ndd
-from ndd_search.core.sketching.field import Storage
+from ndd_search.core.sketching.stored_sketch import Storage
 from tests.engines.find import MODULES
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Heard, Served, ask, response, serving

@@ -18,7 +18,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.serving.ui.application import Reply, SearchPage
-from ndd_search.serving.ui.folder import FolderSearcher
+from ndd_search.serving.ui.search_folder import FolderSearcher
 from ndd_search.serving.ui.searcher import Asked, Document, Found, Headers
 from tests.proxy.serving import ask
 from tests.ui.news import documents

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.core.text.tokens import words_at
-from ndd_search.serving.ui.state import State
-from ndd_search.serving.ui.texts import RUN, Wording, compared, passage, reason, title_and_text
+from ndd_search.serving.ui.mark_texts import RUN, Wording, compared, passage, reason, title_and_text
+from ndd_search.serving.ui.page_url import State
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "日", "\u202e", "x" * 400, "\n", ", "]), max_size=40).map(
     " ".join

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.search.flow.settings import Settings
+from ndd_search.search.flow.client_settings import Settings
 from tests.engines.find import MODULES, Engine
 from tests.searching import in_one_phase
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping

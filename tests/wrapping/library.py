@@ -10,8 +10,8 @@ from typing import Any
 
 import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.estimates import standard_error
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.estimate_similarity import standard_error
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.shingles import shingle_texts
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.search.flow.known_targets import View
+from ndd_search.search.flow.learned_targets import View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, settings_of
 from tests.wrapping.forms import FORMS, NOTHING, SEARCH, ask, counts, fill, may_read, probes, stopped

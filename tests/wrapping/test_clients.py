@@ -17,7 +17,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.search.clients.wrap import settings_in
-from ndd_search.search.flow import settings as middleware_settings
+from ndd_search.search.flow import client_settings as middleware_settings
 from tests.engines.find import CLASSES, MODULES, Engine
 from tests.searching import in_one_phase
 from tests.wrapping.conftest import Connect, Library, body_of, bulk, settings_of

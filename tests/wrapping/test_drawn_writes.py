@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.documents import text_of
+from ndd_search.core.document_fields import text_of
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill
 from tests.engines.find import MODULES, Engine

@@ -12,7 +12,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.search.flow.known_targets import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
+from ndd_search.search.flow.learned_targets import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk, settings_of

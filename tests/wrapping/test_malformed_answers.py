@@ -15,11 +15,11 @@ import pytest
 import urllib3
 
 import ndd_search as ndd
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
-from ndd_search.search.rest.answers import Answer
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.mapping import mapping_properties
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from tests.conftest import LONG
 from tests.engines.find import Engine
 from tests.prove.answers import BODIES, OWN_ERRORS, STATUSES, changed

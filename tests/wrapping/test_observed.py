@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.observer import Observation, PageFacts
-from ndd_search.search.flow.settings import settings_of
 from tests.wrapping.conftest import Caller, Connect, Library, body_of
 from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_searches import MATCH

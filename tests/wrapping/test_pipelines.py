@@ -11,7 +11,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.search.flow.pipelines_and_templates import obstacle, reorders
-from ndd_search.search.rest.request import Request, read_search
+from ndd_search.search.rest.read_request import Request, read_search
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library
 from tests.wrapping.pair import Pair

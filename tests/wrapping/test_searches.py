@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.core.sketching.estimates import standard_error
+from ndd_search.core.sketching.estimate_similarity import standard_error
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, actions, documents, expected, jaccard, mapping

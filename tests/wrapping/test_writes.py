@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
 from ndd_search.indexing.with_sketches import sketch_fields
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import settings_of
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.mapping import mapping_properties
-from ndd_search.search.rest.request import Request
-from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
+from ndd_search.search.writing.write_requests import SketchedWrites
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."

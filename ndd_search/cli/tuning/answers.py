@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ndd_search.cli.tuning.pages import Pair
+from ndd_search.cli.tuning.compare_settings import Pair
 
 WORDS: dict[bool | None, str] = {True: "yes", False: "no", None: "unknown"}
 _TAKEN_BACK = "taken back"

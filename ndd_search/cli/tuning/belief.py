@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ndd_search.cli.tuning.pages import BARS, SETTINGS, STEP, Flags, Pages, Pair, Shares, step_of
+from ndd_search.cli.tuning.compare_settings import BARS, SETTINGS, STEP, Flags, Pages, Pair, Shares, step_of
 from ndd_search.core.matching.decision import Setting
 from ndd_search.core.matching.sketch_rows import Ranks
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ndd_search.cli.tuning.answers import WORDS
 from ndd_search.cli.tuning.belief import CREDIBLE, Tuning
-from ndd_search.cli.tuning.pages import BARS, SETTINGS, Pair, samples
+from ndd_search.cli.tuning.compare_settings import BARS, SETTINGS, Pair, samples
 from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.presets import Preset
 from ndd_search.core.text.printable import safe

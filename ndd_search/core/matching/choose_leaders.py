@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.decision import Decision
-from ndd_search.core.matching.pairs import Pairs, leaders_of, resembling_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, leaders_of, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 
 

@@ -9,7 +9,7 @@ rare the frame is.
 Does each of the two have half a page or more of its own? Two editions of a report may share most of their words.
 Frames and corrections seldom fill half a page on both sides. With
 
-    j  resemblance, KMV estimate (see `sketching.estimates`)
+    j  resemblance, KMV estimate (see `sketching.estimate_similarity`)
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
     d  mean idf of the values that only one of them contains
     m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
@@ -84,7 +84,7 @@ class Overlaps:
     """The overlap of the two sketches of each pair; arrays of one length.
 
     shared:      number of values that both contain.
-    left, right: number of values of each up to the limit t (see `sketching.estimates`).
+    left, right: number of values of each up to the limit t (see `sketching.estimate_similarity`).
     shorter, longer: shingles of the shorter and the longer document, estimated; at least 1.
     rare_shared, rare_left, rare_right: sums of the idf of the same values; without a table equal to the numbers.
     """
@@ -245,7 +245,7 @@ class Decision:
         return own_bars
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return which pairs are near-duplicates, apart from those that differ at their edges (see `pairs`)."""
+        """Return which pairs are near-duplicates, apart from those that differ at their edges (see `similar_pairs`)."""
         bars = self._bars(pairs.shorter)
         accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= bars - ROUNDING
         accepted &= pairs.resemblance >= self._own_bars(bars, pairs.own) - ROUNDING

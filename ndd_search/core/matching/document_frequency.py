@@ -28,10 +28,10 @@ from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leade
 from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
-from ndd_search.core.matching.pairs import Pairs, given_pairs, resembling_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketch, Sketches
 
 UNSEEN = 16  # documents without any value of a list, counted with it

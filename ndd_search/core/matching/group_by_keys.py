@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.documents import is_missing
+from ndd_search.core.document_fields import is_missing
 from ndd_search.core.matching.guards import Value, comparable
-from ndd_search.core.matching.measures import similarities
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe

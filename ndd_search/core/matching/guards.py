@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.documents import is_missing
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.document_fields import is_missing
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Rows
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 
 Value = Callable[[Any, str], Any]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.immutable import cached_property
-from ndd_search.core.sketching.estimates import check_sketch
+from ndd_search.core.sketching.estimate_similarity import check_sketch
 from ndd_search.core.sketching.sketches import VALUES, Sketch, Sketches
 from ndd_search.errors import InvalidSketch
 

@@ -9,7 +9,6 @@ from typing import Any, Unpack
 
 import numpy.typing as npt
 
-from ndd_search.core.checks import check_page
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
@@ -19,7 +18,8 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, 
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import checked_sketch
+from ndd_search.core.setting_checks import check_page
+from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.errors import InvalidDocument, InvalidSketch
 
 

@@ -32,7 +32,7 @@ from ndd_search.core.matching.group_by_keys import values_of
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Reader, Stream
-from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 
 CONFIDENCE = 0.95

@@ -12,16 +12,16 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.documents import text_of, value_of
+from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import checked_sketch
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature, signature_without_numbers
 from ndd_search.core.text.tokens import tokens
 

@@ -13,7 +13,7 @@ from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
 from ndd_search.core.matching.group_by_keys import passed_over, values_of
 from ndd_search.core.matching.guards import FieldReader, allowed
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
 from ndd_search.core.paging.choose_copy import order_of_preference
@@ -21,7 +21,7 @@ from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import estimated_shingles
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketch
 
 NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ndd_search.core.documents import is_missing
+from ndd_search.core.document_fields import is_missing
 from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.guards import comparable, seconds_since_1970
 from ndd_search.core.matching.sketch_rows import rows_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import LISTING, CollapseOptions, Mode
-from ndd_search.core.paging.explain import Explanation, explain
+from ndd_search.core.paging.explain_hit import Explanation, explain
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.layout import NO_OTHERS, Group, Layout
 from ndd_search.core.paging.stream import Reader, Stream

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ndd_search.core.matching.guards import FieldReader
-from ndd_search.core.matching.pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.options import CollapseOptions, Longest
 from ndd_search.core.sketching.sketches import Lack, Sketch
 

@@ -14,7 +14,6 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Unpack
 
-from ndd_search.core.checks import check_page
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import reads_keys
@@ -30,6 +29,7 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, 
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_page
 from ndd_search.core.sketching.sketches import Lack
 from ndd_search.errors import CursorUnusable
 

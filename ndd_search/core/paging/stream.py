@@ -17,8 +17,8 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys, reads_keys
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
-from ndd_search.core.matching.measures import similar_pairs
-from ndd_search.core.matching.pairs import leaders_of
+from ndd_search.core.matching.similar_pairs import leaders_of
+from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.record_schema import RecordSchema, bar_of, check_fits_records, record_of

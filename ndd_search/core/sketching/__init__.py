@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 from ndd_search.lazy_names import later
 
 if TYPE_CHECKING:
-    from ndd_search.core.sketching.estimates import containment, estimate_containment, estimate_resemblance, resemblance
+    from ndd_search.core.sketching.estimate_similarity import (
+        containment,
+        estimate_containment,
+        estimate_resemblance,
+        resemblance,
+    )
     from ndd_search.core.sketching.sketches import sketch_many
 
 _LATER = {
-    "containment": "estimates",
-    "estimate_containment": "estimates",
-    "estimate_resemblance": "estimates",
-    "resemblance": "estimates",
+    "containment": "estimate_similarity",
+    "estimate_containment": "estimate_similarity",
+    "estimate_resemblance": "estimate_similarity",
+    "resemblance": "estimate_similarity",
     "sketch_many": "sketches",
 }
 

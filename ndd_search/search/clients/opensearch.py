@@ -12,8 +12,8 @@ from typing import Any
 
 from ndd_search.errors import importing
 from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
-from ndd_search.search.rest.answers import Answer, CutSketches
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer, CutSketches
+from ndd_search.search.rest.read_request import Request
 
 with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensearch"):
     import opensearchpy

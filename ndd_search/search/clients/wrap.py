@@ -2,7 +2,7 @@
 
 A call of the client becomes a `Request`. Each request that the driver sends for it goes through the transport's own
 perform_request, with the caller's arguments but for what the request changes, and its answer is parsed without the
-sketches of its hits (see `rest.answers`).
+sketches of its hits (see `rest.read_answer`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from inspect import iscoroutinefunction
 from types import MethodType
 from typing import Any, ClassVar, Self, SupportsIndex, TypeVar, Unpack
 
-from ndd_search.core.sketching.field import StoredSketches
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.flow.settings import Settings, WrapSettings, settings_of
-from ndd_search.search.rest.answers import Answer, CutSketches, parsed
+from ndd_search.core.sketching.stored_sketch import StoredSketches
+from ndd_search.search.flow.client_settings import Settings, WrapSettings, settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.point_in_time import Family
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer, CutSketches, parsed
+from ndd_search.search.rest.read_request import Request
 
 Client = TypeVar("Client")
 Cutting = tuple[Callable[..., Any], Callable[[Any], CutSketches]]

@@ -18,17 +18,17 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import hash_of_json
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, peeked, reader_of
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, plan_of
 from ndd_search.search.flow.round_trips import Flow, RoundTrips
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import Answer, Hit, without_fields
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
-from ndd_search.search.rest.request import Search
-from ndd_search.search.rest.response import block_of, hits_of, total_of
+from ndd_search.search.rest.read_answer import Answer, Hit, without_fields
+from ndd_search.search.rest.read_request import Search
+from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 
 
 class Uncached(NamedTuple):

@@ -25,18 +25,18 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.search.flow.block_options import NOT_OPTIONS
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import Uncached, unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
+from ndd_search.search.flow.options_context import NOT_OPTIONS
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, has_random_scores, plan_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.search_steps import steps_of
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import Answer, Hit
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds, sorts
-from ndd_search.search.rest.request import Request, Search, is_search, option_in, read_search
+from ndd_search.search.rest.read_answer import Answer, Hit
+from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "keep")

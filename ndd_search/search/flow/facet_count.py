@@ -17,12 +17,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ndd_search.core.documents import value_of
+from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.field import listed
 from ndd_search.core.sketching.sketches import VALUES
+from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
 from ndd_search.search.flow.group_count import (
     UNSORTED,
@@ -35,8 +35,7 @@ from ndd_search.search.flow.group_count import (
 )
 from ndd_search.search.flow.plan import Plan, Step
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import MALFORMED, Hit, HitReader
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.facets import (
     Buckets,
     buckets_of,
@@ -47,6 +46,7 @@ from ndd_search.search.rest.facets import (
     with_counts,
     wrong_facets,
 )
+from ndd_search.search.rest.read_answer import MALFORMED, Hit, HitReader
 
 _SAMPLED, _PARTS, _BARE = "ndd_sample", "ndd_parts", "ndd_bare"
 _MOST_PARTS = 20_000  # of all buckets together; the engines allow 65,535

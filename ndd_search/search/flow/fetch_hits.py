@@ -24,8 +24,8 @@ from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, ranges_of, replan_if_learned
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
-from ndd_search.search.flow.state import LISTED, State
-from ndd_search.search.rest.answers import (
+from ndd_search.search.flow.search_state import LISTED, State
+from ndd_search.search.rest.read_answer import (
     Answer,
     Hit,
     HitReader,
@@ -35,7 +35,7 @@ from ndd_search.search.rest.answers import (
     reason_of,
     without_fields,
 )
-from ndd_search.search.rest.request import Search
+from ndd_search.search.rest.read_request import Search
 from ndd_search.search.rest.wider_requests import any_sketch, peek
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.

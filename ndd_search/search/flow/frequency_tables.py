@@ -24,14 +24,14 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.paging.fill_page import next_fetch
 from ndd_search.core.paging.stream import NO_HITS, Stream
-from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import Lack, Sketch
-from ndd_search.search.flow.known_targets import Counted, View
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.flow.learned_targets import Counted, View
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
-from ndd_search.search.flow.state import LISTED, State
-from ndd_search.search.rest.answers import Answer, Hit, window_limit
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.search_state import LISTED, State
+from ndd_search.search.rest.read_answer import Answer, Hit, window_limit
+from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.wider_requests import SAMPLE, Reading, beside, sample_body
 
 

@@ -22,15 +22,15 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, count_places
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
 from ndd_search.core.paging.stream import NO_HITS, Stream
-from ndd_search.core.sketching.field import SketchField
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.plan import Plan, Step, can_be_split, sketches_only
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, envelope_after
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.point_in_time import ordered
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, envelope_after
+from ndd_search.search.rest.read_request import Request
 
 SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
 

@@ -12,13 +12,13 @@ from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from ndd_search.core.paging.cache import cache_key
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.flow.search_steps import conversation
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.rest.answers import Answer, CutSketches, status_in
 from ndd_search.search.rest.filter_path import filtered
-from ndd_search.search.rest.request import INDEX, Request, without_key
+from ndd_search.search.rest.read_answer import Answer, CutSketches, status_in
+from ndd_search.search.rest.read_request import INDEX, Request, without_key
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 

@@ -9,8 +9,8 @@ from time import perf_counter, time_ns
 from typing import Any, Protocol, runtime_checkable
 
 from ndd_search.search.flow.round_trips import DrivenFlow
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 
 log = logging.getLogger("ndd_search")
 

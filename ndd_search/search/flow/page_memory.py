@@ -27,9 +27,9 @@ from urllib.parse import unquote
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
-from ndd_search.search.flow.state import LISTED, NOT_STORED, State
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.search_state import LISTED, NOT_STORED, State
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_TOKENS = 10_000

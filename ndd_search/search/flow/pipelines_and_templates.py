@@ -28,14 +28,14 @@ from functools import partial
 from typing import Any
 
 from ndd_search.core.options import Also
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import Uncached
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.flow.search_steps import conversation
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.intent import OBJECTS
-from ndd_search.search.rest.request import INDEX, Request, is_search, stripped
+from ndd_search.search.rest.kind_of_search import OBJECTS
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import INDEX, Request, is_search, stripped
 
 
 def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:

@@ -22,14 +22,14 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, first_window
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Shown
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.search.flow.known_targets import LearnedOfCaller, LearnedOfTarget
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.learned_targets import LearnedOfCaller, LearnedOfTarget
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
-from ndd_search.search.flow.settings import Settings
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import Answer, window_limit
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
-from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.read_answer import Answer, window_limit
+from ndd_search.search.rest.read_request import Request, Search
 from ndd_search.search.rest.wider_requests import (
     Reading,
     asked_for,

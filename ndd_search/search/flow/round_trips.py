@@ -10,8 +10,8 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any, TypeVar
 
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 
 LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"

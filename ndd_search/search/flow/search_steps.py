@@ -10,17 +10,17 @@ from ndd_search.core.options import CollapseOptions, Total
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorUnusable
-from ndd_search.search.flow.block_options import NOT_OPTIONS
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import Conversation
-from ndd_search.search.flow.explain import Explanations, explained_ids
+from ndd_search.search.flow.explain_search import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.group_count import AllGroups, GroupCount
+from ndd_search.search.flow.options_context import NOT_OPTIONS
 from ndd_search.search.flow.plan import Step, narrowed
 from ndd_search.search.flow.round_trips import goes_together
 from ndd_search.search.flow.seen_items import SeenItems
-from ndd_search.search.flow.settings import Settings
 from ndd_search.search.flow.whole_groups import AllMembers
-from ndd_search.search.rest.request import Piped, Request, read_search
+from ndd_search.search.rest.read_request import Piped, Request, read_search
 
 _OF_CANDIDATES: Mapping[str, Total] = {"groups": "estimate", "auto": "hits"}
 

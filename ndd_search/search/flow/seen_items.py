@@ -17,13 +17,13 @@ import numpy as np
 
 from ndd_search.core.paging.stream import UNKNOWN, Shown
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.estimates import checked_sketch
+from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.search.flow.plan import Plan, Step
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import MALFORMED, Hit, reason_of
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.search_state import State
+from ndd_search.search.rest.read_answer import MALFORMED, Hit, reason_of
+from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.wider_requests import beside
 
 MOST = 1000  # items of one search

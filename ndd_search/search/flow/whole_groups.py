@@ -19,15 +19,15 @@ from ndd_search.core.paging.layout import Group
 from ndd_search.core.paging.members import groups_of_members, members_of
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.field import KEYS
 from ndd_search.core.sketching.sketches import Lack, Sketch
+from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, Step, can_be_limited
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
-from ndd_search.search.flow.state import State
-from ndd_search.search.rest.answers import MALFORMED, Answer, Hit, drop_fields, envelope_after
-from ndd_search.search.rest.request import Request
+from ndd_search.search.flow.search_state import State
+from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, drop_fields, envelope_after
+from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.stored_keys import shares_keys
 from ndd_search.search.rest.wider_requests import widened
 

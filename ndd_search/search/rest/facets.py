@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.read_request import Request, Search
 
 KINDS = ("terms", "histogram", "date_histogram", "range", "date_range", "filters")
 _WHICH = {  # parts of a body that decide which documents are aggregated

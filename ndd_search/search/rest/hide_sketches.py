@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.search.rest.answers import drop_fields
-from ndd_search.search.rest.intent import inside, named_inner_hits
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.rest.kind_of_search import inside, named_inner_hits
+from ndd_search.search.rest.read_answer import drop_fields
 
 _IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
 _VALUES = ("fields", "docvalue_fields")

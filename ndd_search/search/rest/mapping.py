@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ndd_search.core.sketching.field import SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 
 Level = Literal["ok", "note", "warning", "error"]
 Engine = Literal["elasticsearch", "opensearch"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ndd_search.search.rest.request import Request, Search
+from ndd_search.search.rest.read_request import Request, Search
 
 # Formats of times that are exact to the millisecond at least: names of the engines', and patterns.
 _EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch|iso8601|rfc3339")

@@ -10,8 +10,8 @@ from typing import Any
 
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.recipe import Measure, Recipe
-from ndd_search.core.sketching.field import SketchField, keys_of
 from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.core.sketching.stored_sketch import SketchField, keys_of
 
 _MISSED = 0.01  # largest share of documents at exactly min_similarity that may share too few keys to be found
 

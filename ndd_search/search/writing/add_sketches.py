@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ndd_search.core.checks import check_whole
-from ndd_search.core.documents import splits, text_of
+from ndd_search.core.document_fields import splits, text_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.field import SketchField, Storage, are_keys, is_sketch_object
+from ndd_search.core.setting_checks import check_whole
 from ndd_search.core.sketching.sketches import Sketch, sketch
+from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.writing.actions import Action, touches
+from ndd_search.search.writing.helper_actions import Action, touches
 
 logger = logging.getLogger("ndd_search")
 

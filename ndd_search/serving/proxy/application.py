@@ -11,15 +11,15 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.core.sketching.sketches import sketch
-from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
-from ndd_search.search.flow.settings import settings_of
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
-from ndd_search.serving.proxy.settings import ProxySettings, nodes_of
+from ndd_search.serving.proxy.proxy_settings import ProxySettings, nodes_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
 from ndd_search.serving.proxy.upstream import Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import is_search, plain_path

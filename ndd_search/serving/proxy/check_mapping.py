@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ndd_search.core.documents import splits
+from ndd_search.core.document_fields import splits
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.rest.answers import reason_of
 from ndd_search.search.rest.mapping import Finding, Level, check_mapping
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import reason_of
+from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.add_sketches import Sketcher
-from ndd_search.search.writing.writes import SketchedWrites
+from ndd_search.search.writing.write_requests import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.upstream import Upstream, sent
 

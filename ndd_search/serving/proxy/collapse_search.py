@@ -10,11 +10,11 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.core.presets import collapse_options
-from ndd_search.search.flow.block_options import NOT_OPTIONS, options
-from ndd_search.search.flow.driver import Driver
+from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import facts_of
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request, stripped
+from ndd_search.search.flow.options_context import NOT_OPTIONS, options
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request, stripped
 from ndd_search.serving.proxy.content_encoding import packed
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 
-from ndd_search.search.flow.driver import Driver
-from ndd_search.search.rest.answers import Answer
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer
 from ndd_search.serving.proxy.http_exchange import Exchange
 from ndd_search.serving.proxy.upstream import Upstream, sent
 from ndd_search.serving.proxy.wire_format import Raw
 from ndd_search.serving.ui.application import SearchPage
-from ndd_search.serving.ui.engine import EngineSearcher
+from ndd_search.serving.ui.search_engine import EngineSearcher
 
 PAGE = "/_ndd/search"
 _NO_HEADERS: Mapping[str, str] = {}

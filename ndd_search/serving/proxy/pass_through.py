@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from http import HTTPStatus
 
 from ndd_search.search.flow.page_memory import indexes_written
-from ndd_search.search.rest.answers import Answer
-from ndd_search.search.rest.request import Request, is_write
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request, is_write
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused, end_to_end
 from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import plain_path

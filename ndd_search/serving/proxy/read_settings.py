@@ -24,14 +24,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ndd_search.core.checks import check_known
 from ndd_search.core.presets import collapse_options
+from ndd_search.core.setting_checks import check_known
 from ndd_search.core.setting_kinds import Kind, Text, kinds_of
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.flow.settings import IN_FILES
+from ndd_search.search.flow.client_settings import IN_FILES
 from ndd_search.search.settings_file import parse_file, preset
+from ndd_search.serving.proxy.proxy_settings import ProxySettings
 from ndd_search.serving.proxy.server import ServeSettings
-from ndd_search.serving.proxy.settings import ProxySettings
 
 PREFIX = "NDD_SERVE_"
 TABLES = ("collapse", "indexes")

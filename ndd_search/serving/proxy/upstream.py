@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ndd_search.errors import NDDError, importing
-from ndd_search.search.rest.answers import Answer
 from ndd_search.search.rest.point_in_time import Family
-from ndd_search.search.rest.request import Request
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from ndd_search.serving.proxy.http_exchange import Header
-from ndd_search.serving.proxy.settings import Node, ProxySettings
+from ndd_search.serving.proxy.proxy_settings import Node, ProxySettings
 from ndd_search.serving.proxy.wire_format import read_answer, sent_body
 
 with importing("aiohttp", "the proxy or the search page", "aiohttp", "proxy"):

@@ -9,13 +9,13 @@ from http import HTTPStatus
 from typing import Any, get_args
 from urllib.parse import unquote_plus
 
-from ndd_search.core.checks import check_one_of
 from ndd_search.core.options import Mode
 from ndd_search.core.presets import read_option
-from ndd_search.core.sketching.field import StoredSketches
+from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.flow.msearch import unique
-from ndd_search.search.rest.answers import CutSketches, parsed
-from ndd_search.search.rest.request import INDEX, Request, changed_target, params_of
+from ndd_search.search.rest.read_answer import CutSketches, parsed
+from ndd_search.search.rest.read_request import INDEX, Request, changed_target, params_of
 from ndd_search.serving.proxy.content_encoding import unpacked
 from ndd_search.serving.proxy.exact_json import dumps, encoded, loads
 from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
@@ -170,7 +170,7 @@ def sent_body(request: Request) -> bytes | None:
 def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Raw:
     """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
 
-    stored: the sketches that are cut out of the hits (see `rest.answers`), None for none.
+    stored: the sketches that are cut out of the hits (see `rest.read_answer`), None for none.
     """
     kept = end_to_end(headers)
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")

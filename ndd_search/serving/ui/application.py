@@ -10,9 +10,9 @@ from pkgutil import get_data
 from typing import Any
 
 from ndd_search.errors import NDDError
-from ndd_search.serving.ui.pages import Pages
+from ndd_search.serving.ui.page_html import Pages
+from ndd_search.serving.ui.page_url import State, values
 from ndd_search.serving.ui.searcher import Headers, Searcher, SearchFailed
-from ndd_search.serving.ui.state import State, values
 
 log = logging.getLogger("ndd_search")
 

@@ -7,10 +7,10 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import deserialize_callable, serialize_callable
 
-from ndd_search.core.sketching.field import SketchField
-from ndd_search.integrations.options import Fields, count_words, in_metadata, passage_options
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.integrations.chosen_passages import Passage
+from ndd_search.integrations.passage_options import Fields, count_words, in_metadata, passage_options
 from ndd_search.integrations.passages import select
-from ndd_search.integrations.results import Passage
 
 _STORED = SketchField().name
 

@@ -1,0 +1,209 @@
+"""Apply every setting to the result pages of some queries, and collect the pairs that settings decide. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.document_fields import value_of
+from ndd_search.core.matching.choose_leaders import choose_leaders
+from ndd_search.core.matching.decision import ROUNDING, Decision, Setting
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.guards import allowed
+from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.matching.similarity_measures import judged_pairs
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Lack, Sketch
+
+Shares = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+LEAST = 0.2  # resemblance; below it, texts have more than four times as much apart as in common
+STEP = 0.05  # about the standard error of a resemblance from 64 values; finer steps mean little
+BARS: Shares = np.round(np.arange(LEAST, 1 + STEP / 2, STEP), 2)
+SETTINGS: tuple[Setting, ...] = ("auto", *BARS.tolist())
+
+_NO_VALUES = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundHit:
+    """A hit of a page.
+
+    sketch:   ascending values, or the reason why there are none. text: shown to the user.
+    document: read by the guards; numbers: returns the number signature, called only if numbers_must_match is on.
+    """
+
+    id: str
+    sketch: Sketch | Lack
+    text: str
+    document: Mapping[str, Any]
+    numbers: Callable[[], int | None] = lambda: None
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """The first hits of a query, in the engine's order. query: words or JSON, shown to the user."""
+
+    query: str
+    hits: Sequence[FoundHit]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A hit (second) and the most similar hit ranked above it (first).
+
+    similarity: estimated resemblance, at least LEAST. joined: whether "auto" counts them as near-duplicates.
+    count:      number of hits, on all pages, with these same two sketches. If "auto" would join a hit to another hit
+                than the most similar, the hit has two pairs and adds 0.5 to each.
+    key:        identifies the two sketches.
+    """
+
+    query: str
+    first: FoundHit
+    second: FoundHit
+    similarity: float
+    joined: bool
+    count: float
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """The pages of some queries and the hits that each of SETTINGS hides.
+
+    pairs:  for each hit with a similar hit above, the pair with the most similar one; no pair twice.
+    hidden: whether a setting lists a hit under another one; bool, shape (len(SETTINGS), hits of all pages).
+    starts: column in `hidden` of each page's first hit; int64, shape (pages,).
+    """
+
+    pages: Sequence[ResultPage]
+    recipe: Recipe
+    options: CollapseOptions
+    pairs: tuple[Pair, ...]
+    hidden: Flags
+    starts: Ranks
+
+    @property
+    def hits(self) -> int:
+        """Return the number of hits on all pages."""
+        return int(self.hidden.shape[1])
+
+    @cached_property
+    def hides(self) -> list[int]:
+        """Return the number of hits that each setting hides."""
+        return [int(count) for count in self.hidden.sum(axis=1)]
+
+    @cached_property
+    def touches(self) -> list[int]:
+        """Return the number of pages on which each setting hides a hit."""
+        if not self.hits:
+            return [0] * len(SETTINGS)
+        filled = self.starts[np.diff(self.starts, append=self.hits) > 0]
+        return [int(count) for count in np.logical_or.reduceat(self.hidden, filled, axis=1).sum(axis=1)]
+
+    @cached_property
+    def nearest(self) -> Shares:
+        """Return a histogram over BARS of the similarity of hits to the most similar hit above; shape (len(BARS), 2).
+
+        The first column counts the hits that "auto" shows apart, the second those that it joins.
+        """
+        counts = np.zeros((len(BARS), 2))
+        for pair in self.pairs:
+            counts[step_of(pair.similarity), int(pair.joined)] += pair.count
+        return counts
+
+
+def step_of(similarity: float) -> int:
+    """Return the position in BARS of the highest bar that a resemblance of at least LEAST reaches."""
+    return int(np.searchsorted(BARS, similarity + ROUNDING, side="right")) - 1
+
+
+class _Reader:
+    """Reads the values that guards compare."""
+
+    def value(self, hit: FoundHit, field: str) -> Any:
+        return value_of(hit.document, field)
+
+    def numbers(self, hit: FoundHit) -> int | None:
+        return hit.numbers()
+
+
+def look_at(
+    pages: Sequence[ResultPage], recipe: Recipe, frequency_table: FrequencyTable | None, options: CollapseOptions
+) -> Pages:
+    """Compare the hits of each page with one another under every setting.
+
+    frequency_table: of the index, for "auto". options: only the guards are used; they apply to every setting.
+    """
+    decision = Decision.of("auto", recipe, frequency_table)
+    by_key: dict[str, Pair] = {}
+    hidden = [np.empty((len(SETTINGS), 0), bool)]
+    for page in pages:
+        pairs, joined = _compared(page, recipe, decision, options)
+        joins = [joined, *(pairs.similarity >= bar - ROUNDING for bar in BARS.tolist())]
+        hidden.append(_hidden(len(page.hits), pairs, joins))
+        for pair in _nearest(page, pairs, joined):
+            known = by_key.setdefault(pair.key, replace(pair, count=0))
+            by_key[pair.key] = replace(known, count=known.count + pair.count)
+    starts = np.cumsum([0, *(len(page.hits) for page in pages)], dtype=np.int64)[:-1]
+    return Pages(pages, recipe, options, tuple(by_key.values()), np.concatenate(hidden, axis=1), starts)
+
+
+def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: CollapseOptions) -> tuple[Pairs, Flags]:
+    """Return the pairs of a page that no guard keeps apart, and whether "auto" joins them."""
+    sketches = [_NO_VALUES if isinstance(hit.sketch, str) else hit.sketch for hit in page.hits]
+    rows = rows_of(sketches, recipe.k)
+    pairs, similarity, bars = judged_pairs(rows, decision, LEAST)
+    guards = allowed(pairs, rows, page.hits, _Reader(), options, recipe.min_shingles)
+    permitted = np.logical_and.reduce(list(guards.values()))
+    return pairs.where(permitted), (similarity >= bars - ROUNDING)[permitted]
+
+
+def _hidden(count: int, pairs: Pairs, joins: Sequence[Flags]) -> Flags:
+    """Return which of `count` hits each setting hides. joins: for each setting, which pairs it joins."""
+    hidden = np.zeros((len(SETTINGS), count), bool)
+    for setting, joined in enumerate(joins):
+        hidden[setting] = choose_leaders(count, pairs.where(joined))[0] != np.arange(count)
+    return hidden
+
+
+def _nearest(page: ResultPage, pairs: Pairs, joined: Flags) -> Iterator[Pair]:
+    """Yield for each hit its pair with the most similar hit above, or two pairs as described at Pair.count."""
+    best: dict[tuple[int, bool], int] = {}
+    for at in np.lexsort((-pairs.first, pairs.similarity)).tolist():  # of equally similar hits, the best ranked is last
+        best[int(pairs.second[at]), bool(joined[at])] = at
+    for second in {second for second, _ in best}:
+        by_auto, apart = best.get((second, True)), best.get((second, False))
+        if by_auto is None or apart is None or pairs.similarity[apart] <= pairs.similarity[by_auto]:
+            yield _pair(page, pairs, joined, at=apart if by_auto is None else by_auto, count=1)
+        else:
+            yield _pair(page, pairs, joined, at=by_auto, count=0.5)
+            yield _pair(page, pairs, joined, at=apart, count=0.5)
+
+
+def _pair(page: ResultPage, pairs: Pairs, joined: Flags, at: int | None, count: float) -> Pair:
+    first, second = page.hits[int(pairs.first[at])], page.hits[int(pairs.second[at])]
+    values = sorted(np.asarray(hit.sketch).tobytes() for hit in (first, second))
+    key = blake2b(b"".join(values), digest_size=8).hexdigest()
+    return Pair(page.query, first, second, float(pairs.similarity[at]), bool(joined[at]), count, key)
+
+
+def samples(pages: Pages, most: int) -> list[Pair]:
+    """Return at most `most` pairs spread over the similarities at which settings differ, the most similar first."""
+    left = sorted(pages.pairs, key=lambda pair: -pair.count)
+    chosen: list[Pair] = []
+    for wanted in np.linspace(0.95, 0.3, most).tolist():
+        near = min(left, key=lambda pair: abs(pair.similarity - wanted), default=None)
+        if near is not None:
+            left.remove(near)
+            chosen.append(near)
+    return sorted(chosen, key=lambda pair: -pair.similarity)

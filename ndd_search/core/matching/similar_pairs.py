@@ -1,0 +1,161 @@
+"""Find the similar pairs of a page, and the overlaps that a decision needs of a page's pairs or of given pairs.
+
+The native core counts the shared values if it is available, else numpy does (see `shared_values`), with the same result
+bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.matching.copies_or_forms import differ_at_edges
+from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
+from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.core.matching.shared_values import count_shared, shared_values
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
+from ndd_search.core.sketching.sketches import VALUES, Sketches
+from ndd_search.native import Rule
+
+_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
+_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 5  # types of the columns of native.core.pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of hits, ordered by the first, then the second; three arrays of one length.
+
+    first, second: ranks on the page, first < second.
+    similarity:    estimated, 0..1.
+    """
+
+    first: Ranks
+    second: Ranks
+    similarity: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> Pairs:
+        """Return the pairs marked True."""
+        if wanted.all():
+            return self
+        at = np.flatnonzero(wanted)
+        return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
+
+
+def leaders_of(
+    sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
+) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
+    """Return the leaders of a page and the similarity to them, from the native core; None if only numpy can decide.
+
+    old: the first `old` hits are leaders. min_shingles: a document of fewer is a near-duplicate only of an equal one.
+    """
+    if not native.core or k < 1 or decision.measure != "kmv":
+        return None
+    rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
+    found = native.core.leaders(*core_arguments(sketches), k, rule, _weights(decision), old)
+    return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
+
+
+def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
+    """Return all pairs of a page whose resemblance a decision accepts; see `similarity_measures` for other measures."""
+    if found := _native_pairs(rows, decision.rule, decision, brief=True):
+        return Pairs(*found)
+    pairs, pair_overlaps = _pairs_by_numpy(rows, decision, decision.floor)
+    if decision.bar is not None:  # all pairs have the same bar, the floor
+        return pairs
+    return pairs.where(accepted(rows, decision, pairs.first, pairs.second, pair_overlaps))
+
+
+def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
+    """Return the pairs with a resemblance of at least `floor` (default: the decision's), and their overlaps."""
+    least = decision.floor if floor is None else floor
+    if found := _native_pairs(rows, Rule(least), decision, brief=False):
+        return Pairs(*found[:3]), Overlaps(*found[3:])
+    return _pairs_by_numpy(rows, decision, least)
+
+
+def accepted(rows: Rows, decision: Decision, first: Places, second: Places, pairs: Overlaps) -> npt.NDArray[np.bool_]:
+    """Return which given pairs are near-duplicates: by their overlaps, or because they differ at their edges."""
+    yes = decision.accepts(pairs)
+    no = np.flatnonzero(~yes)
+    resemblance = pairs.resemblance[no]
+    yes[no] = differ_at_edges(rows, first[no], second[no], resemblance, decision.rule, decision.frequency_table)
+    return yes
+
+
+def given_pairs(rows: Rows, decision: Decision, first: Ranks, second: Ranks) -> Pairs:
+    """Return those of given pairs of different sketches whose resemblance a decision accepts."""
+    no_guards, both = (None, None, 0.0), np.concatenate((first, second))
+    given = rows.values, rows.offsets, rows.k, decision.rule, _weights(decision), no_guards, both
+    if native.core and (found := native.core.corpus_check(*given)) is not None:
+        similarity = np.frombuffer(found)
+        return Pairs(first, second, similarity).where(similarity >= 0)
+    pair_overlaps = overlaps(rows, first, second, decision.frequency_table)
+    pairs = Pairs(first, second, pair_overlaps.resemblance)
+    return pairs.where(accepted(rows, decision, first, second, pair_overlaps))
+
+
+def overlaps(rows: Rows, first: Places, second: Places, frequency_table: FrequencyTable | None) -> Overlaps:
+    """Return the overlaps of given pairs; the same numbers as in overlapping_pairs."""
+    idf = _idf(rows, frequency_table)
+    shared, rare = np.zeros(len(first), np.int64), np.zeros(len(first))
+    for some in shared_values(rows, first, second):
+        shared += np.bincount(some.pair, minlength=len(first))
+        rare += np.bincount(some.pair, idf[some.left], len(first))
+    return _overlaps(rows, first, second, shared, rare, idf)
+
+
+def _pairs_by_numpy(rows: Rows, decision: Decision, floor: float) -> tuple[Pairs, Overlaps]:
+    """Return the pairs with a resemblance of at least `floor`, and their overlaps."""
+    table = decision.frequency_table
+    first, second, shared, rare = count_shared(rows, table)
+    found = _overlaps(rows, first, second, shared, rare, _idf(rows, table))
+    kept = np.flatnonzero(found.resemblance >= floor - ROUNDING)
+    pairs = Pairs(first[kept], second[kept], found.resemblance[kept])
+    return pairs, Overlaps(*(getattr(found, one.name)[kept] for one in fields(found)))
+
+
+def _idf(rows: Rows, frequency_table: FrequencyTable | None) -> Shares:
+    """Return the idf of each value of each row, 1 without a table."""
+    return np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
+
+
+def _overlaps(rows: Rows, first: Places, second: Places, shared: Ranks, rare: Shares, idf: Shares) -> Overlaps:
+    """Return the overlaps of pairs. shared, rare: number and idf of their shared values. idf: of each value of rows."""
+    limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
+    limit = np.minimum(limits[first], limits[second])
+    keys = np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1) + rows.values
+    ends = [np.searchsorted(keys, side * (VALUES + 1) + limit, side="right") for side in (first, second)]
+    sums = np.concatenate(([0.0], np.cumsum(idf)))
+    sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
+    return Overlaps(
+        shared,
+        ends[0] - rows.offsets[first],
+        ends[1] - rows.offsets[second],
+        np.minimum(sizes[first], sizes[second]),
+        np.maximum(sizes[first], sizes[second]),
+        rare,
+        sums[ends[0]] - sums[rows.offsets[first]],
+        sums[ends[1]] - sums[rows.offsets[second]],
+    )
+
+
+def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
+    """Return the columns of native.core.pairs as arrays; None if only numpy can decide."""
+    if not native.core:
+        return None
+    found = native.core.pairs(rows.values, rows.offsets, rows.k, rule, _weights(decision), brief)
+    return [np.frombuffer(column, kind) for column, kind in zip(found, _COLUMNS, strict=False)] if found else None
+
+
+def _weights(decision: Decision) -> bytes | None:
+    """Return the frequency table for the native core; b"", which the core refuses, if the core did not make it."""
+    return (decision.frequency_table.native_table or b"") if decision.frequency_table else None

@@ -1,0 +1,289 @@
+"""The leaders and pairs of a whole collection, from its sketches.
+
+The native core does the work (core/corpus.h explains how). Without the core, numpy does the same: right, but slower,
+because it compares every pair of documents that share one of their rarest values. Simhash fingerprints are found by
+block tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.matching.choose_leaders import choose_leaders
+from ndd_search.core.matching.decision import ROUNDING, Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
+from ndd_search.core.matching.shared_values import partners
+from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, overlaps
+from ndd_search.core.matching.similarity_measures import near_prints, similarities
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
+from ndd_search.core.recipe import Measure, Recipe
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
+from ndd_search.core.sketching.sketches import Sketches
+from ndd_search.corpus.guard_columns import Guards
+
+BUDGET = 10_000  # see Effort.cut
+_SEED = 1  # of the sample that the frequency table is counted in
+_AT_ONCE = 1 << 20  # pairs that numpy compares at a time
+_EVERY = 1 << 62
+_MEASURES: tuple[Measure, ...] = ("kmv", "broder", "overlap", "shorter")  # of the native core
+_THREADS = native.THREADS
+
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search cost, and what it left out.
+
+    documents: documents with different sketches that are not empty.
+    met:       how often two documents were met in the list of a value that both hold.
+    compared:  pairs compared value by value.
+    cut:       entries of such lists that were not read because one document had met `budget` others already. No pair
+               was missed when this is 0.
+    """
+
+    documents: int
+    met: int
+    compared: int
+    cut: int
+
+
+@dataclass(frozen=True, eq=False)
+class Led:
+    """The leader of each document.
+
+    leader:     the place of the document that stands for it, its own place for a leader, int64, shape (n,).
+    similarity: resemblance to the leader, 1.0 for a leader, float64, shape (n,).
+    effort:     what the search cost.
+    """
+
+    leader: Ranks
+    similarity: Shares
+    effort: Effort
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The pairs of a collection.
+
+    pairs:    of documents with different sketches.
+    same:     of each document the first one with an equal sketch, int64, shape (n,).
+    effort:   what the search cost.
+    sketches: of the collection.
+    k:        values of a sketch at most.
+    """
+
+    pairs: Pairs
+    same: Ranks
+    effort: Effort
+    sketches: Sketches
+    k: int
+
+    def containments(self) -> tuple[Shares, Shares]:
+        """Of each pair the share of the first document that the second one contains, and the reverse, 0..1, estimated.
+
+        Only for a recipe that measures resemblance.
+        """
+        rows = rows_of(self.sketches, self.k)
+        columns: list[tuple[Shares, Shares]] = [(np.empty(0), np.empty(0))]
+        for start in range(0, len(self.pairs), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            shared = overlaps(rows, self.pairs.first[part], self.pairs.second[part], None)
+            columns.append((shared.shared / np.maximum(shared.left, 1), shared.shared / np.maximum(shared.right, 1)))
+        first, second = zip(*columns, strict=True)
+        return np.concatenate(first), np.concatenate(second)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How the pairs of a collection are searched.
+
+    recipe:       of the sketches.
+    decision:     which pairs count.
+    min_shingles: a document of fewer shingles pairs only with a document of the same sketch.
+    guards:       which documents may pair, in the order of the sketches.
+    budget:       documents met for one document at most, at least 1; see Effort.cut.
+    progress:     called now and then with the number of documents done; an exception that it raises ends the search.
+    """
+
+    recipe: Recipe
+    decision: Decision
+    min_shingles: int = 0
+    guards: Guards = field(default_factory=Guards)
+    budget: int = BUDGET
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget < 1:
+            raise ValueError(f"budget must be at least 1, got {self.budget}")
+
+    def leaders(self, sketches: Sketches, old: int = 0) -> Led:
+        """Let each document, in the order given, join the first leader that it resembles, or become a leader.
+
+        old: so many documents at the head are leaders whatever they share, but for those equal to an earlier one.
+        """
+        found = self._native("corpus_leaders", sketches, old)
+        if found is not None:
+            return Led(np.frombuffer(found[0], np.int64), np.frombuffer(found[1]), Effort(*found[2]))
+        pairs, same, effort = self._without_core(sketches)
+        leader, similarity = choose_leaders(len(sketches), pairs.where(pairs.second >= old) if old else pairs)
+        leader, similarity = leader[same], similarity[same]
+        leader[:old], similarity[:old] = np.arange(old), 1.0
+        return Led(leader, similarity, effort)
+
+    def pairs(self, sketches: Sketches, each: int | None = None) -> Found:
+        """All pairs of documents with different sketches that count, ordered by the first, then the second.
+
+        Documents with equal sketches are in `same`, not in pairs: a thousand equal texts would be half a million pairs.
+        each: pairs of one document with earlier ones at most; what that leaves out counts as cut.
+        """
+        found = self._native("corpus_pairs", sketches, each or _EVERY)
+        if found is not None:
+            first, second = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
+            pairs = Pairs(first, second, np.frombuffer(found[2]))
+            return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]), sketches, self.recipe.k)
+        return Found(*self._without_core(sketches), sketches, self.recipe.k)
+
+    @property
+    def native_rule(self) -> native.Rule:
+        """The rule of the decision and of min_shingles, for the native core."""
+        return self.decision.rule._replace(min_shingles=self._few, measure=_MEASURES.index(self.decision.measure))
+
+    @property
+    def _few(self) -> int:
+        return min(self.min_shingles, self.recipe.k)
+
+    @property
+    def native_table(self) -> bytes | None:
+        """The frequency table for the native core; b"", which the core refuses, if the core did not make it."""
+        table = self.decision.frequency_table
+        return (table.native_table or b"") if table else None
+
+    def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
+        if not native.core or self.decision.measure not in _MEASURES:
+            return None
+        call = getattr(native.core, name)
+        found: tuple | None = call(  # type: ignore[type-arg]
+            sketches.values,
+            sketches.offsets,
+            self.recipe.k,
+            self.native_rule,
+            self.native_table,
+            self.guards.arguments,
+            self.progress,
+            (self.budget, last, _THREADS),
+        )
+        return found
+
+    def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
+        rows = rows_of(sketches, self.recipe.k)
+        same = _same(rows, self.guards)
+        if self.decision.measure == "cosine":
+            different = np.flatnonzero(same == np.arange(len(same)))
+            pairs = near_prints(rows, different, self.decision.bar or 0.0)
+            pairs, effort = self._allowed(rows, pairs), Effort(len(different), len(pairs), len(pairs), 0)
+        else:
+            pairs, effort = self._pairs_that_meet(rows, same)
+        return pairs, same, effort
+
+    def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
+        """Those of some pairs of different sketches that count."""
+        if native.core and self.decision.measure in _MEASURES:
+            pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
+            columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
+            found = native.core.corpus_check(*columns, rule, self.native_table, guards, pairs)
+            if found is not None:
+                similarity = np.frombuffer(found)
+                counts = similarity >= 0
+                return Pairs(first[counts], second[counts], similarity[counts])
+        return self._check(rows_of(sketches, self.recipe.k), first, second)
+
+    def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
+        if self.decision.measure == "kmv":
+            return self._allowed(rows, given_pairs(rows, self.decision, first, second))
+        pairs = Pairs(first, second, similarities(rows, first, second, self.decision.measure))
+        return self._allowed(rows, pairs.where(pairs.similarity >= self.decision.floor - ROUNDING))
+
+    def _allowed(self, rows: Rows, pairs: Pairs) -> Pairs:
+        """Those of some pairs that the guards and min_shingles do not keep apart."""
+        pairs = pairs.where(self.guards.allow(pairs.first, pairs.second))
+        short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < self._few
+        return pairs.where(~short | (pairs.similarity >= 1) & (self.decision.measure != "shorter"))
+
+    def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
+        """The pairs among documents that share a value of their prefixes."""
+        different = (same == np.arange(len(same))) & (rows.lengths > 0)
+        counted = np.minimum(rows.lengths, max(self._few, 1)) if self.decision.measure == "shorter" else rows.lengths
+        least = np.maximum(np.ceil((self.decision.floor - 2 * ROUNDING) * counted), 1)
+        kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        met = 0
+        for first, second in _meetings(rows, different, least):
+            kept.append(self._check(rows, first, second))
+            met += len(first)
+        columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
+        first, second, similarity = (np.concatenate(column) for column in columns)
+        _, at = np.unique(first * np.int64(len(same)) + second, return_index=True)
+        return Pairs(first[at], second[at], similarity[at]), Effort(int(different.sum()), met, met, 0)
+
+
+def frequency_table(sketches: Sketches, recipe: Recipe) -> FrequencyTable:
+    """The frequency table of a collection, counted in a random sample of at most SAMPLE of its sketches."""
+    return count_document_frequency([sketches[place] for place in sample_of(len(sketches)).tolist()], recipe)
+
+
+def sample_of(count: int) -> Ranks:
+    """The places of at most SAMPLE of `count` documents, ascending; the same in every process."""
+    if count <= SAMPLE:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
+
+
+def shingles_of(sketches: Sketches, k: int) -> Shares:
+    """About how many shingles each document has, float64, shape (n,). k: values of a sketch at most."""
+    lengths = np.diff(sketches.offsets)
+    last = sketches.values[sketches.offsets[1:] - 1] if len(sketches.values) else lengths
+    return estimated_shingles(lengths, np.where(lengths, last, -1), k)
+
+
+def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Iterator[tuple[Ranks, Ranks]]:
+    """Pairs of wanted rows, the first before the second, that share a value of their prefixes, a block at a time.
+
+    A pair may be in several blocks, once in each. The prefix of a row is all but as many of its values as it must share
+    with any other, `least`, and one more, in an order that has values of few holders first.
+    """
+    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    inside = wanted[owner]
+    owner, values = owner[inside], rows.values[inside]
+    _, which, holders = np.unique(values, return_inverse=True, return_counts=True)
+    order = np.lexsort((values, holders[which], owner))
+    owner, which = owner[order], which[order]
+    lengths = np.bincount(owner, minlength=len(rows.lengths))
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    looked_up = (within <= lengths[owner] - least[owner]) & (holders[which] > 1)
+    owner, which = owner[looked_up], which[looked_up]
+    order = np.lexsort((owner, which))
+    owner, which = owner[order], which[order]
+    begin = np.searchsorted(which, which)  # the first entry of the same value
+    for first, second in partners(begin, np.arange(len(owner)) - begin):
+        codes = np.unique(owner[first] * np.int64(len(rows.lengths)) + owner[second])
+        yield codes // len(rows.lengths), codes % len(rows.lengths)
+
+
+def _same(rows: Rows, guards: Guards) -> Ranks:
+    """Of each row the first one with the same values that no guard tells from it; an empty row has no equal."""
+    first: dict[object, int] = {}
+    ends = rows.offsets.tolist()
+    same = [
+        first.setdefault((key, rows.values[start:end].tobytes()), place)
+        if end > start and (key := guards.key(place)) is not None
+        else place
+        for place, (start, end) in enumerate(pairwise(ends))
+    ]
+    return np.array(same, np.int64)

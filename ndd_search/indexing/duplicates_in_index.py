@@ -1,0 +1,214 @@
+"""Finds the near-duplicates of one document in a whole index by the keys stored beside the sketches.
+
+The keys are the smallest values of a sketch, indexed as terms. Documents that resemble each other share some of them.
+So the engine's inverted index returns the few candidates, and their full sketches are compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.guards import long_enough
+from ndd_search.core.matching.similarity_measures import similar_pairs
+from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema
+from ndd_search.core.paging.records_of_one_thing import MOST_EXAMINED, Candidate, check_numbers
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketch, sketch
+from ndd_search.core.sketching.stored_sketch import STALE, SketchField
+from ndd_search.errors import IndexUnusable, RecipeMismatch
+from ndd_search.indexing.records_in_index import find_records
+from ndd_search.indexing.retry import status_of
+from ndd_search.search.flow.options_context import options
+from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
+
+_RECIPES = 20  # recipes of one index that are named
+_FACTOR = 2  # of the least shingles of a page: what is hidden there is still listed
+NOT_ALL_COMPARED = (
+    f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
+    "resemble it; a higher min_similarity asks for more shared keys"
+)
+
+logger = logging.getLogger("ndd_search")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateSearch:
+    """Settings of a search for near-duplicates in a whole index.
+
+    recipe, field: of the stored sketches.
+    keys:           number of keys in the query, 1..64, at most as many as were stored.
+    min_similarity: the least similarity of a duplicate, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
+    examined:       the most documents compared, 1..10,000; those that share most keys come first.
+    """
+
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    field: str = "ndd"
+    keys: int = 8
+    min_similarity: float | str = 0.5
+    examined: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
+        _ = self._options  # validates them
+        for name, least, most in (("keys", 1, 64), ("examined", 1, MOST_EXAMINED)):
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
+        looked_up(np.zeros(1, np.int32), 1, self.decision)  # refuses bits that keys do not find
+        if self.recipe.method == "simhash":
+            object.__setattr__(self, "keys", max(self.keys, self.recipe.k))
+
+    @property
+    def _options(self) -> CollapseOptions:
+        return CollapseOptions(min_similarity=self.min_similarity)
+
+    @property
+    def decision(self) -> Decision:
+        """Decides whether two sketches resemble each other."""
+        return Decision.of(self._options.min_similarity, self.recipe)
+
+    def body(self, wanted: Sketch) -> dict[str, Any]:
+        """The body of the search request."""
+        where = SketchField(self.field)
+        return {
+            "query": {"bool": shares_keys(wanted, self.keys, self.decision, where, self.recipe)},
+            "size": self.examined,
+            "_source": False,
+            "docvalue_fields": where.read,
+            "track_total_hits": False,
+        }
+
+    def needed(self, keys: int) -> int:
+        """The number of keys that a document must share with the given one to be compared."""
+        return needed_keys(keys, self.decision)
+
+    def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
+        """Keep the hits whose sketches resemble the wanted one, most similar first."""
+        decoded = SketchField(self.field).decode([hit.get("fields", {}) for hit in hits], self.recipe)
+        known = [(hit, sketch) for hit, sketch in zip(hits, decoded, strict=True) if not isinstance(sketch, str)]
+        similarity = self.similarities(wanted, [sketch for _, sketch in known])
+        order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])
+        return [Candidate(known[i][0]["_id"], known[i][0]["_index"], float(similarity[i])) for i in order]
+
+    def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
+        """The resemblance to each other sketch, 0.0 below min_similarity; float64, shape (len(others),)."""
+        rows = rows_of([wanted, *others], self.recipe.k)
+        pairs = similar_pairs(rows, self.decision)
+        pairs = pairs.where((pairs.first == 0) & long_enough(pairs, rows, _FACTOR * self.recipe.min_shingles))
+        similarities = np.zeros(len(others))
+        similarities[pairs.second - 1] = pairs.similarity
+        return similarities
+
+
+def find_duplicates(
+    client: Any,
+    index: str,
+    document: str | npt.ArrayLike | Mapping[str, Any],
+    *,
+    size: int = 10,
+    recipe: Recipe | str | None = None,
+    items: RecordSchema | None = None,
+    **settings: Any,
+) -> list[Candidate]:
+    """Return the documents of an index that resemble a text or a sketch, most similar first; at most `size`.
+
+    client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
+    size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
+    recipe:   of the sketches; by default the one that the index stores.
+    items:    a schema such as ndd_search.items.Items. `document` is then a record, and documents that are one thing
+              with it are returned. The index needs neither sketches nor keys: the engine looks for near values in its
+              fields, and the `examined` documents (100) that agree most are compared. They are not all documents
+              that share a common value, so raise `examined` (to 10,000) where many things are alike.
+    settings: of CandidateSearch: field, keys, min_similarity, examined. With items min_similarity, a probability
+              ("auto" for that of the schema), and examined.
+    A document that is in the index finds itself too. New documents are found after the next refresh.
+    Raises IndexUnusable if the index maps no keys, RecipeMismatch if all its sketches are of other recipes.
+    """
+    check_schema(items)
+    if items is not None:
+        settings |= {} if recipe is None else {"recipe": recipe}
+        if foreign := sorted(settings.keys() - {"min_similarity", "examined"}):
+            raise ValueError(f"with items, {foreign[0]} does not apply, it is of sketches: leave it out")
+        return find_records(client, index, document, items, size, **settings)
+    check_numbers(size, 1)
+    search = CandidateSearch(recipe=Recipe.of(recipe), **settings)
+    if recipe is None:
+        search = replace(search, recipe=stored_recipe(client, index, search.field))
+    wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
+    found, to_the_end = resembling(client, index, wanted, search, size)
+    if len(found) < size and not to_the_end:
+        logger.warning("find_duplicates: %s", NOT_ALL_COMPARED)
+    return found[:size]
+
+
+def resembling(
+    client: Any, index: str, wanted: Sketch, search: CandidateSearch, size: int | None = None
+) -> tuple[list[Candidate], bool]:
+    """Return the documents that resemble a sketch, most similar first; and whether all candidates were compared.
+
+    size: `examined` documents are compared, then ten times as many, and so on, until this many are found or 10,000 are
+          compared; with None, until all are found. Those that share most keys with the sketch are compared first.
+    """
+    if not len(wanted):
+        return [], True
+    examined = min(max(search.examined, size or 1), MOST_EXAMINED)
+    while True:
+        with options(enabled=False):  # a wrapped client would collapse the duplicates
+            body = replace(search, examined=examined).body(wanted)
+            hits = client.search(index=index, body=body)["hits"]["hits"]
+        if not hits:
+            _check_keys(client, index, search)
+            stored_recipe(client, index, search.field, search.recipe)
+        found, to_the_end = search.verified(wanted, hits), len(hits) < examined
+        if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
+            return found, to_the_end
+        examined = min(10 * examined, MOST_EXAMINED)
+
+
+def stored_recipe(client: Any, index: str, field: str, wanted: Recipe | None = None) -> Recipe:
+    """Return the recipe of the sketches in an index: the wanted one if some are of it, else that of the most documents.
+
+    field: the object that holds the sketches. Returns the wanted recipe, or the default one, if there are no sketches.
+    Raises RecipeMismatch if there are sketches, and none of the wanted recipe; IndexUnusable if the recipe is not
+    mapped as a keyword.
+    """
+    path = SketchField(field).recipe
+    body = {"size": 0, "track_total_hits": False, "aggs": {"recipes": {"terms": {"field": path, "size": _RECIPES}}}}
+    try:
+        with options(enabled=False):
+            buckets = client.search(index=index, body=body)["aggregations"]["recipes"]["buckets"]
+    except Exception as error:
+        if status_of(error) != 400:
+            raise
+        problem, remedy = f"{path} is not mapped as a keyword, so no sketch is found by it", "run ndd-search doctor"
+        raise IndexUnusable(index, problem, remedy) from None
+    found = [bucket["key"] for bucket in buckets if bucket["key"] != STALE]
+    if wanted is not None:
+        if found and wanted.id not in found:
+            raise RecipeMismatch(f"index {index!r}", ", ".join(found), wanted.id)
+        return wanted
+    if len(found) > 1:
+        logger.warning("%s holds sketches of several recipes (%s): only the first is compared", index, ", ".join(found))
+    return Recipe.of(found[0] if found else None)
+
+
+def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
+    """Raise IndexUnusable if no index of the expression maps keys, so that nothing could be found."""
+    keys = SketchField(search.field).keys
+    try:
+        found = client.field_caps(index=index, fields=keys)
+    except Exception as error:
+        if status_of(error) != 403:
+            raise
+        return  # a caller who may search, and no more
+    if found["indices"] and keys not in found["fields"]:
+        raise IndexUnusable(index, f"it has no keys ({keys})", "store them: ndd-search backfill")

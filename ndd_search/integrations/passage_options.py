@@ -1,0 +1,151 @@
+"""How passages are chosen, and where in a passage its parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from operator import index
+from typing import Any, SupportsIndex
+
+from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_checks import check_known
+from ndd_search.core.text.tokens import words_at
+
+Where = str | Callable[[Any], Any]
+
+TEXT_FIELDS = ("text", "content", "page_content")
+_USUAL_SIZE = 10
+# options that do not apply to passages
+_UNUSED = ("mode", "window", "max_window", "max_per_group", "also", "total", "members", "facets", "seen_mode")
+
+
+def count_words(text: str) -> int:
+    """Return the number of words of a text, the default count of tokens.
+
+    Words are those that a sketch is made of: runs of letters and digits, and each character of a script without spaces,
+    such as Japanese. Where more runs of characters are divided by white space, as in a row of signs, these count.
+    """
+    return max(len(text.split()), len(words_at(text)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassageOptions:
+    """How passages are chosen.
+
+    size:         most passages to show, at least 0; None shows 10, or with max_tokens as many as fit.
+    max_tokens:   most tokens of all shown passages together. A passage that does not fit is passed over for later ones
+                  that do. None is no limit.
+    count_tokens: text -> number of tokens; by default words, and characters of scripts without spaces.
+    contained:    whether a passage that stands word for word in a longer one is listed under that one. Which of two
+                  near-duplicates is shown follows `keep`, if it is set.
+    merge:        make overlapping passages of one document one passage.
+    recipe:       how texts are sketched, and of which stored sketches are used; or its id.
+    frequency_table: as in `ndd_search.collapse`: True, False or a FrequencyTable.
+    collapse:     which pairs are near-duplicates, and which of them is shown.
+    """
+
+    size: int | None = None
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] = count_words
+    contained: bool = True
+    merge: bool = False
+    recipe: Recipe | str | None = None
+    frequency_table: FrequencyTable | bool = True
+    collapse: CollapseOptions = field(default_factory=CollapseOptions)
+
+    def __post_init__(self) -> None:
+        for name in ("size", "max_tokens"):
+            given = getattr(self, name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, SupportsIndex)):
+                raise TypeError(f"{name} must be a whole number or None, got {given!r}")
+            if given is not None and index(given) < 0:
+                raise ValueError(f"{name} must be at least 0, got {given}")
+        if not callable(self.count_tokens):
+            raise TypeError(f"count_tokens must be a callable that takes a text, got {self.count_tokens!r}")
+        Recipe.of(self.recipe)
+
+    @property
+    def most(self) -> float:
+        """The most passages to show."""
+        if self.size is None:
+            return _USUAL_SIZE if self.max_tokens is None else float("inf")
+        return self.size
+
+    @property
+    def limits(self) -> bool:
+        """Whether a field decides which passages stand together: another member of a group may break the limit."""
+        return bool(self.collapse.group_by or self.collapse.max_per)
+
+
+def passage_options(base: PassageOptions | None = None, **changes: Any) -> PassageOptions:
+    """`base` (the defaults when None) with some settings changed, those of CollapseOptions by their own names."""
+    if base is not None and not isinstance(base, PassageOptions):
+        raise TypeError(f"options must be PassageOptions, got {base!r}")
+    if (kind := changes.get("preset")) is not None:
+        changes = {"recipe": preset_of(kind).recipe, **changes}
+    own = [option.name for option in fields(PassageOptions)]
+    if unused := [name for name in _UNUSED if name in changes]:
+        raise TypeError(f"{unused[0]} does not apply to passages: all of them are examined, one of each group is shown")
+    check_known(changes, [*own, *(name for name in CollapseChanges.__annotations__ if name not in _UNUSED)])
+    ours = {name: value for name, value in changes.items() if name in own}
+    others = {name: value for name, value in changes.items() if name not in own}
+    chosen = replace(base or _DEFAULT, **ours) if ours else base or _DEFAULT
+    return replace(chosen, collapse=collapse_options(chosen.collapse, **others)) if others else chosen
+
+
+_DEFAULT = PassageOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """Where in a passage something is: a field, dotted for one inside another, or a callable that is given the passage.
+
+    text:     None looks for text, content and page_content.
+    id, source: listed for a passage that is not shown, under the one that stands for it.
+    document: which document a passage was cut from. start: of its first character in that document, counted from 0.
+    stored:   {"sketch": [...], "recipe": "..."} as `ndd_search.sketch_fields` writes it; of another recipe, or
+              malformed, it is made anew from the text.
+    """
+
+    text: Where | None = None
+    id: Where = "id"
+    source: Where = "source"
+    document: Where = "document"
+    start: Where = "start"
+    stored: Where = "ndd"
+
+    def text_of(self, hit: Any) -> str | None:
+        """The text of a passage, None where it has none."""
+        if self.text is None and type(hit) is dict and type(found := hit.get(TEXT_FIELDS[0])) is str:
+            return found
+        if isinstance(hit, str) and not callable(self.text):
+            return hit
+        for where in TEXT_FIELDS if self.text is None else (self.text,):
+            if (found := read(hit, where)) is not None:
+                return found if isinstance(found, str) or callable(where) else text_of(hit, [where])
+        return None
+
+
+def read(hit: Any, where: Where) -> Any:
+    """What a passage has there, None where it has nothing; a text has nothing but itself."""
+    if type(hit) is dict and type(where) is str and (where in hit or "." not in where):
+        return hit.get(where)  # as value_of does, and several times as fast
+    if callable(where):
+        return where(hit)
+    return None if isinstance(hit, str) else value_of(hit, where)
+
+
+def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
+    """Return the options with a path before each field that they name."""
+    chosen = options.collapse
+    keep = tuple(one.replace(":", f":{path}.", 1) if isinstance(one, str) else one for one in chosen.keep)
+    moved: dict[str, Any] = {
+        name: tuple(f"{path}.{one}" for one in getattr(chosen, name)) for name in ("must_match", "group_by", "origins")
+    }
+    for name in ("max_per", "max_apart"):
+        moved[name] = {f"{path}.{one}": value for one, value in getattr(chosen, name).items()}
+    return replace(options, collapse=replace(chosen, keep=keep, **moved))

@@ -1,0 +1,262 @@
+"""Candidate pairs: records that share a rare token, without comparing all pairs.
+
+Every field turns a value into tokens that near values share: words, cells of the globe, parts of a date. A token that
+few records hold is looked up by itself. Common tokens of two different fields are joined into a super token (the word
+"cathedral" at this place), which is rarer. Each record looks up its rarest tokens only, and keeps the candidates that
+share most information with it. So the number of candidates grows in proportion to the number of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.items.grades import Comparison
+from ndd_search.items.integer_lists import Places
+
+_AT_ONCE = 1 << 22  # meetings in memory at a time
+_LARGE = 4  # times as many records as are looked up may hold a token of which parts are
+_WIDE = 11_000  # records of a collection, below which more candidates of each record cost little
+_FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What bounds the search.
+
+    holders: records that may hold a token that is looked up; a more common one is joined with one of another field.
+    tokens:  tokens, and super tokens, that each record looks up.
+    most:    candidates of one record that are kept, by the information that they share with it.
+    """
+
+    holders: int = 100
+    tokens: int = 40
+    most: int = 100
+
+    def __post_init__(self) -> None:
+        for name, least in (("holders", 2), ("tokens", 1), ("most", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    @classmethod
+    def of(cls, records: int) -> Bounds:
+        """Return the bounds of a collection of so many records: the fewer, the more of each record's pairs are met."""
+        times = max(_WIDE / max(records, 1), 1.0)
+        return cls(**{name: int(value * times) for name, value in asdict(cls()).items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs of records worth comparing.
+
+    first, second: places of records, first < second; int64.
+    records: that were searched.
+    met:     how often two records met at a token.
+    cut:     tokens of records that were not looked up because too many records hold them or all of their super
+             tokens, and meetings that were dropped in favour of more informative ones.
+    """
+
+    first: Places
+    second: Places
+    records: int
+    met: int
+    cut: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Which record holds which token, and in which field."""
+
+    token: Places
+    record: Places
+    field: Places
+
+    def where(self, chosen: Places) -> Entries:
+        return Entries(self.token[chosen], self.record[chosen], self.field[chosen])
+
+
+def find_candidates(
+    comparison: Comparison,
+    bounds: Bounds,
+    wanted: npt.NDArray[np.bool_] | None = None,
+    *,
+    needs: Sequence[Sequence[str]] = (),
+    step: int = 1,
+) -> Candidates:
+    """Return the candidate pairs of a table.
+
+    wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
+    needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
+            tokens are joined with those of a field of the same combination.
+    """
+    entries, holders = entries_of(comparison, np.True_ if wanted is None else wanted)
+    count, names = comparison.table.records, list(comparison.fields)
+    held = holders[entries.token]
+    looked_up, allowed = joinable(names, needs)
+    rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
+    common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
+    direct = rarest(entries.where(rare), held[rare], count, bounds.tokens)
+    few = rarest(entries.where(common), held[common], count, bounds.tokens)
+    token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
+    cut = len(common) - int(joined.sum())
+    parts = parts_of(entries, held, looked_up, bounds.holders)
+    behind = holders.size + int(token.max(initial=-1)) + 1
+    token = np.concatenate((direct.token, token + holders.size, parts.token + behind))
+    record = np.concatenate((direct.record, record, parts.record))
+    information = information_of(np.bincount(token), count)
+    first, second, met, dropped = meetings(token, record, information, count, bounds.most, step)
+    return Candidates(first, second, count, met, cut + dropped)
+
+
+def parts_of(entries: Entries, held: Places, looked_up: npt.NDArray[np.bool_], holders: int) -> Entries:
+    """Return tokens of parts of the records that hold a common token, twice: the second ones overlap the first ones.
+
+    So the records of one thing that has up to _LARGE times as many as `holders` are joined by a chain.
+    """
+    some = entries.where(np.flatnonzero((held > holders) & (held <= _LARGE * holders) & looked_up[entries.field]))
+    order = np.argsort(some.token, kind="stable")
+    some = some.where(order)
+    place = np.arange(len(order)) - np.searchsorted(some.token, some.token)
+    wide = np.int64(2 * _LARGE + 2)
+    both = [some.token * wide + (place + shift) // holders for shift in (0, holders // 2)]
+    token = np.concatenate((both[0], both[1] + _LARGE + 1))
+    _, token = np.unique(token, return_inverse=True)
+    return Entries(token, np.tile(some.record, 2), np.tile(some.field, 2))
+
+
+def joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
+    """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
+    every = needs or [names]
+    looked_up = np.array([any(name in each for each in every) for name in names])
+    together = np.array([[any(one in each and other in each for each in every) for other in names] for one in names])
+    alone = np.array([[name] in map(list, every) for name in names])  # joined with those of any field
+    allowed = (together | alone[:, None] | alone) & ~np.eye(len(names), dtype=np.bool_)
+    return looked_up, allowed.astype(np.int64)
+
+
+def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[Entries, Places]:
+    """Return all tokens of the wanted records, and how many of them hold each token."""
+    tokens, records, fields, start = [], [], [], 0
+    for place, name in enumerate(comparison.fields):
+        codes, lists = comparison.table.columns[name].codes, comparison.tokens(name)
+        has = np.flatnonzero((codes >= 0) & wanted)
+        found, owner = lists.taken(codes[has])
+        tokens.append(found + start)
+        records.append(has[owner])
+        fields.append(np.full(len(found), place, np.int64))
+        start += int(lists.items.max(initial=-1)) + 1
+    token = np.concatenate(tokens)
+    return Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
+
+
+def rarest(entries: Entries, holders: Places, count: int, most: int) -> Entries:
+    """Return the rarest tokens of each of `count` records, ordered by record."""
+    order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
+    record = entries.record[order]
+    within = np.arange(len(record)) - np.searchsorted(record, record)
+    return entries.where(order[within < most])
+
+
+def _super_tokens(
+    entries: Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
+) -> tuple[Places, Places, npt.NDArray[np.uint8]]:
+    """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
+
+    entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
+    Returns the joined tokens, the record of each, and of each entry whether it was joined.
+    """
+    if native.core:
+        limits = (tokens, records, len(allowed), bounds.tokens, bounds.holders)
+        rows = (entries.token, entries.record, entries.field, allowed.ravel())
+        if found := native.core.super_tokens(*rows, limits):
+            return (
+                np.frombuffer(found[0], np.int64),
+                np.frombuffer(found[1], np.int64),
+                np.frombuffer(found[2], np.uint8),
+            )
+    a, b, keys = joined_tokens(entries, tokens, allowed)
+    _, token, held = np.unique(keys, return_inverse=True, return_counts=True)
+    chosen = np.flatnonzero((held[token] > 1) & (held[token] <= bounds.holders))
+    used = np.zeros(len(entries.record), np.uint8)
+    used[a[chosen]] = used[b[chosen]] = 1
+    order = chosen[np.lexsort((token[chosen], held[token[chosen]], entries.record[a[chosen]]))]
+    record = entries.record[a[order]]
+    kept = np.arange(len(record)) - np.searchsorted(record, record) < bounds.tokens
+    return token[order][kept], record[kept], used
+
+
+def joined_tokens(entries: Entries, tokens: int, allowed: Places) -> tuple[Places, Places, Places]:
+    """Return the two entries of each joined token, and its key: lower token * tokens + higher token.
+
+    entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
+    """
+    ends = np.searchsorted(entries.record, entries.record, "right")
+    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for shift in range(1, int((ends - np.arange(len(ends))).max(initial=1))):
+        at = np.flatnonzero(np.arange(len(ends)) + shift < ends)
+        at = at[allowed[entries.field[at], entries.field[at + shift]] > 0]
+        left.append(at)
+        right.append(at + shift)
+    a, b = np.concatenate(left), np.concatenate(right)
+    low, high = np.minimum(entries.token[a], entries.token[b]), np.maximum(entries.token[a], entries.token[b])
+    return a, b, low * tokens + high
+
+
+def information_of(held: Places, count: int) -> Places:
+    """Return what a token says, in steps. held: how many of `count` records hold it."""
+    steps: Places = np.maximum(np.rint(np.log(count / np.maximum(held, 1)) * _FINE), 0).astype(np.int64)
+    return steps
+
+
+def meetings(
+    token: Places, record: Places, information: Places, count: int, most: int, step: int
+) -> tuple[Places, Places, int, int]:
+    """Return the pairs of records that share a token, the `most` most informative ones of each record.
+
+    information: of each token. count: of records. step: only of each step-th record.
+    Also returns how often two records met at a token, and how many pairs were dropped.
+    """
+    limits = (count, most, step, native.THREADS)
+    by_core = native.core and native.core.meetings(token, record, information, limits)
+    if by_core:
+        first, second = (np.frombuffer(of, np.int64) for of in by_core[:2])
+        return first, second, by_core[2], by_core[3] - len(first)
+    order = np.argsort(token * np.int64(count) + record, kind="stable")
+    token, record = token[order], record[order]
+    place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each
+    ends = np.cumsum(place)
+    keys, weights = np.empty(0, np.int64), np.empty(0, np.int64)
+    start, met = 0, 0
+    while start < len(token):
+        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
+        times = place[start:stop]
+        second = np.repeat(np.arange(start, stop), times)
+        first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(times) - times, times))
+        met += len(second)
+        keys = np.concatenate((keys, record[first] * np.int64(count) + record[second]))
+        weights = np.concatenate((weights, information[token[second]]))
+        keys, which = np.unique(keys, return_inverse=True)
+        weights = np.bincount(which, weights, len(keys)).astype(np.int64)
+        start = stop
+    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, most, step)
+    return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
+
+
+def _most_informative(first: Places, second: Places, weights: Places, most: int, step: int) -> Places:
+    """Return the pairs that are among the `most` best of either of their records; of equal ones those with the first
+    other records. step: only the best of each step-th record are kept.
+    """
+    ends, others = np.concatenate((first, second)), np.concatenate((second, first))
+    order = np.lexsort((others, -np.concatenate((weights, weights)), ends))
+    ends = ends[order]
+    within = np.arange(len(ends)) - np.searchsorted(ends, ends)
+    chosen = np.zeros(len(first), np.bool_)
+    chosen[order[(within < most) & (ends % step == 0)] % max(len(first), 1)] = True
+    return np.flatnonzero(chosen)

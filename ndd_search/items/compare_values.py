@@ -1,0 +1,312 @@
+"""Compares the values of one field, many pairs at a time.
+
+A comparer is made from the distinct values of a field. `compare(a, b)` takes places of values, and returns similarities
+in 0..1; 1 is identical. `tokens()` returns what near values share: the keys of candidate pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.core.matching.similar_pairs import overlaps
+from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.items.integer_lists import Floats, Places, Ragged
+from ndd_search.items.parse_values import Date
+from ndd_search.items.places import corner_tokens, kilometres
+
+_FAR = 3  # times the usual distance, up to which two places surely share a token
+_FINE = 1e9  # steps of a similarity that is rounded
+_SHORT_CODE = 5  # letters of a code from which a slip is no other code
+_MOST_SLIPS = 1_000  # pairs of codes, or of addresses, of two records; of longer lists, equal members only count
+_END = 4  # letters of a longer code that are a token of their own
+_OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
+
+
+class Compared(NamedTuple):
+    """similarity: 0..1. share: of the records that hold the rarest value that both have in common; 1 if none."""
+
+    similarity: Floats
+    share: Floats
+
+
+class Rareness(NamedTuple):
+    """How many records hold the values of a field. shares: of the most common ones. rest: of any other, also unseen."""
+
+    shares: Mapping[str, float]
+    rest: float
+
+    def of(self, values: Iterable[str]) -> Floats:
+        return np.array([self.shares.get(value, self.rest) for value in values], np.float64)
+
+
+CoreRows = tuple[int, tuple[npt.NDArray[Any], ...]]  # the kind of some values and their rows, see native.Core.alike
+
+
+class Comparer(Protocol):
+    """The distinct values of one field."""
+
+    @property
+    def rows(self) -> CoreRows | None:
+        """What the core reads; None if it does not compare values of this kind."""
+
+    def tokens(self) -> list[Collection[Any]]:
+        """Return the tokens of each value, which differ from one another."""
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        """Compare pairs of values, given by their places."""
+
+
+def _plain(similarity: Floats) -> Compared:
+    return Compared(np.clip(similarity, 0.0, 1.0), np.ones(len(similarity)))
+
+
+def letters_of(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
+    """Return the letters of texts one after the other, and where each text begins and the last one ends."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
+    return letters, ends
+
+
+def compared_by_core(rows: CoreRows, first: Places, second: Places) -> Compared | None:
+    """Return what the core says about pairs of values, None if it is not there."""
+    by_core = native.core and native.core.alike(*rows, first, second)
+    return Compared(*np.frombuffer(by_core, np.float64).reshape(2, -1)) if by_core else None
+
+
+class Texts:
+    """Longer texts: resemblance of their sketches."""
+
+    rows = None
+
+    def __init__(self, values: Sequence[str], recipe: Recipe) -> None:
+        self._rows = rows_of(sketch_many(values, recipe), recipe.k)
+
+    def tokens(self) -> list[Collection[Any]]:
+        ends = self._rows.offsets.tolist()
+        values = self._rows.values.tolist()
+        return [values[start:end][:16] for start, end in pairwise(ends)]
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        found = overlaps(self._rows, np.minimum(first, second), np.maximum(first, second), None)
+        return _plain(np.where(first == second, 1.0, found.resemblance))
+
+
+class Globe:
+    """Places: 1 at the same place, 0.5 at `km` kilometres, 0.25 at three times as much, and so on."""
+
+    def __init__(self, values: Sequence[tuple[float, float]], km: float) -> None:
+        self._places, self._km = np.array(values, np.float64).reshape(-1, 2), km
+
+    @cached_property
+    def rows(self) -> CoreRows:
+        radians = np.radians(self._places)
+        rows = np.concatenate((radians, np.cos(radians[:, :1])), axis=1)
+        return 4, (rows.ravel().view(np.int64), np.array([self._km], np.float64).view(np.int64))
+
+    def tokens(self) -> list[Collection[Any]]:
+        return [dict.fromkeys(corners) for corners in corner_tokens(self._places, _FAR * self._km).tolist()]
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        if by_core := compared_by_core(self.rows, first, second):
+            return by_core
+        similarity = 1 / (1 + kilometres(self._places[first], self._places[second]) / self._km)
+        return _plain(np.rint(similarity * _FINE) / _FINE)  # the sine of the core may differ in the last digit
+
+
+class Numbers:
+    """Numbers: 1 if equal, 0.5 where they differ by the tolerance, 0.25 at three times as much, and so on."""
+
+    def __init__(self, values: Sequence[float], tolerance: float, within: float) -> None:
+        self._values, self._tolerance, self._within = np.array(values, np.float64), tolerance, within
+
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 3, (self._values.view(np.int64), np.array([self._tolerance, self._within], np.float64).view(np.int64))
+
+    def tokens(self) -> list[Collection[Any]]:
+        """Return numbers of intervals, of which near values share one."""
+        size = np.maximum(np.abs(self._values) * self._tolerance, self._within)
+        step = np.exp2(np.ceil(np.log2(np.maximum(size, 1e-9)))) * 2
+        low = np.floor(self._values / step)
+        return [((s, n), (s, n + 1)) for s, n in zip(step.tolist(), low.tolist(), strict=True)]
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        a, b = self._values[first], self._values[second]
+        allowed = np.maximum(np.maximum(np.abs(a), np.abs(b)) * self._tolerance, self._within)
+        return _plain(1 / (1 + np.abs(a - b) / np.maximum(allowed, 1e-12)))
+
+
+class Dates:
+    """Dates, of which parts may be unknown. See `compare` for the steps of their similarity."""
+
+    def __init__(self, values: Sequence[Date]) -> None:
+        self._dates = np.array(values, np.int64).reshape(-1, 3)
+
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 1, (self._dates.ravel(),)
+
+    def tokens(self) -> list[Collection[Any]]:
+        return [
+            ((y, m, d), ("ym", y, m), ("y", y), *((("yd", y, d), ("md", min(m, d), max(m, d))) if d else ()))
+            for y, m, d in self._dates.tolist()
+        ]
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        """1 equal; 0.9 day and month swapped; 0.8 one digit differs, or two neighbours are swapped; 0.75 two parts
+        equal; 0.6 only the year is known and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a
+        year apart; else 0.
+        """
+        by_core = compared_by_core(self.rows, first, second)
+        return by_core or _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
+
+
+def _steps(one: Places, other: Places) -> Places:
+    """Return the step of each pair of dates in _OF_DATES. one, other: shape (n, 3)."""
+    step = np.zeros(len(one), np.int64)
+    year, month, day = (one == other).T
+    has_year, has_month, has_day = ((one > 0) & (other > 0)).T
+    step[np.abs(one[:, 0] - other[:, 0]) == 1] = 1
+    same_year, same_month, same_day = year & has_year, month & has_month, day & has_day
+    step[same_year] = 2
+    step[same_month & same_day] = 3
+    step[same_year & ~has_month] = 4
+    step[same_year & (same_month | same_day)] = 5
+    whole = has_year & has_month & has_day
+    # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
+    digits, others = (
+        dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // np.array([1000, 100, 10, 1, 10, 1, 10, 1]) % 10 for dates in (one, other)
+    )
+    wrong = (digits != others).sum(axis=1)
+    crosswise = (digits[:, :-1] == others[:, 1:]) & (digits[:, 1:] == others[:, :-1]) & (digits != others)[:, 1:]
+    step[whole & ((wrong == 1) | ((wrong == 2) & crosswise.any(axis=1)))] = 6
+    step[whole & year & (one[:, 1] == other[:, 2]) & (one[:, 2] == other[:, 1])] = 7
+    step[same_year & same_month & (day | ~has_day)] = 8
+    step[year & month & day] = 9
+    return step
+
+
+class Sets:
+    """Sets of values: the share of values in common (Jaccard). A single value is a set of one."""
+
+    def __init__(self, values: Sequence[frozenset[str]], rareness: Rareness) -> None:
+        self._values = [sorted(value) for value in values]
+        ids: dict[str, int] = {}
+        self._members = Ragged.of([sorted([ids.setdefault(one, len(ids)) for one in value]) for value in self._values])
+        self._share, self._names = rareness.of(ids), list(ids)
+
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 2, (*self._members, self._share.view(np.int64), *self._letters)
+
+    @property
+    def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
+        return np.empty(0, np.int32), np.empty(0, np.int64)
+
+    def tokens(self) -> list[Collection[Any]]:
+        return list(self._values)
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        return compared_by_core(self.rows, first, second) or self._compared(first, second)
+
+    def _compared(self, first: Places, second: Places) -> Compared:
+        a, of_a = self._members.taken(first)
+        b, of_b = self._members.taken(second)
+        size = len(self._share) + 1
+        shared = np.intersect1d(of_a * size + a, of_b * size + b, assume_unique=True)
+        of = shared // size
+        common = np.bincount(of, minlength=len(first))
+        share = np.ones(len(first))
+        np.minimum.at(share, of, self._share[shared % size])
+        union = self._members.lengths(first) + self._members.lengths(second) - common
+        return Compared(common / np.maximum(union, 1), share)
+
+
+class Codes(Sets):
+    """Sets of codes: 0.5 to 1 if they have one in common, 0.25 if one differs by a slip from one of the other, else 0.
+
+    slips: whether slips are looked for; else a code that differs by one is another code.
+    """
+
+    def __init__(self, values: Sequence[frozenset[str]], rareness: Rareness, slips: bool) -> None:
+        super().__init__(values, rareness)
+        self._slips = slips
+
+    @property
+    def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
+        return letters_of(self._names if self._slips else [""] * len(self._names))
+
+    def tokens(self) -> list[Collection[Any]]:
+        if not self._slips:
+            return super().tokens()
+        return [dict.fromkeys(token for code in value for token in _ends_of(code)) for value in self._values]
+
+    def _compared(self, first: Places, second: Places) -> Compared:
+        jaccard, share = super()._compared(first, second)
+        similarity = np.where(jaccard > 0, 0.5 + jaccard / 2, 0.0)
+        for place in np.flatnonzero(jaccard == 0).tolist() if self._slips else ():
+            codes = _met(self._values[first[place]], self._values[second[place]])
+            similarity[place] = 0.25 * any(_is_slip(one, other) for one, other in codes)
+        return Compared(similarity, share)
+
+
+def _met(one: Collection[Any], other: Collection[Any]) -> Iterable[tuple[Any, Any]]:
+    """Return pairs of members of two lists: all of them, or those of equal members if the lists are long."""
+    if len(one) * len(other) <= _MOST_SLIPS:
+        return product(one, other)
+    return ((member, member) for member in set(one).intersection(other))
+
+
+def _ends_of(code: str) -> tuple[str, ...]:
+    """Return a code, and of one with enough letters its beginning and its end: a slip changes one of them."""
+    return (code, f"{code[:_END]}…", f"…{code[-_END:]}") if len(code) >= _SHORT_CODE else (code,)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Return whether codes differ by a letter that is wrong, missing or too many, or by two neighbours swapped."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < _SHORT_CODE or len(long) > len(short) + 1:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return short[at:] == long[at + 1 :]
+    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
+    return short != long and (swapped or short[at + 1 :] == long[at + 1 :])
+
+
+class Urls:
+    """Web addresses, the two most alike of lists: 1 if equal, 0.5 to 0.9 on one host by how paths begin, else 0."""
+
+    rows = None
+
+    def __init__(self, values: Sequence[frozenset[tuple[str, str]]], rareness: Rareness) -> None:
+        self._values, self._rareness = values, rareness
+
+    def tokens(self) -> list[Collection[Any]]:
+        return [dict.fromkeys(token for one in sorted(value) for token in (one, one[0])) for value in self._values]
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        similarity, share = np.zeros(len(first)), np.ones(len(first))
+        for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            met = _met(self._values[i], self._values[j])
+            alike = [(_paths_alike(path, way), host) for (host, path), (other, way) in met if host == other]
+            if alike:
+                similarity[place] = max(alike)[0]
+                share[place] = self._rareness.of(host for one, host in alike if one == similarity[place]).min()
+        return Compared(similarity, share)
+
+
+def _paths_alike(path: str, way: str) -> float:
+    steps, more = path.split("/")[1:], way.split("/")[1:]
+    common = next((n for n, (a, b) in enumerate(zip(steps, more, strict=False)) if a != b), min(len(steps), len(more)))
+    return 1.0 if path == way else 0.5 + 0.4 * common / max(len(steps), len(more), 1)

@@ -1,0 +1,139 @@
+"""Guesses the kinds of fields from the values of records."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from functools import partial
+from itertools import islice
+from statistics import median
+from typing import Any
+
+from ndd_search.core.document_fields import value_of
+from ndd_search.errors import InvalidDocument
+from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
+from ndd_search.items.parse_values import date_of, is_absent, number_of, url_of, words_of
+from ndd_search.items.places import place_of
+
+_LOOKED_AT = 10_000  # records
+_MOST = 0.9  # share of values that have to fit a kind
+_LATITUDE = re.compile("(.*?)(latitude|lat)", re.IGNORECASE)
+_DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
+)
+_OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
+_LISTS = 0.3  # share of values with a semicolon, from which they are lists
+_LONG = 12  # words
+_IDS = ("id", "_id", "uuid", "guid")
+
+
+Reasons = dict[str, tuple[str, str]]  # of each field its kind, "-" if it is left out, and why
+
+
+def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
+    """Return a field for each that the first records have, and why; ids and fields with a single value are left out.
+
+    Raises InvalidDocument if nothing is left, or for fewer than two records.
+    """
+    looked_at = list(islice(records, _LOOKED_AT))
+    if len(looked_at) < 2:
+        what = "fields are guessed from how their values differ, which takes two records at least"
+        raise InvalidDocument(f"{len(looked_at)} records", what, "give more, or name the fields: Items(name=Name())")
+    names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
+    fields: dict[str, Field] = {}
+    reasons: Reasons = {}
+    for name in names:
+        longitude = _longitude(name, names)
+        if longitude:
+            place = _LATITUDE.fullmatch(name)[1].strip("_- ") or "place"  # type: ignore[index]
+            place += "_place" if place in names else ""
+            fields[place] = Place(source=(name, longitude))
+            reasons[place] = "place", f"{name} and {longitude} are a latitude and a longitude by their names"
+        if longitude or any(_longitude(other, names) == name for other in names):
+            continue
+        if name in _IDS:
+            reasons[name] = "-", "it is the id of the record"
+            continue
+        values = [value for record in looked_at if not is_absent(value := value_of(record, name))]
+        field, why = _kind(name, values)
+        reasons[name] = field.kind if field else "-", why
+        if field:
+            fields[name] = field
+    if not fields:
+        what = "none of their fields has values that can be compared"
+        raise InvalidDocument(
+            f"{len(looked_at):,} records", what, "give mappings, or name the fields: Items(name=Name())"
+        )
+    return fields, reasons
+
+
+def _longitude(name: str, names: list[str]) -> str | None:
+    """Return the field with the longitude that belongs to a latitude, None for a field that holds no latitude."""
+    if not (found := _LATITUDE.fullmatch(name)):
+        return None
+    endings = ("lon", "lng", "long", "longitude")
+    return next((other for other in names if other.lower() in [found[1].lower() + end for end in endings]), None)
+
+
+def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
+    """Return the field that fits the values of a field, None if they all are equal or absent, and why."""
+    sample = values[:1000]
+    if len({str(value) for value in values}) < 2:
+        return None, "it has no value, or one for all records"
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
+    most = f"{_MOST:.0%} of its values can be read as"
+    tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
+        (Url, _fits(sample, url_of), f"{most} web addresses"),
+        (Date, bool(_DATE.search(name)) and _fits(sample, _day_of), f"its name is that of a date, and {most} dates"),
+        (Exact, bool(_CODE.search(name)), "its name is that of a code"),
+        (Number, numeric, "its values are numbers"),
+        (
+            Place,
+            _fits(sample, place_of)
+            and not _fits(sample, number_of)
+            and not all(isinstance(value, str) and value.isalnum() for value in sample),
+            f"{most} places",
+        ),
+        (Category, any(isinstance(value, list | tuple) for value in sample), "it holds lists"),
+        (
+            partial(Category, separator=";"),
+            sum(";" in str(value) for value in sample) > _LISTS * len(sample),
+            f"more than {_LISTS:.0%} of its values hold a semicolon",
+        ),
+        (
+            Text,
+            median(len(words_of(str(value))) for value in sample) > _LONG,
+            f"half of its values have more than {_LONG} words",
+        ),
+        (Category, _are_categories(Counter(map(str, values))), "a few values are those of nearly all records"),
+    )
+    return next(((kind(), why) for kind, fits, why in tests if fits), (Name(), "its values are short texts"))
+
+
+def _are_categories(counts: Counter[str]) -> bool:
+    """Return whether values repeat as those of a list do: often, and nearly all of them.
+
+    Slips of names are values that occur once, of which a list has few.
+    """
+    values, once = counts.total(), sum(count == 1 for count in counts.values())
+    if values >= 50 * len(counts) or (len(counts) <= 20 and values >= 5 * len(counts)):
+        return True
+    return values >= _OFTEN * len(counts) and once <= _ONCE * values
+
+
+def _day_of(value: Any) -> date:
+    return date(*(part or 1 for part in date_of(value)))
+
+
+def _fits(values: list[Any], parse: Any) -> bool:
+    fitting = 0
+    for value in values:
+        try:
+            parse(value)
+        except (ValueError, TypeError, OverflowError):
+            continue
+        fitting += 1
+    return fitting >= _MOST * len(values) > 0

@@ -1,0 +1,318 @@
+"""Learns the odds of grades from candidate pairs, without labels or with some.
+
+Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for record linkage) alternates between the
+probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
+divided into as many kinds as there are fields, at first by the field in which so much agreement is rarest: pairs become
+candidates because they agree in some field, and what else they have in common depends on which.
+
+Likelihood alone cannot tell a kind of other pairs from variants of one thing: both agree far more than chance explains.
+A kind of other pairs (a family, a building, a brand) agrees no more than two random records do in some field that pairs
+of one thing agree in. A kind without such a field is united with the pairs of one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
+from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities, unsure
+
+_Known = tuple[Grades, Sequence[bool], Sequence[Floats]]  # labelled pairs, their labels, and the result of _usual
+_STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
+_SOME = 30_000  # pairs on which starts are followed
+_FEW = 10  # rounds after which starts that agree count as one
+_ONE = 0.005  # change of their probabilities, as a share of the pairs of one thing, up to which they agree
+_TRIED = 30  # more rounds, after which the others that agree do
+_ROUNDS = 200
+_CONVERGED = 1e-4  # mean change of a pair's probability in a round
+_BELIEF = 10.0  # pairs that the assumptions about a field count for
+_ROUNDING = 1e-9
+_LEAST = 1e-6  # share of a kind of pairs
+_SOMETIMES = 1e-4  # share from which a kind counts
+_CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
+_FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
+_TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
+_SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
+_VAGUE = 0.25  # the same, up to which odds tell that other odds unite families
+_SHRUNK = 2 / 3  # of the pairs that odds of random pairs call one thing, those that the odds of kinds find at least
+
+
+def learn_odds(
+    fields: Sequence[Field], graded: Graded, labelled: Graded, labels: Sequence[bool], random: Graded, pairs: float
+) -> list[Odds]:
+    """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
+
+    labelled, labels: pairs that are known to be one thing, or not; each counts as much as ten others.
+    random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
+
+    Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
+    (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
+    most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
+    """
+    assumed = default_odds(fields)
+    if not len(graded) and not labels:
+        return [assumed]
+    usual = _usual(fields, random)
+    known = (labelled.grades, labels, usual)
+    by_kinds = _by_kinds(fields, graded, known, pairs)
+    by_chance = _by_chance(fields, graded, known, random, pairs)
+    found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
+    vague = {odds: unsure(probability, 0.5) for odds, probability in found.items()}
+    sharp = [odds for odds in by_kinds if vague[odds] <= _SHARP]
+    of_chance = _information(by_chance.m, usual)
+    family = any(
+        vague[odds] <= _VAGUE and _agrees_by_chance(of_chance, _information(odds.m, usual), _FAMILY)
+        for odds in sharp[:1] or by_kinds
+    )
+    size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
+    if not sharp:  # those with the fewest expected wrong verdicts are the safest; kinds fail by leaving out variants
+        whole = family or any(size[odds] >= size[by_chance] for odds in by_kinds)
+        return [*sorted(by_kinds if whole else vague, key=vague.__getitem__)[:2], assumed]
+    if family or vague[by_chance] > _SHARP:
+        return [sharp[0], assumed]
+    yes = found[by_chance] > 0.5
+    # What two ways of learning say is more trustworthy than what is likeliest by one.
+    best = max(sharp, key=lambda odds: int((yes & (found[odds] > 0.5)).sum()) / (size[odds] + size[by_chance] + 1))
+    shrunk = size[best] < _SHRUNK * size[by_chance]
+    return [by_chance, best, assumed] if shrunk else [best, by_chance, assumed]
+
+
+def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
+    """Return of each field the share of each grade among random pairs of records."""
+    held = [random.grades[:, f][random.grades[:, f] >= 0] for f in range(len(fields))]
+    counts = [np.bincount(of, minlength=grade_count(field)) for of, field in zip(held, fields, strict=True)]
+    return [(n + _assumed(field)[0]) / (n.sum() + 1) for n, field in zip(counts, fields, strict=True)]
+
+
+def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: float) -> list[Odds]:
+    """Return odds with a kind of other pairs for each field that chance does not explain, the likeliest first."""
+    usual, scale = known[-1], len(graded) / pairs
+    whole = _Fit(fields, graded.grades, np.ones(len(graded)), known, len(fields))
+    thin = graded.grades[:: max(len(graded) // _SOME, 1)]
+    some = _Fit(fields, thin, np.ones(len(thin)), known, len(fields))
+    # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
+    guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
+    guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
+    starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
+    starts = some.different([some.united(some.expected(start).weight, _TRIED, scale)[1] for start in starts])
+    # Which optimum is likelier shows in all pairs, and where it is reached.
+    optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
+    found = [(likelihood, odds, _information(odds.m, usual)) for likelihood, odds in optima]
+    beyond = [one for one in found if np.log(one[1].prior * scale) + one[2].sum() > 0]
+    things = [one for one in beyond if not any(_agrees_by_chance(one[2], other[2], _FAMILY) for other in beyond)]
+    return [odds for _, odds, _ in sorted(things or beyond, key=itemgetter(0), reverse=True)]
+
+
+def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: Graded, pairs: float) -> Odds:
+    """Return odds whose other pairs are random ones, which stand for all pairs of records that are no candidates."""
+    left = max(pairs - len(graded), 1.0) / max(len(random), 1)
+    weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
+    fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, known, 1)
+    return fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)[1]
+
+
+def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
+    """Return the mean evidence of each field about a kind of pairs, if others are random pairs. same: of one thing."""
+    each = zip(kind, same, usual, strict=True)
+    return np.array([np.array(of) @ np.log(np.array(one) / other) for of, one, other in each])
+
+
+def _information(kind: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
+    """Return the information of each field about a kind of pairs against random ones, in natural units."""
+    return _evidence(kind, kind, usual)
+
+
+def _agrees_by_chance(kind: Floats, same: Floats, most: float = _CHANCE) -> bool:
+    """Return whether a kind of pairs agrees by chance in some field that pairs of one thing agree in."""
+    return bool((kind < most * same)[same >= _TELLING].any())
+
+
+class _Expected(NamedTuple):
+    """How much of each row of grades belongs to each kind of pairs, one thing first.
+
+    weight: shape (rows, kinds). likelihoods: log likelihood of each row; shape (rows,).
+    moved:  the largest change of each row's weight since the round before, summed over all pairs.
+    sums:   weight of all pairs of each kind, then of those with each grade of each field; shape (columns, kinds).
+    """
+
+    weight: Floats
+    likelihoods: Floats
+    sums: Floats
+    moved: float
+
+
+class _Fit:
+    """Grades of pairs, and of labelled pairs, to which odds are fitted.
+
+    Columns of all grades are numbered: 0 is that of the shares of kinds, then follow the grades of each field, and a
+    column for a missing value.
+    """
+
+    def __init__(self, fields: Sequence[Field], grades: Grades, weights: Floats, known: _Known, kinds: int) -> None:
+        compared, labels, usual = known
+        self.fields, self.usual, self.kinds = fields, usual, kinds
+        which = pattern_of(grades)
+        self.rows, self.counts = grades[np.unique(which, return_index=True)[1]], np.bincount(which, weights)
+        sizes = np.array([grade_count(field) + 1 for field in fields])
+        self.starts = 1 + np.cumsum(sizes) - sizes
+        self.columns = self._columns(self.rows)
+        same = np.array(labels, np.float64)[:, None]
+        self.fixed = self._sums(self._columns(compared), np.hstack([same, *[(1 - same) / kinds] * kinds]))
+        once = self._sums(self.columns, self.counts[:, None].astype(np.float64))
+        self.prior = default_odds(fields).prior
+        self.beliefs = []
+        for f, field in enumerate(fields):
+            before = _shares(self._of(f, once), _assumed(field))[0] if kinds > 1 else usual[f]
+            agreeing = before * np.exp(default_evidence(field))
+            self.beliefs.append(np.stack([agreeing / agreeing.sum(), *[before] * kinds]))
+
+    def _columns(self, rows: Grades) -> Places:
+        columns: Places = self.starts + np.where(rows < 0, [grade_count(field) for field in self.fields], rows)
+        return columns
+
+    def _sums(self, columns: Places, weight: Floats) -> Floats:
+        """Return the weight of all rows and of those with each grade, shape (columns, kinds)."""
+        size = int(self.starts[-1]) + grade_count(self.fields[-1]) + 1
+        flat = columns.ravel()
+        sums: Floats = np.stack(
+            [np.bincount(flat, np.repeat(kind, columns.shape[1]), size) for kind in weight.T], axis=1
+        ).astype(np.float64)
+        sums[0] = weight.sum(axis=0)
+        return sums
+
+    def _of(self, place: int, table: Floats) -> Floats:
+        """Return the columns of the grades of a field, shape (kinds, grades)."""
+        return table[self.starts[place] : self.starts[place] + grade_count(self.fields[place])].T
+
+    def first_guess(self, stricter: float, place: int | None) -> Floats:
+        """Return the probability of each kind for each row of grades, one thing first; shape (rows, fields + 1).
+
+        stricter: log odds that are taken from the assumptions. place: of a field that has to agree or be missing.
+        """
+        assumed = Model(self.fields, default_odds(self.fields))
+        match = probabilities(assumed.log_odds(self.rows, vetoes=False) - stricter)
+        evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
+        if place is not None:
+            match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
+        if self.kinds == 1:
+            return np.stack((match, 1 - match), axis=1)
+        rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
+        chosen = (rarest >= rarest.max(axis=0) - _ROUNDING).astype(np.float64)
+        weight: Floats = np.concatenate((match[None], (1 - match) * chosen / chosen.sum(axis=0))).T
+        return weight
+
+    def _surprise(self, evidence: Floats, has: npt.NDArray[np.bool_]) -> Floats:
+        """Return -log of the share of all pairs that agree at least so much in a field; -1 for a missing value."""
+        values, which = np.unique(np.where(has, -evidence, np.inf), return_inverse=True)
+        least = np.cumsum(np.bincount(which, self.counts, len(values))) / self.counts.sum()
+        surprise: Floats = np.where(has, -np.log(least)[which], -1.0)
+        return surprise
+
+    def _assumed_odds(self, kind: Sequence[Sequence[float]]) -> float:
+        evidence = [float(np.array(of) @ default_evidence(field)) for of, field in zip(kind, self.fields, strict=True)]
+        return PRIOR + sum(evidence)
+
+    def united(self, weight: Floats, rounds: int, scale: float) -> tuple[float, Odds]:
+        """Return what `improved` does, after kinds of others that no field tells from one thing were united with it.
+
+        scale: candidates as a share of all pairs. A kind is united only if its pairs are one thing by the odds of one
+        thing against random pairs, or by those assumed.
+        """
+        likelihood, odds = self.improved(weight, rounds)
+        for _ in range(self.kinds):
+            same, prior = _information(odds.m, self.usual), np.log(odds.prior * scale)
+            variants = [
+                place
+                for place, (kind, share) in enumerate(zip(odds.u, odds.shares, strict=True), start=1)
+                if share > _SOMETIMES
+                and not _agrees_by_chance(_information(kind, self.usual), same)
+                and max(_evidence(kind, odds.m, self.usual).sum() + prior, self._assumed_odds(kind)) > 0
+            ]
+            if not variants:
+                break
+            weight = self.expected(odds).weight.copy()
+            weight[:, 0] += weight[:, variants].sum(axis=1)
+            weight[:, variants] = 0.0
+            likelihood, odds = self.improved(weight, rounds)
+        return likelihood, odds
+
+    def improved(self, weight: Floats, rounds: int, scale: float = 1.0) -> tuple[float, Odds]:
+        """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds.
+
+        scale: the share of all pairs that may move.
+        """
+        total = max(float(self.counts.sum()), 1.0)
+        odds, likelihood = self._maximised(self._sums(self.columns, weight * self.counts[:, None])), 0.0
+        for _ in range(rounds):
+            found = self.expected(odds, weight)
+            likelihood = float(found.likelihoods @ self.counts) / total
+            weight = found.weight
+            odds = self._maximised(found.sums)
+            if found.moved / total < _CONVERGED * scale:
+                break
+        return likelihood, odds
+
+    def different(self, starts: Sequence[Odds]) -> list[Odds]:
+        """Return starts; of those that agree about which pairs are one thing, only the likeliest."""
+        found = sorted(
+            ((self.expected(odds), odds) for odds in starts), key=lambda one: -float(one[0].likelihoods @ self.counts)
+        )
+        kept: list[tuple[Floats, Odds]] = []
+        for expected, odds in found:
+            match = expected.weight[:, 0]
+            same = _ONE * float(match @ self.counts)
+            if all(float(np.abs(match - other) @ self.counts) > same for other, _ in kept):
+                kept.append((match, odds))
+        return [odds for _, odds in kept]
+
+    def expected(self, odds: Odds, before: Floats | float = 0.0) -> _Expected:
+        """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
+        kinds = len(odds.u) + 1
+        logs = np.zeros((int(self.starts[-1]) + grade_count(self.fields[-1]) + 1, kinds))
+        logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
+        for f in range(len(self.fields)):
+            self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
+        weight = logs[0] + logs[self.columns].sum(axis=1)
+        most = weight.max(axis=1, keepdims=True)
+        weight = np.exp(weight - most)
+        total = weight.sum(axis=1, keepdims=True)
+        weight /= total
+        likelihoods = (most + np.log(total))[:, 0]
+        moved = float(np.abs(weight - before).max(axis=1, initial=0) @ self.counts)
+        return _Expected(weight, likelihoods, self._sums(self.columns, weight * self.counts[:, None]), moved)
+
+    def _maximised(self, sums: Floats) -> Odds:
+        """Return the odds that are most likely, given how much of each grade belongs to each kind."""
+        total = sums[0]
+        if self.fixed[0].any():
+            sums = sums + _BELIEF * self.fixed
+        tables = [_shares(self._of(f, sums), belief).tolist() for f, belief in enumerate(self.beliefs)]
+        shares = np.maximum(total[1:], _LEAST)
+        prior = (total[0] + _BELIEF * self.prior) / (total.sum() + _BELIEF)
+        return Odds(
+            float(prior),
+            tuple((shares / shares.sum()).tolist()),
+            tuple(tuple(table[0]) for table in tables),
+            tuple(tuple(tuple(table[kind]) for table in tables) for kind in range(1, len(total))),
+        )
+
+
+def _assumed(field: Field) -> Floats:
+    """Return the share of each grade among other pairs that is assumed before any pair is seen, shape (1, grades)."""
+    other = 1 / (1 + np.exp(default_evidence(field)))
+    shares: Floats = other[None] / other.sum()
+    return shares
+
+
+def _shares(counted: Floats, belief: Floats) -> Floats:
+    """Return the share of each grade in each kind of pairs, with _BELIEF pairs added; shape (kinds, grades)."""
+    table = counted + _BELIEF * belief
+    shares: Floats = table / table.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,199 @@
+"""Records as columns of distinct values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from operator import is_
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.core.document_fields import value_of
+from ndd_search.items.compare_values import Rareness
+from ndd_search.items.fields import BadValue, Field
+from ndd_search.items.parse_values import is_absent
+
+Places = npt.NDArray[np.int64]
+
+UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
+LISTED = 1_000  # most common values of a field whose shares are kept
+_ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
+_EXAMPLES = 5
+_BAD = -2  # the code of a value that cannot be read, while reading
+_NEW = object()
+_UNCHANGING = {str, int, float, bool, type(None)}  # types of values
+
+
+class Raw(NamedTuple):
+    """Values of a field before they are parsed, each distinct one once.
+
+    keys:   of the distinct values; equal for equal values of equal types only.
+    values: these values.
+    places: of each record the place of its value; int64.
+    """
+
+    keys: Sequence[Any]
+    values: Sequence[Any]
+    places: Places
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of one field.
+
+    codes:    of each record the place of its value in `values`, -1 if it is missing; int64.
+    values:   distinct values as the field reads them.
+    unread:   whether the value of each record could not be read. examples: sentences about the first of them.
+    """
+
+    codes: Places
+    values: Sequence[Any]
+    unread: npt.NDArray[np.bool_]
+    examples: Sequence[str]
+
+    def counted(self, of: Field) -> Counter[str]:
+        """Count the records that hold each part of the values."""
+        held = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).tolist()
+        counts: Counter[str] = Counter()
+        for value, count in zip(self.values, held, strict=True):
+            for part in of.parts(value):
+                counts[part] += count
+        return counts
+
+    def rareness(self, of: Field) -> Rareness:
+        """Estimate the share of the records with this field that hold each part of its values."""
+        counts = self.counted(of)
+        typical = int(np.median(list(counts.values()))) if counts else 1
+        most = nsmallest(LISTED, counts.items(), key=lambda one: (-one[1], one[0]))
+        return rareness_of(typical, most, int((self.codes >= 0).sum()))
+
+
+def rareness_of(typical: int, most: Iterable[tuple[str, int]], held: int) -> Rareness:
+    """Estimate shares of the records with a field.
+
+    typical: the median of how many records hold one part. most: the most common parts, with how many records hold each.
+    held:    records that have the field.
+    """
+    total = held + _ASSUMED
+
+    def share(count: int) -> float:
+        return (count + _ASSUMED * UNKNOWN.rest) / total
+
+    # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
+    return Rareness({part: share(count) for part, count in most if count != typical}, share(typical))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of some records, by field. records: how many there are. given: their values, by path."""
+
+    columns: Mapping[str, Column]
+    records: int
+    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def holds(self, given: Mapping[str, Sequence[Any]]) -> bool:
+        """Return whether it was read from these very values, none of which can have changed since."""
+        return all(
+            len(values) == len(self.given.get(path, ()))
+            and set(map(type, values)) <= _UNCHANGING
+            and all(map(is_, values, self.given[path]))
+            for path, values in given.items()
+        )
+
+    def rareness(self, fields: Mapping[str, Field]) -> dict[str, Rareness]:
+        """Count the values of the fields whose rareness matters."""
+        return {name: self.columns[name].rareness(field) for name, field in fields.items() if field.rare}
+
+    @property
+    def bad(self) -> dict[str, int]:
+        """How many values of each field could not be read, where there were any; they count as missing."""
+        return {name: int(column.unread.sum()) for name, column in self.columns.items() if column.unread.any()}
+
+
+def read_table(
+    fields: Mapping[str, Field],
+    records: Iterable[Any],
+    parsed: Mapping[str, dict[Any, Any]] | None = None,
+    *,
+    known: Table | None = None,
+) -> Table:
+    """Read the fields of records.
+
+    parsed: what earlier tables have read, by field; it is added to.
+    known:  a table of the same fields, which is returned if the records hold the same values.
+    """
+    held = records if isinstance(records, Sequence) else list(records)
+    given = {path: _raw(held, path) for name, of in fields.items() for path in of.paths(name)}
+    if known and known.records == len(held) and known.holds(given):
+        return known
+    columns = {}
+    for name, of in fields.items():
+        of_paths = [given[path] for path in of.paths(name)]
+        raw = _distinct(of_paths[0] if len(of_paths) == 1 else list(zip(*of_paths, strict=True)))
+        columns[name] = _column(of, name, raw, None if parsed is None else parsed[name])
+    return Table(columns, len(held), given)
+
+
+def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Column:
+    """Parse the distinct values of a field.
+
+    parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
+    """
+    values: dict[Any, int] = {}
+    codes: list[int] = []
+    examples: list[str] = []
+    for key, one in zip(raw.keys, raw.values, strict=True):
+        value = _NEW if parsed is None else parsed.get(key, _NEW)
+        if value is _NEW:
+            value = _parsed(of, name, one)
+            if parsed is not None and (one is key or not _is_single(key)):
+                parsed[key] = value
+        if type(value) is BadValue:
+            codes.append(_BAD)
+            examples += [str(value)] * (len(examples) < _EXAMPLES)
+        else:
+            codes.append(-1 if value is None else values.setdefault(value, len(values)))
+    found = np.array([*codes, -1])[raw.places]
+    return Column(np.maximum(found, -1), list(values), found == _BAD, examples)
+
+
+def _distinct(values: Sequence[Any]) -> Raw:
+    keys = [value if type(value) is str else _key(value) for value in values]
+    first = dict(zip(reversed(keys), reversed(values), strict=True))
+    distinct = list(dict.fromkeys(keys))
+    place = dict(zip(distinct, range(len(distinct)), strict=True))
+    places = np.fromiter(map(place.__getitem__, keys), np.int64, len(keys))
+    return Raw(distinct, [first[key] for key in distinct], places)
+
+
+def _raw(records: Sequence[Any], path: str) -> list[Any]:
+    """Return the value of each record in a field."""
+    if "." not in path and set(map(type, records)) == {dict}:
+        return [record.get(path) for record in records]
+    return [record[path] if type(record) is dict and path in record else value_of(record, path) for record in records]
+
+
+def _key(raw: Any) -> Any:
+    """Return a key that is equal for equal values of equal types only; an object of its own for a list or a mapping."""
+    if isinstance(raw, tuple):
+        return tuple(one if type(one) is str else _key(one) for one in raw)
+    return (type(raw), raw) if raw is None or isinstance(raw, str | int | float) else object()
+
+
+def _is_single(key: Any) -> bool:
+    """Return whether a key is equal to no other."""
+    return type(key) is object or (isinstance(key, tuple) and any(map(_is_single, key)))
+
+
+def _parsed(of: Field, name: str, raw: Any) -> Any:
+    try:
+        if type(raw) is str:
+            return of.parse([raw], name) if raw.strip() else None
+        values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
+        return of.parse([value for value in values if not is_absent(value)], name)
+    except BadValue as error:
+        return error.with_traceback(None)

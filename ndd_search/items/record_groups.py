@@ -1,0 +1,237 @@
+"""The groups of a collection of records, and one merged record for each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ndd_search.core.document_fields import value_of
+from ndd_search.core.matching.choose_leaders import choose_leaders
+from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.setting_checks import check_one_of
+from ndd_search.corpus.communities import communities, connected
+from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, id_of, is_text
+from ndd_search.corpus.write_files import check_kind, write
+from ndd_search.errors import InvalidDocument
+from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
+from ndd_search.items.clusters import Judge, correlation
+from ndd_search.items.grades import Comparison
+from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.merged_record import Rules, merge_group
+from ndd_search.items.probability_model import UNSURE, probabilities, unsure, unsure_because
+from ndd_search.items.record_columns import Table
+from ndd_search.items.rule_out_pairs import screened
+from ndd_search.items.schema import Schema
+
+log = logging.getLogger("ndd_search")
+
+Method = Literal["correlation", "leaders", "connected", "communities"]
+METHODS = ("correlation", "leaders", "connected", "communities")
+_AT_ONCE = 1 << 18
+_ENOUGH = 100  # pairs from which their expected errors are worth a warning
+_CHAINED = 2  # times as many pairs as count as one thing, from which chains are worth a warning
+_CHAINS = "chains join %d pairs of records, of which %d count as one thing: compare method='correlation'"
+_LARGEST_KEY = 1 << 62
+_MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks against joining groups
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """The groups of a collection: every record is in one, most are alone in theirs.
+
+    schema:       which was used. table: the records as it reads them.
+    records, ids: of the collection.
+    leader:       of each record the place of the first one in its group; int64, shape (n,).
+    pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
+                  the first is a candidate; it is paired with each of the others.
+    candidates:   the pairs that were compared, and what was left out.
+    unsure:       expected wrong verdicts about these pairs, as a share of `pairs` that are no copies. If two ways of
+                  learning disagree, which is a doubt, it may be far too low.
+    """
+
+    schema: Schema
+    records: Sequence[Document]
+    ids: Sequence[str]
+    leader: Places
+    pairs: Pairs
+    candidates: Candidates
+    table: Table
+    unsure: float
+
+    def __len__(self) -> int:
+        """How many groups there are, those of one record included."""
+        return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"ItemGroups({len(self):,} of {len(self.records):,} records)"
+
+    @property
+    def bad(self) -> dict[str, int]:
+        """How many values of each field could not be read; they count as missing."""
+        return self.table.bad
+
+    @cached_property
+    def members(self) -> dict[int, list[int]]:
+        """Of each group the places of its records, by the place of the first."""
+        found: dict[int, list[int]] = {}
+        for place, leader in enumerate(self.leader.tolist()):
+            found.setdefault(leader, []).append(place)
+        return found
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield for each record its id, the id of the first record of its group, and the size of the group."""
+        for place, leader in enumerate(self.leader.tolist()):
+            yield {"record": self.ids[place], "group": self.ids[leader], "size": len(self.members[leader])}
+
+    def write(self, path: str | Path) -> int:
+        """Write `rows` as .parquet, .jsonl or .csv. Returns how many."""
+        return write(path, self.rows())
+
+    def merged_records(self, rules: Rules | None = None) -> Iterator[dict[str, Any]]:
+        """Yield one record for each group: see ndd_search.items.merged_record."""
+        for name in (rules or {}).keys() - self.schema.fields.keys():
+            if self.records and all(value_of(record, name) is None for record in self.records):
+                log.warning("the rule for %s has no effect: no record has this field", name)
+        for members in self.members.values():
+            yield merge_group(
+                self.schema.fields, [self.records[i] for i in members], [self.ids[i] for i in members], rules or {}
+            )
+
+    def merged(self, path: str | Path, rules: Rules | None = None) -> int:
+        """Write `merged_records` as .jsonl, also with .gz. Returns how many. Raises ValueError for another kind."""
+        check_lines(path)
+        return write(path, self.merged_records(rules))
+
+
+def check_lines(path: str | Path) -> None:
+    """Raise ValueError unless a file can hold merged records, whose fields are nested."""
+    if check_kind(path) != "jsonl":
+        raise ValueError(f"{path}: merged records have nested fields, expected a name that ends in .jsonl or .jsonl.gz")
+
+
+def group_items(
+    schema: Schema, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds | None
+) -> ItemGroups:
+    """Find the records of a collection that are one thing.
+
+    method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.clusters).
+            "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
+            "communities": the parts of chains with many pairs inside; needs networkx.
+    Raises InvalidDocument if no record has a value in any field of the schema.
+    A record without an id in the field `id`, or with the id of an earlier one, is reported and left out.
+    """
+    check_one_of("method", method, METHODS)
+    records, ids = read_records(sources, id)
+    comparison = schema.comparison_of(records)
+    table = comparison.table
+    if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
+        what = f"none of them has a value in {', '.join(schema.fields)}"
+        raise InvalidDocument(f"{len(records):,} records", what, "name the fields of the records: Name(source=FIELD)")
+    for name, count in table.bad.items():
+        log.warning(
+            "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
+        )
+    same, surely = _copies(schema, comparison)
+    limits = bounds or Bounds.of(len(records))
+    candidates = find_candidates(comparison, limits, same == np.arange(len(records)), needs=schema.needs)
+    pairs, odds = judged(schema, comparison, candidates.first, candidates.second)
+    first = led_by(method, len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
+    leader = first[same]
+    found = pairs.where(odds >= 0)
+    if method == "connected":
+        sizes = np.bincount(leader[same == np.arange(len(records))])
+        if (joined := int((sizes * (sizes - 1) // 2).sum())) > _CHAINED * max(len(found), _ENOUGH):
+            log.warning(_CHAINS, joined, len(found))
+    copies = np.flatnonzero(same != np.arange(len(records)))
+    every = Pairs(
+        np.concatenate((found.first, same[copies])),
+        np.concatenate((found.second, copies)),
+        np.concatenate((found.similarity, surely[copies])),
+    )
+    doubt = unsure(pairs.similarity, schema.min_probability)
+    if schema.learnt is not None and doubt > UNSURE and len(found) > _ENOUGH:
+        log.warning("%s", unsure_because(doubt))
+    return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
+
+
+def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
+    """Return of each record the first one with equal values, and the probability that they are one thing.
+
+    A record whose values say too little, such as a common name alone, is its own first one.
+    """
+    count = comparison.table.records
+    key, bound = np.zeros(count, np.int64), 1
+    for column in comparison.table.columns.values():
+        size = len(column.values) + 1
+        if bound * size > _LARGEST_KEY:
+            present, key = np.unique(key, return_inverse=True)
+            bound = len(present)
+        key, bound = key * size + column.codes + 1, bound * size
+    _, at, which = np.unique(key, return_index=True, return_inverse=True)
+    odds = schema.log_odds(comparison.graded(at, at))
+    which = which.reshape(count)
+    return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
+
+
+def led_by(method: Method, count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
+    """Return of each of `count` records the first one of its group. pairs, odds, judge: see `correlation`."""
+    if method == "correlation":
+        return correlation(count, pairs, odds, judge)
+    found, own = pairs.where(odds >= 0), np.arange(count)
+    if method == "leaders":
+        return choose_leaders(count, found)[0]
+    return connected(count, found, own) if method == "connected" else communities(count, found, own, extra="items")
+
+
+def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second: Places) -> tuple[Pairs, Floats]:
+    """Return pairs of records with their probability, and their log odds above the bar; clear negatives are left out.
+
+    Vetoes are kept: they hold for whole groups.
+    """
+    firsts, seconds, odds = [], [], []
+    vetoes = any(field.veto for field in schema.fields.values())
+    for start in range(0, len(all_first), _AT_ONCE):
+        first, second = all_first[start : start + _AT_ONCE], all_second[start : start + _AT_ONCE]
+        graded = comparison.graded(first, second) if vetoes else None
+        if graded is None:
+            bar = schema.bar - _MARGIN
+            first, second, graded = screened(schema.model, comparison, first, second, bar)
+        above = schema.evidence(graded)
+        kept = (above >= -_MARGIN) | np.isneginf(above)
+        firsts.append(first[kept])
+        seconds.append(second[kept])
+        odds.append(above[kept])
+    above = np.concatenate(odds) if odds else np.empty(0)
+    first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
+    second = np.concatenate(seconds) if seconds else np.empty(0, np.int64)
+    return Pairs(first, second, probabilities(above + schema.bar)), above
+
+
+def read_records(
+    sources: Sequence[Any], id: str | None = None, report: Report = log.warning
+) -> tuple[list[Document], list[str]]:
+    """Return the records of the sources with an id of their own, and the ids. report: told what is left out.
+
+    Numbers keep all their digits, as merged records are written from them.
+    """
+    records: list[Document] = []
+    seen: dict[str, None] = {}
+    place, pieces = 0, Pieces.of(sources)
+    left_out = LeftOut(pieces, id)
+    for _, batch in pieces.read(report, exact=True):
+        for document in batch:
+            name = id_of(document, id, place)
+            place += 1
+            if name is None or name in seen or not is_text(name):
+                left_out.add(place, name)
+            else:
+                seen[name] = None
+                records.append(document)
+    left_out.tell(report)
+    return records, list(seen)

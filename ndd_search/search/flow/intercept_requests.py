@@ -1,0 +1,200 @@
+"""Stands between a client and its transport: decides which requests are collapsed, and runs conversations.
+
+Threads and coroutines have a `SingleFlight` each: a thread that waits for a coroutine of its own event loop
+would wait for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+from time import monotonic
+from typing import Any
+from urllib.parse import quote
+
+from ndd_search.core.paging.cache import SingleFlight
+from ndd_search.core.paging.fill_page import run, run_async
+from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.conversation import Conversation, Uncached
+from ndd_search.search.flow.cursor_search import cursor_search
+from ndd_search.search.flow.msearch import MultiConversation, multi_conversation
+from ndd_search.search.flow.observer import observed
+from ndd_search.search.flow.options_context import surrounding
+from ndd_search.search.flow.page_memory import indexes_written
+from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search, without_options
+from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
+from ndd_search.search.flow.search_steps import conversation
+from ndd_search.search.rest.mapping import check_mapping
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import (
+    Request,
+    is_search,
+    is_write,
+    option_in,
+    read_once,
+    stripped,
+    why_left_alone,
+)
+
+Send = Callable[[Request], Answer]
+AsyncSend = Callable[[Request], Awaitable[Answer]]
+Writable = Callable[[Any], bool]
+Talk = Conversation | MultiConversation | Uncached
+
+_WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
+_LOOK, _LOOKED_AT = 2.0, 4  # seconds to wait at most for a mapping after a write; so many mappings after one write
+_POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
+
+
+def _wait_for(step: Wait) -> Answer | None:
+    """Wait until the other computation has ended or the time is over. Returns None."""
+    wait([step.flight], step.seconds)
+    return None
+
+
+async def _wait_for_async(step: Wait) -> Answer | None:
+    await asyncio.wait([asyncio.wrap_future(step.flight)], timeout=step.seconds)
+    return None
+
+
+def _anything(body: Any) -> bool:
+    return True
+
+
+class Driver:
+    """Handles each request of a wrapped client."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._flights, self._async_flights = SingleFlight(), SingleFlight()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned
+
+    def handle(
+        self, request: Request, send: Send, is_writable: Writable = _anything, timeout: float | None = None
+    ) -> Answer:
+        """Answer a request with as many requests of our own as needed.
+
+        is_writable: whether the client can serialize a body. If it cannot, the client gets the request unchanged and
+                     raises its own error.
+        timeout: seconds that the caller allows for one request and for a wait; None for no limit.
+        """
+
+        def take(step: Request | Wait) -> Answer | None:
+            return _wait_for(step) if isinstance(step, Wait) else send(step)
+
+        return run(self._answered(request, self._flights, is_writable, timeout), take)
+
+    async def handle_async(
+        self, request: Request, send: AsyncSend, is_writable: Writable = _anything, timeout: float | None = None
+    ) -> Answer:
+        """Do the same for coroutines."""
+
+        async def take(step: Request | Wait) -> Answer | None:
+            return await (_wait_for_async(step) if isinstance(step, Wait) else send(step))
+
+        return await run_async(self._answered(request, self._async_flights, is_writable, timeout), take)
+
+    def _answered(
+        self, request: Request, flights: SingleFlight, is_writable: Writable, timeout: float | None
+    ) -> DrivenFlow:
+        """Yield the requests to send and the computations to wait for; return the answer."""
+        request = read_once(request)
+        try:
+            if (talk := self._conversation(request)) is not None:
+                flow, observers = self._flow(talk, flights, timeout), self.settings.observers
+                return (yield from observed(flow, request.path, talk.first_windows, observers) if observers else flow)
+        except Exception:
+            if is_writable(stripped(request).body):
+                raise
+        answer: Answer | None = None
+        plain = without_options(stripped(request))
+        sent = self.settings.writes(plain)
+        try:
+            answer = yield sent
+            if sent is not plain:
+                yield from self.mapping_faults(indexes_written(request, answer) or (), request.headers)
+            return _told(request, answer)
+        finally:
+            if is_write(request):  # searches through this client see it
+                self.settings.wrote(indexes_written(request, answer))
+
+    def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
+        """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.
+
+        The answer to a write waits for it: a few mappings are read for a few seconds. headers: of the caller.
+        """
+        faults, looks = list[str](), 0
+        with suppress(Exception):  # a caller may write without the right to read mappings
+            for index in sorted(indexes):
+                fields = self.settings.writes.fields_of(index)
+                if looks == _LOOKED_AT or not fields or not self.settings.known.says_first(index, "mapping"):
+                    continue
+                looks += 1
+                found = yield Request("GET", f"/{quote(index, safe='')}", {}, headers, None, _LOOK)
+                for one, field in product(found.body.values(), fields):
+                    for finding in check_mapping(one["mappings"], field, one["settings"]["index"]):
+                        if finding.level == "error":
+                            faults.append(f"/{index}: {self.settings.tell(f'/{index}', str(finding))}")
+        return faults
+
+    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
+        if not isinstance(talk, Conversation) or talk.key is None:
+            return (yield from talk.flow())
+        if (cached := talk.remembered()) is not None:
+            return cached
+        most = _WAIT if timeout is None else min(_WAIT, timeout)
+        if (other := flights.acquire(talk.key)) is not None:
+            yield from talk.round_trips.wait(other, most)
+            return (yield from talk.flow())
+        try:
+            if self.settings.memory.has_locks:
+                return (yield from self._computed(talk, talk.stream_key or talk.key, most))
+            return (yield from talk.made())
+        finally:
+            flights.release(talk.key)
+
+    def _computed(self, talk: Conversation, key: bytes, most: float) -> DrivenFlow:
+        """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
+        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
+        token = at_once = memory.acquire(key)
+        while token is None and monotonic() < until:
+            is_time_left = yield from talk.round_trips.wait(Future(), poll)
+            if (cached := talk.remembered()) is not None:
+                return cached
+            if not is_time_left:
+                break
+            token, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
+        try:
+            if token is not None and at_once is None:
+                if (cached := talk.remembered()) is not None:
+                    return cached
+                if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
+                    memory.release(key, token)
+                    token = None
+            return (yield from talk.made())
+        finally:
+            if token is not None:
+                memory.release(key, token)
+
+    def _conversation(self, request: Request) -> Talk | None:
+        settings, changes = self.settings, surrounding()
+        if not is_search(request):
+            return template_search(request, settings, changes) or multi_conversation(request, settings, changes)
+        if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
+            return talk
+        return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
+
+
+def _told(request: Request, answer: Answer) -> Answer:
+    """Return the engine's answer to a search that is left alone; with the reason if it asked to be collapsed."""
+    asked = is_search(request) and isinstance(request.body, Mapping) and request.body.get("ndd")
+    chooses = isinstance(asked, Mapping) and "also" in asked  # whether searches like this one are collapsed
+    if not asked or chooses or surrounding() is None or not answer.has_hits:
+        return answer
+    return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)

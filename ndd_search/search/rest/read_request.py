@@ -1,0 +1,358 @@
+"""Reads search requests, and decides which are left alone.
+
+The caller's dicts are never changed; changed parts are copied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
+
+from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.options import EVERY_SEARCH
+from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.sketching.stored_sketch import StoredSketches
+from ndd_search.search.rest.candidate_limits import (
+    LIMITED,
+    MOST_CANDIDATES,
+    SIZE,
+    Limits,
+    default_size,
+    limits_of,
+    raised,
+)
+from ndd_search.search.rest.filter_path import filtered
+from ndd_search.search.rest.hide_sketches import names_of
+from ndd_search.search.rest.kind_of_search import (
+    OBJECTS,
+    asks_for_ids,
+    named_inner_hits,
+    names_in,
+    ranks_hits,
+    resolved,
+)
+from ndd_search.search.rest.write_response import INNER
+
+INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
+_PATH = re.compile(f"(?:{INDEX})?/_search")
+_OF_LINES = re.compile("/_(bulk|msearch|msearch/template)/?$")
+_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
+_READS = {
+    *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
+    *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
+    "_sql",
+}
+# Searches with one of these are left alone: they page in another way.
+_BUSY_KEYS = {"pit", "search_after", "slice"}
+_BUSY_PARAMS = {"scroll", "search_after"}
+# A search for suggestions has no hits without one of these.
+_FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
+_OF_BODY = (
+    "it names documents by id, has inner hits named near_duplicates, holds what cannot be read, or its size is below 1"
+)
+_OF_TARGET = "its indexes are switched off or have different settings, or its page ends beyond max_result_window"
+Piped = Literal["", "safe", "reorders"]
+# Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
+# of a caller's identity. Every other header is, because a proxy may read any header as an identity.
+_NO_IDENTITY = {
+    *("traceparent", "tracestate", "baggage", "sentry-trace", "uber-trace-id", "elastic-apm-traceparent", "b3"),
+    *("x-opaque-id", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "x-trace-id"),
+    *("x-amzn-trace-id", "x-amzn-requestid", "x-cloud-trace-context", "x-ms-client-request-id"),
+    *("date", "x-amz-date", "x-amz-content-sha256", "x-request-start"),
+    *("user-agent", "x-elastic-client-meta", "content-length"),
+}
+_NO_IDENTITY_PREFIXES = ("x-b3-", "x-datadog-")
+WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # decide which indexes a target means
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a client's transport.
+
+    params: of the URL, as text. headers: by lower-case name.
+    body: parsed, None if there is none; a list holds one item per NDJSON line.
+    timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
+    cut: the sketches that may be cut out of the hits before the answer is parsed (see `rest.read_answer`), or None.
+    """
+
+    method: str
+    path: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+    timeout: float | None = None
+    parts: tuple[Request, ...] = ()
+    cut: StoredSketches | None = None
+
+    def asking(self, body: Any, params: Mapping[str, str], cut: StoredSketches | None = None) -> Request:
+        """Return the same request with another body and other parameters."""
+        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, cut)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search whose hits may be collapsed.
+
+    request:    as the user sent it, without our own key "ndd".
+    start, size: the requested page.
+    changes:    options by name, from the request's own "ndd".
+    limits:     the candidate limits of the search.
+    ranks_hits: whether the search ranks its hits (see `kind_of_search`).
+    names:      every name in the body, at any depth.
+    """
+
+    request: Request
+    start: int
+    size: int
+    changes: Mapping[str, Any]
+    limits: Limits
+    ranks_hits: bool
+    names: Set[str]
+
+    @property
+    def one_window(self) -> bool:
+        """Whether a larger window may change the order of the first hits."""
+        return self.limits.bounded
+
+    @property
+    def as_found(self) -> Search:
+        """The same search with the caller's own candidate limits, for its aggregations."""
+        return replace(self, limits=replace(self.limits, grows=False, apart=False))
+
+    def of_shards(self, envelope: Mapping[str, Any]) -> Search:
+        """Return the search with its limits of each shard as limits of all that have answered. envelope: of an answer.
+
+        A `knn` query finds k neighbours in each shard, so the caller requested k times their number.
+        """
+        if (each := self.limits.of_shard) is None:
+            return self
+        most = each * ((envelope.get("_shards") or {}).get("total") or 1)
+        size = max(0, min(self.size, most - self.start))
+        return replace(self, size=size, limits=replace(self.limits, total=most))
+
+    def raised(self, most: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return what must change in the body to give `most` hits, and the limits that were raised."""
+        return raised(self.body, most, self.limits)
+
+    def filtered(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return what the caller's `filter_path` leaves of an answer."""
+        paths = self.request.params.get("filter_path")
+        return filtered(body, paths, "ndd") if paths else body
+
+    @property
+    def indexes(self) -> str:
+        """The part of the path that names the indexes, as in "/news,blogs"."""
+        return self.request.path.rpartition("/")[0]
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """The body as a mapping."""
+        return self.request.body or {}
+
+    @cached_property
+    def target(self) -> bytes:
+        """Hash of what is searched according to the URL: the key of learned facts."""
+        which = {name: self.request.params[name] for name in WHICH_INDEXES if name in self.request.params}
+        return cache_key(self.request.path, which) if which else _key_of_path(self.request.path)
+
+    @cached_property
+    def target_of_caller(self) -> bytes:
+        """Hash of target and caller, because callers may see different documents."""
+        return _hash(self.target, self.caller).digest()
+
+    @cached_property
+    def wanted_fields(self) -> list[str]:
+        """The fields, or patterns of fields, whose values the user requests for each hit."""
+        body, collapse = self.body, self.body.get("collapse")
+        given = [body.get("docvalue_fields"), body.get("fields"), self.request.params.get("docvalue_fields")]
+        if isinstance(collapse, Mapping):
+            given.append([collapse.get("field")])
+        return [name for one in given if one is not None for name in names_of(one)]
+
+    @cached_property
+    def preference(self) -> str:
+        """The `preference` of all requests for a page, because copies of a shard break ties differently."""
+        return "ndd" + _hash(self.request.path, self.body.get("query")).hexdigest()[:12]
+
+    @cached_property
+    def caller(self) -> dict[str, str]:
+        """The headers that may identify the caller."""
+        return {
+            name: value
+            for name, value in self.request.headers.items()
+            if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
+        }
+
+
+def _hash(*parts: Any) -> blake2b:
+    """Return a hash that is equal for equal parts of plain types; `cache_key` takes three times as long."""
+    return blake2b(repr(parts).encode(), digest_size=16)
+
+
+@lru_cache(1024)
+def _key_of_path(path: str) -> bytes:
+    return cache_key(path)
+
+
+def read_search(request: Request, pipeline: Piped = "") -> Search | None:
+    """Return the search in a request, None if it is left alone.
+
+    pipeline: "" leaves searches with a search pipeline alone; "safe" and "reorders": see `pipelines_and_templates`.
+    Raises TypeError if its "ndd" is neither options by name nor true or false.
+    """
+    body = {} if request.body is None else request.body
+    if not isinstance(body, OBJECTS) or _obstacle(request, body, pipeline):
+        return None
+    # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
+    own: Mapping[str, Any] = {key: value for key, value in body.items() if key != "ndd"}
+    if (names := names_in(own)) is None:
+        with suppress(Exception):  # `to_dict` is not our code; the client calls it again, and raises what it raises
+            own = resolved(own)
+            names = names_in(own)
+    if names is None or asks_for_ids(own, request.params, names):
+        return None
+    if "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(own)):
+        return None  # ours would overwrite them
+    changes = options_in(body)
+    is_limited = not names.isdisjoint(LIMITED)
+    size = _requested("size", own, request.params, default_size(own) if is_limited else SIZE)
+    start = _requested("from", own, request.params, 0)
+    if size is None or start is None or size < 1 or start < 0:
+        return None  # invalid: the engine reports the error
+    limits = limits_of(own, size) if is_limited else Limits(size)
+    if limits.shown is not None:
+        if start >= limits.shown or (size > limits.shown and limits.total is None) or start + size > MOST_CANDIDATES:
+            return None  # the engine's own answer has no hits, or reports that the page is too long
+        size = min(size, limits.shown - start)
+    if pipeline:  # an `_msearch` has no pipeline for each search
+        limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
+        limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
+    plain = request.asking(own if body else request.body, request.params)
+    return Search(plain, start, size, changes, limits, ranks_hits(own, request.params), names)
+
+
+def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], default: int) -> int | None:
+    """Return a number of a search, None if it is invalid. The URL overrides the body, but engines check both."""
+    given = _number(body.get(name, default))
+    if name not in params:
+        return given
+    return None if given is None or given < 0 else _number(params[name])
+
+
+def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options in the "ndd" of a search. Raises TypeError if it is neither options by name nor true."""
+    given = body.get("ndd")
+    if given is None:
+        return {}
+    changes = {} if given is True else given
+    if not isinstance(changes, OBJECTS):
+        raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {given!r}')
+    if wrong := [name for name in changes if not isinstance(name, str)]:
+        raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
+    return {"also": EVERY_SEARCH, **changes}
+
+
+def option_in(request: Request, name: str) -> Any:
+    """Return one option in the "ndd" of a search, None without it."""
+    given = request.body.get("ndd") if isinstance(request.body, OBJECTS) else None
+    return given.get(name) if given and isinstance(given, OBJECTS) else None
+
+
+def stripped(request: Request) -> Request:
+    """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
+    return without_key(request) if is_search(request) else request
+
+
+def read_once(request: Request) -> Request:
+    """Return a request of many lines whose body can be read again: clients also take the lines from an iterator."""
+    if isinstance(request.body, Iterator) and _OF_LINES.search(request.path):
+        return replace(request, body=list(request.body))
+    return request
+
+
+def without_key(request: Request) -> Request:
+    """Return a request without the key "ndd" of its body. A request without that key is returned unchanged."""
+    if isinstance(request.body, Mapping) and "ndd" in request.body:
+        body = {key: value for key, value in request.body.items() if key != "ndd"}
+        return request.asking(body, request.params)
+    return request
+
+
+def is_write(request: Request) -> bool:
+    """Return whether a request may change the results of searches."""
+    if request.method in ("GET", "HEAD"):
+        return False
+    parts = request.path.split("/")
+    return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
+
+
+def _number(given: Any) -> int | None:
+    """Return a number, also from a text, as engines accept it; None for anything else."""
+    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
+        return None
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def is_search(request: Request) -> bool:
+    """Return whether a request is a search of its own."""
+    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+
+
+def why_left_alone(request: Request) -> str:
+    """Return why a search that asks to be collapsed is not."""
+    body = request.body if isinstance(request.body, OBJECTS) else {}
+    if (obstacle := _obstacle(request, body, "")) or read_search(request) is not None:
+        return f"the search was left alone: {obstacle or _OF_TARGET}"
+    return f"the search was left alone: {_OF_BODY}"
+
+
+def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str:
+    """Return what a search has that is left alone, "" if there is nothing."""
+    params = request.params
+    stored = [one["stored_fields"] for one in (body, params) if "stored_fields" in one]
+    reasons = {
+        "it is no _search": not is_search(request),
+        'its "ndd" is false': body.get("ndd") is False,
+        "it has a page of its own (scroll, pit, search_after, slice): use a cursor": not (
+            _BUSY_KEYS.isdisjoint(body) and _BUSY_PARAMS.isdisjoint(params)
+        ),
+        "its search pipeline cannot be read": not pipeline
+        and ("search_pipeline" in body or "search_pipeline" in params),
+        "its answer is not JSON": "json" not in request.headers.get("accept", "json")
+        or params.get("format", "json") != "json",
+        "its body is in the URL": "source" in params,
+        "it asks for suggestions alone": "suggest" in body and "q" not in params and _FINDING.isdisjoint(body),
+        "it asks for hits without their fields": any("_none_" in names_of(one) for one in stored),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def params_of(query: str) -> dict[str, str]:
+    """Return the parameters of a query string; of a repeated name, the last value."""
+    return dict(parse_qsl(query, keep_blank_values=True))
+
+
+def changed_target(request: Request, original: Request, target: str) -> str:
+    """Return path and query of a request. Parameters with the value of the original request keep their bytes.
+
+    target: path and query of the original request.
+    """
+    if request is original:
+        return target
+    if not request.params:
+        return request.path
+    pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
+    same = {name for name, value in request.params.items() if original.params.get(name) == value}
+    changed = {name: value for name, value in request.params.items() if name not in same}
+    kept = [piece for name, piece in pieces if name in same]
+    query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
+    return f"{request.path}?{'&'.join(query)}" if query else request.path

@@ -1,0 +1,243 @@
+"""Adds sketches to documents that are written through a wrapped client.
+
+A search does not return the sketch, so a program that reads a document, changes it and saves it as a whole would lose
+it. If the user has named the text fields of an index, the sketch is computed on each write. Nothing else of a request
+changes: JSON text keeps its bytes, except for members that are added, replaced or removed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import unquote
+
+from ndd_search.errors import InvalidDocument
+from ndd_search.search.index_rules import IndexRule, IndexRules
+from ndd_search.search.rest.read_request import Request
+from ndd_search.search.writing.add_sketches import Sketcher
+from ndd_search.search.writing.helper_actions import open_action
+
+_ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
+_BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")
+_KINDS = {"_doc": "index", "_create": "create", "_update": "update"}
+_SPACE = re.compile(r"[ \t\n\r]*")
+_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+"?)|/\*.*?(?:\*/|\Z)|//[^\n\r]*', re.DOTALL)
+_DECODER = json.JSONDecoder()
+
+Tell = Callable[[str], object]
+
+
+def _nobody(why: str) -> None:
+    """Take no notice of a document without a sketch, which the Sketcher counts and logs."""
+
+
+@dataclass(frozen=True)
+class SketchedWrites:
+    """Which documents get a sketch when they are written.
+
+    rules: patterns of index names, each with its Sketcher. indexes: says which pattern is that of an index.
+    """
+
+    rules: tuple[tuple[str, Sketcher], ...] = ()
+    indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
+
+    @classmethod
+    def of(cls, indexes: IndexRules) -> SketchedWrites:
+        """Create from the rules that name text fields. Raises TypeError or ValueError for fields that cannot be."""
+        sketched = {pattern: rule for pattern, rule in indexes.rules.items() if rule.text}
+        return cls(tuple((pattern, _sketcher(pattern, rule)) for pattern, rule in sketched.items()), indexes)
+
+    def __call__(self, request: Request, tell: Tell = _nobody) -> Request:
+        """Return the request with sketches in its documents, the same object if there is nothing to add.
+
+        tell: called with the reason for each document of a request that is no bulk, if it gets no sketch.
+        """
+        if not self.rules or request.method not in ("PUT", "POST") or request.body is None:
+            return request
+        if (lines := self.bulk_lines(request.path)) is not None:
+            body = self._bulk(request.body, lines)
+        elif found := _ONE.fullmatch(request.path):
+            id = found["id"] and unquote(found["id"])
+            body = self.sketched(request.body, _KINDS[found["kind"]], unquote(found["index"]), id, tell)
+        else:
+            return request
+        return request if body is request.body else replace(request, body=body)
+
+    def bulk_lines(self, path: str) -> BulkLines | None:
+        """Return what adds sketches to the lines of a bulk request, None for the path of any other request."""
+        found = _BULK.fullmatch(path)
+        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]))
+
+    def concerns(self, method: str, path: str) -> bool:
+        """Return whether a request may hold documents that get a sketch: a bulk, or one for an index with a rule."""
+        if not self.rules or method not in ("PUT", "POST"):
+            return False
+        index = (_ONE.fullmatch(path) or {"index": None})["index"]
+        return bool(_BULK.fullmatch(path)) or (index is not None and self.has_rule(unquote(index)))
+
+    def fields_of(self, index: str) -> Collection[str]:
+        """Return the fields that hold the sketches of an index; none if its documents get none."""
+        sketcher = self._rule(index)
+        return () if sketcher is None else sketcher.fields
+
+    def has_rule(self, index: str) -> bool:
+        """Return whether the documents of an index get a sketch."""
+        return self._rule(index) is not None
+
+    def _bulk(self, body: Any, lines: BulkLines) -> Any:
+        """Return the body of a bulk request, as text or as a list like the original, whose texts may hold lines."""
+        if isinstance(body, str | bytes):
+            end: Any = "\n" if isinstance(body, str) else b"\n"
+            given = body.split(end)
+            after = [lines(line) for line in given[:-1]] + [given[-1] and lines(given[-1])]  # an end begins no line
+            return body if all(map(_same, after, given)) else end.join(after)
+        if isinstance(body, Mapping) or not isinstance(body, Iterable):
+            return body
+        given = list(body)
+        after = [self._bulk(line, lines) if line and isinstance(line, str | bytes) else lines(line) for line in given]
+        return body if isinstance(body, list | tuple) and all(map(_same, after, given)) else after
+
+    def _rule(self, index: str) -> Sketcher | None:
+        pattern = self.indexes.pattern_of(index)
+        return next((sketcher for name, sketcher in self.rules if name == pattern), None)
+
+    def sketched(self, document: Any, kind: str, index: str, id: Any, tell: Tell = _nobody) -> Any:
+        """Return a document, or the body of an update, with its sketch.
+
+        tell: called with the reason if it has no text, or a text that cannot be sketched.
+        Raises InvalidDocument for text that an engine may read, though it is no JSON or nests too deep, and what
+        Sketcher.add raises.
+        """
+        sketcher = self._rule(index)
+        if sketcher is None:
+            return document
+        if isinstance(document, bytes):
+            encoding = json.detect_encoding(document)  # by which json.loads reads it
+            try:
+                text = document.decode(encoding, "surrogatepass")
+            except UnicodeDecodeError:
+                return document
+            after = self.sketched(text, kind, index, id, tell)
+            return document if after is text else after.encode(encoding, "surrogatepass")
+        name, which = ({}, "(without _id)") if id is None else ({"_id": id}, id)
+        try:
+            parsed, oddity = _parsed(document) if isinstance(document, str) else (document, "")
+            if not isinstance(parsed, Mapping):
+                return document
+            if oddity:
+                raise InvalidDocument(f"document {which}", oddity, "send it as plain JSON")
+            action = open_action({"_op_type": kind, **name, "_source": parsed})
+            sketcher.add(action)
+            if action.unsketched:
+                tell(action.unsketched[0])
+            after = action.content["_source"]
+            if after == parsed:
+                return document
+            return _rewritten(document, parsed, after) if isinstance(document, str) else after
+        except RecursionError:
+            raise InvalidDocument(f"document {which}", "it nests too deep", "store its inner part as text") from None
+
+
+class BulkLines:
+    """Adds sketches to the lines of one bulk request, given one by one in their order."""
+
+    def __init__(self, writes: SketchedWrites, index: str | None) -> None:
+        self._writes, self._index = writes, index
+        self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
+        self.indexes: set[str] = set()  # of the documents so far
+
+    def __call__(self, line: Any, tell: Tell = _nobody) -> Any:
+        """Return a line with its sketch, the same object if there is nothing to add. tell: as in `sketched`.
+
+        A document follows every header line except `delete`, even if it is empty. Raises what SketchedWrites.sketched
+        raises; the next line is then read as usual.
+        """
+        if self._header is not None:
+            (kind, index, id), self._header = self._header, None
+            if index is None:
+                return line
+            self.indexes.add(index)
+            return self._writes.sketched(line, kind, index, id, tell)
+        action = line
+        if isinstance(line, str | bytes):
+            with suppress(RecursionError):  # the engine refuses it
+                action, _ = _parsed(line if isinstance(line, str) else line.decode("utf-8-sig", "replace"))
+        if isinstance(action, Mapping) and action:
+            kind, about = next(iter(action.items()))  # OpenSearch reads the first key, Elasticsearch refuses others
+            about = about if isinstance(about, Mapping) else {}
+            if kind != "delete":
+                index = about.get("_index")  # null is no name, and a number is the name that it is written as
+                named = str(index) if isinstance(index, str | int) else self._index if index is None else None
+                self._header = kind, named, about.get("_id")
+        return line
+
+    def skip(self) -> bool:
+        """Pass over a line that is not read. Returns whether it is a document that should have got a sketch."""
+        header, self._header = self._header, None
+        return header is not None and header[1] is not None and self._writes.has_rule(header[1])
+
+
+def _sketcher(pattern: str, rule: IndexRule) -> Sketcher:
+    try:
+        return Sketcher(rule.text, rule.field or "ndd", rule.recipe, rule.keys, rule.numbers, rule.storage)
+    except (TypeError, ValueError) as error:
+        wrong = TypeError if isinstance(error, TypeError) else ValueError  # an error of ours makes its own sentence
+        raise wrong(f"indexes {pattern!r}: {error}") from None
+
+
+def _same(first: Any, second: Any) -> bool:
+    return first is second
+
+
+def _parsed(text: str) -> tuple[Any, str]:
+    """Return the value of JSON, and what the text has that JSON has not, and that engines read over in some places.
+
+    The value is None for other invalid JSON: the engine reports the error. Raises RecursionError if it nests too deep.
+    """
+    try:
+        return json.loads(text), ""
+    except ValueError as error:
+        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
+        if plain != text and (found := _parsed(plain)[0]) is not None:
+            return found, "it holds comments"
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+            return json.loads(text[: error.pos]), "it goes on after its end"
+        return None, ""
+
+
+def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], start: int = 0) -> str:
+    """Return the JSON of the changed object `after`, with the original text of every unchanged member."""
+    kept = []
+    for name, first, value, end in _members(text, start):
+        if name not in after:
+            continue
+        if after[name] == before[name]:
+            kept.append(text[first:end])
+        elif isinstance(before[name], Mapping) and isinstance(after[name], Mapping):
+            kept.append(text[first:value] + _rewritten(text, before[name], after[name], value))
+        else:
+            kept.append(text[first:value] + json.dumps(after[name]))
+    kept += [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in after.items() if name not in before]
+    return "{" + ",".join(kept) + "}"
+
+
+def _members(text: str, start: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the members of a JSON object: the name, the start of the name, the start and the end of the value."""
+    place = _after_space(text, _after_space(text, start) + 1)
+    while text[place] != "}":
+        name, end = _DECODER.raw_decode(text, place)
+        value = _after_space(text, _after_space(text, end) + 1)
+        _, stop = _DECODER.raw_decode(text, value)
+        yield name, place, value, stop
+        place = _after_space(text, stop)
+        if text[place] == ",":
+            place = _after_space(text, place + 1)
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place

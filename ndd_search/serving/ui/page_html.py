@@ -1,0 +1,327 @@
+"""Makes the HTML of the search page. Every value is escaped by the templates."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from ndd_search.core.document_fields import value_of
+from ndd_search.core.sketching.estimate_similarity import Estimate, estimate_resemblance
+from ndd_search.core.text.printable import safe
+from ndd_search.errors import importing
+from ndd_search.search.rest.read_page import info
+from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SIMILARITY
+from ndd_search.serving.ui.mark_texts import (
+    MOST_SHOWN,
+    Piece,
+    Wording,
+    compared,
+    passage,
+    reason,
+    shortened,
+    title_and_text,
+)
+from ndd_search.serving.ui.page_url import SIZE, State
+from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
+
+with importing("jinja2", "the search page", "jinja2", "proxy"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+_MOST_LISTED = 20  # near-duplicates of one result that are listed
+_WINDOW = 100  # hits for which the effect of another min_similarity is shown
+_MOST_MONTHS = 24  # in the facet of dates: more are added up to years
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result, or one of its near-duplicates, as it is shown.
+
+    rank: from 1, 0 for a result that has no number. similarity: to the result that stands for it, None for a leader.
+    reason: what both texts share; compared: URL of their comparison; "" for a leader, and if the leader is elsewhere.
+    url: of its own page. duplicates: those that are listed; unlisted: how many more there are.
+    """
+
+    rank: int
+    title: str
+    passage: list[Piece]
+    source: str
+    date: str
+    url: str
+    similarity: float | None = None
+    reason: str = ""
+    compared: str = ""
+    duplicates: tuple[Result, ...] = ()
+    unlisted: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a facet. width: its number of documents relative to the largest, 0..100."""
+
+    label: str
+    count: int
+    url: str
+    chosen: bool
+    width: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What another min_similarity changes in the first `examined` hits.
+
+    hidden, shown: how many more hits it would hide and show. to_hide, to_show: the first of them, as they are shown.
+    """
+
+    examined: int
+    hidden: int
+    shown: int
+    to_hide: list[Result]
+    to_show: list[Result]
+
+
+class Pages:
+    """searcher: what is searched."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        loader = PackageLoader("ndd_search.serving.ui", "page")
+        self._templates = Environment(
+            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._templates.globals["index"] = searcher.name
+
+    async def search(self, state: State, headers: Headers) -> bytes:
+        """Return a page of results; without a query, the empty search page. Raises SearchFailed."""
+        if not state.q:
+            return self._html("search.html", state=state, title=self._searcher.name, found=None)
+        asked = Asked(
+            q=state.q,
+            source=state.source,
+            period=state.period,
+            start=(state.page - 1) * SIZE,
+            size=SIZE,
+            options=state.options,
+            facets=True,
+        )
+        began = perf_counter()
+        found = await self._searcher.search(asked, headers)
+        seconds, effect = perf_counter() - began, None
+        if state.trial is not None:
+            effect = await self._effect(replace(asked, start=0, size=_WINDOW, facets=False), state, headers)
+        return await asyncio.to_thread(self._results_page, state, found, seconds, effect)
+
+    def _results_page(self, state: State, found: Found, seconds: float, effect: Effect | None) -> bytes:
+        """seconds: that the search took."""
+        told, hits = info(found.response), found.response["hits"]["hits"]
+        ndd = told.block if told.collapsed else None
+        return self._html(
+            "search.html",
+            title=f"{shortened(safe(state.q[:200]), 60)} · {self._searcher.name}",
+            state=state,
+            found=found,
+            ndd=ndd,
+            seconds=seconds,
+            total=_total(found),
+            problems=_problems(found),
+            results=self._results(hits, state, found),
+            repeated=sum(bool(_leader(hit)) for hit in hits),
+            attempts=_attempts(state, found) if not hits and state.page == 1 else [],
+            more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
+            effect=effect,
+            sources=_choices("source", found.sources, state),
+            periods=_choices("period", _periods(found.months), state),
+        )
+
+    async def _effect(self, asked: Asked, state: State, headers: Headers) -> Effect:
+        """Compare the first hits under the state's min_similarity and under the one that is tried."""
+        ways = [state.options, replace(state, min_similarity=state.trial).options]
+        answers = [
+            await self._searcher.search(replace(asked, options={**options, "mode": "annotate"}), headers)
+            for options in ways
+        ]
+        lists = [found.response["hits"]["hits"] for found in answers]
+        now, then = ({(hit["_index"], hit["_id"]): hit for hit in listed} for listed in lists)
+        before, after = ({key for key, hit in hits.items() if _leader(hit)} for hits in (now, then))
+        hidden, shown = [key for key in then if key in after - before], [key for key in now if key in before - after]
+
+        def results(keys: list[tuple[str, str]], hits: Mapping[tuple[str, str], Hit]) -> list[Result]:
+            return [self._single(0, hits[key], list(hits.values()), state, answers[0]) for key in keys[:_MOST_LISTED]]
+
+        both = await asyncio.to_thread(lambda: (results(hidden, then), results(shown, now)))
+        return Effect(len(then), len(hidden), len(shown), *both)
+
+    async def document(self, given: Mapping[str, str], headers: Headers) -> bytes:
+        """Return the page of one document, or of two side by side. Raises SearchFailed, ValueError."""
+        state = State.parse(given.get("back", ""))
+        names = [(given.get(f"{side}_index", ""), given[side]) for side in ("a", "b") if given.get(side)]
+        if not names:
+            raise ValueError("the URL of a document needs its id: open the document from a page of results")
+        found = await self._searcher.documents(names, headers)
+        if len(found) < len(set(names)):
+            raise SearchFailed(HTTPStatus.NOT_FOUND, "the document is not in the index any more: search again")
+        return await asyncio.to_thread(self._document_page, found, state)
+
+    def _document_page(self, found: Sequence[Document], state: State) -> bytes:
+        shown, pair = [self._whole(one) for one in found], None
+        title = shown[0]["title"]
+        if len(found) == 2:
+            wording = compared(*(Wording(one["text"]) for one in shown))
+            shown[0]["pieces"], shown[1]["pieces"] = wording.left, wording.right
+            options = replace(state, order="deduplicated").options
+            verdict = self._searcher.verdict(found, options)
+            pair = {"wording": wording, "estimate": _estimated(found), "verdict": verdict}
+            title = f"{title}, compared"
+        return self._html("document.html", title=title, state=state, documents=shown, pair=pair)
+
+    def failed(self, status: int, sentence: str) -> bytes:
+        """Return a page that says what went wrong."""
+        title = HTTPStatus(status).phrase if status in set(HTTPStatus) else f"Error {status}"
+        return self._html("failed.html", title=title, status=status, sentence=safe(sentence[:2000]))
+
+    def _html(self, template: str, **values: Any) -> bytes:
+        return self._templates.get_template(template).render(values).encode("utf-8", "replace")
+
+    def _whole(self, document: Document) -> dict[str, Any]:
+        """Return a document as its page shows it."""
+        source = document.hit.get("_source") or {}
+        title, text = title_and_text(source, self._searcher.text)
+        others = {name: safe(str(value)[:300]) for name, value in source.items() if not isinstance(value, dict | list)}
+        links = [value for value in others.values() if _is_web_address(value)]
+        id, date = safe(str(document.hit["_id"])[:300]), _shown(source, chosen(DATES, source))
+        told = (title, text, id, date)
+        return {
+            "id": id,
+            "date": date,
+            "title": title,
+            "text": text,
+            "pieces": [Piece(text)],
+            "most": MOST_SHOWN if len(text) >= MOST_SHOWN else 0,
+            "link": links[0] if links else "",
+            "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in told},
+        }
+
+    def _results(self, hits: Sequence[Hit], state: State, found: Found) -> list[Result]:
+        results = []
+        for rank, hit in enumerate(hits, (state.page - 1) * SIZE + 1):
+            copies = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", [])
+            leader = (hit, self._wording(hit)) if copies else None
+            listed = tuple(self._result(0, copy, state, found, leader) for copy in copies[:_MOST_LISTED])
+            result = self._single(rank, hit, hits, state, found)
+            results.append(replace(result, duplicates=listed, unlisted=len(copies) - len(listed)))
+        return results
+
+    def _single(self, rank: int, hit: Hit, hits: Sequence[Hit], state: State, found: Found) -> Result:
+        """Return a hit that stands in a list by itself; its leader may be among the hits."""
+        leader = next((one for one in hits if one["_id"] == _leader(hit)), None) if _leader(hit) else None
+        return self._result(rank, hit, state, found, None if leader is None else (leader, self._wording(leader)))
+
+    def _wording(self, hit: Hit) -> Wording:
+        return Wording(title_and_text(hit.get("_source") or {}, self._searcher.text)[1])
+
+    def _result(self, rank: int, hit: Hit, state: State, found: Found, leader: tuple[Hit, Wording] | None) -> Result:
+        """leader: the hit that stands for this one, with its words."""
+        document, fields = hit.get("_source") or {}, hit.get("fields") or {}
+        title, text = title_and_text(document, self._searcher.text)
+        source, date = (_shown(document, name.removesuffix(".keyword")) for name in found.fields)
+        back = state.url(page=state.page)[1:]
+        result = Result(
+            rank,
+            title,
+            passage(text, state.q),
+            source,
+            date.removesuffix("T00:00:00Z").removesuffix("T00:00:00.000Z"),
+            _url({"a_index": hit["_index"], "a": hit["_id"], "back": back}),
+            fields[SIMILARITY][0] if SIMILARITY in fields else None,
+        )
+        if leader is None:
+            return result
+        above, wording = leader
+        pair = {"a_index": above["_index"], "a": above["_id"], "b_index": hit["_index"], "b": hit["_id"], "back": back}
+        return replace(result, reason=reason(wording, Wording(text)), compared=_url(pair))
+
+
+def _shown(document: Mapping[str, Any], name: str) -> str:
+    """Return the value of a field on one line, "" if there is none."""
+    value = value_of(document, name) if name else None
+    return "" if value is None or isinstance(value, dict) else safe(str(value)[:100])
+
+
+def _leader(hit: Hit) -> str:
+    return str((hit.get("fields") or {}).get(DUPLICATE_OF, [""])[0])
+
+
+def _url(parameters: Mapping[str, str]) -> str:
+    return f"document?{urlencode(parameters, errors='replace')}"
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
+
+
+def _estimated(pair: Sequence[Document]) -> Estimate | None:
+    left, right = pair[0].sketch, pair[1].sketch
+    if left is None or right is None or not len(left) or not len(right):
+        return None
+    return estimate_resemblance(left, right, max(len(left), len(right)))
+
+
+def _total(found: Found) -> str:
+    total = found.response["hits"].get("total")
+    if not isinstance(total, Mapping):
+        return ""
+    return f"{'more than ' if total['relation'] == 'gte' else ''}{total['value']:,}"
+
+
+def _problems(found: Found) -> list[str]:
+    """Return sentences about what the page does not do as it should."""
+    told = info(found.response)
+    what = "Near-duplicates may be shown" if told.collapsed else "The hits of this page were not compared"
+    reason = [f"{what}: {told.reason}"] if told.reason else []
+    return [safe(str(one)) for one in (*reason, *told.warnings, *found.notes)]
+
+
+def _attempts(state: State, found: Found) -> list[tuple[str, str]]:
+    """Return what to try when nothing was found, with its URL."""
+    attempts = []
+    if state.source or state.period:
+        attempts.append(("search without the filter", state.url(source="", period="")))
+    words = " ".join(re.findall(r"[^\W_]+", re.sub(r"\b(?:AND|OR|NOT|TO)\b|[\w.@]+:", " ", state.q)))
+    if words and words != state.q:
+        attempts.append((f"search for any of the words: {words}", state.url(q=words)))
+    return attempts
+
+
+def _choices(parameter: str, counts: Sequence[tuple[str, int]], state: State) -> list[Choice]:
+    """Return the values of a facet with links that choose them. parameter: of the state."""
+    most, current = max((count for _, count in counts), default=1), getattr(state, parameter)
+    return [
+        Choice(
+            safe(value) or "(empty)",
+            count,
+            state.url(**{parameter: "" if value == current else value}),
+            value == current,
+            100 * count / most,
+        )
+        for value, count in counts
+    ]
+
+
+def _periods(months: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the months, the latest first; years if there are many months."""
+    counts = Counter(months)
+    if len(months) > _MOST_MONTHS:
+        counts = Counter()
+        for month, count in months.items():
+            counts[month[:4]] += count
+    return sorted(counts.items(), reverse=True)[:_MOST_MONTHS]
