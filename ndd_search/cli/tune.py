@@ -2,20 +2,23 @@
 
 examples:
   ndd-search tune http://localhost:9200 news --queries queries.txt
-  ndd-search tune http://localhost:9200 news --queries queries.txt --ask 40 --save settings.toml --html tuning.html
-  ndd-search tune news.idx --queries queries.txt --ask 40
+  ndd-search tune http://localhost:9200 news --queries queries.txt --ask 20 --save settings.toml
+  ndd-search tune news.idx --queries queries.txt --ask 20
 
-Each line of the file is a query in words, or a search body as JSON. The index is not changed. Every answer is saved at
-once; after an interruption the same command continues. The exit code is 1 if no two hits resemble each other, 3 if a
-query failed.
+Each line of the file is a query in words, or a search body as JSON; of more than 300, 300 are taken at random. The
+index is not changed. Every answer is saved at once, in settings.answers.jsonl beside --save settings.toml, else in
+ndd-answers.jsonl; after an interruption the same command continues. The exit code is 1 if no two hits resemble each
+other, 3 if a query failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,22 +40,12 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.cli.tuning.answers import AnswerFile, read_answers
-from ndd_search.cli.tuning.belief import Tuning
-from ndd_search.cli.tuning.compare_settings import BARS, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.compare_settings import BARS, SETTINGS, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.cli.tuning.page_sources import FolderSource, Query, ServerSource, Source, read_queries, shown
-from ndd_search.cli.tuning.summary import (
-    HEADS,
-    cells,
-    described,
-    effects,
-    facts,
-    overview,
-    page,
-    settings_of,
-    verdict,
-)
+from ndd_search.cli.tuning.recommendation import Tuning
+from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import Preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
@@ -65,7 +58,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-_ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "d": None, "don't know": None}
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "d": None, "unknown": None}
+_WORDS = {True: "yes", False: "no", None: "unknown"}
+_HEADS = ("min_similarity", ">hits hidden", ">of all hits", ">on pages", ">right, by the answers")
+_BARS_SHOWN = ("auto", 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+_NAMES = {bar: name for name, bar in PLAIN.items()}
+_MOST_QUERIES = 300
 _ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [b]ack  [q]uit > "
 _SAMPLES = 3
 _MOST_SHOWN = 5  # failed queries that are shown one by one; the others are counted
@@ -77,24 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", nargs="?", help="on the cluster: an index, alias or pattern")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="sample queries, one per line")
     parser.add_argument(
-        "--most-queries",
-        type=number(int, 1),
-        default=300,
-        metavar="N",
-        help="if there are more queries, take N at random (300)",
-    )
-    parser.add_argument(
-        "--ask",
-        type=number(int, 0),
-        default=0,
-        metavar="N",
-        help="ask about at most N pairs; stops early when the answer is certain",
-    )
-    parser.add_argument(
-        "--answers", type=Path, metavar="FILE", help="file for your answers (beside --save, or in this folder)"
+        "--ask", type=number(int, 0), default=0, metavar="N", help="ask about at most N pairs; 20 usually suffice"
     )
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings to this file, .toml or .json")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write figures and pairs to this HTML file")
     parser.add_argument("--fields", type=comma_list, default=[], help="fields to search and show, on a cluster (all)")
     add_shared(parser, "--field")
     add_cluster(parser, positional=False)
@@ -104,28 +87,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.ask and not sys.stdin.isatty():
         raise ValueError("--ask needs a terminal to ask questions, and standard input is not one")
-    for file in filter(None, (arguments.save, arguments.html, arguments.answers)):
-        if not file.parent.is_dir():  # checked before the user answers questions
-            raise ValueError(f"{file}: there is no folder {file.parent}")
-    if arguments.save:
+    if arguments.save:  # checked before the user answers questions
+        if not arguments.save.parent.is_dir():
+            raise ValueError(f"{arguments.save}: there is no folder {arguments.save.parent}")
         check_replaceable(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
-    answers = AnswerFile(arguments.answers or _beside(arguments.save))
+    file = arguments.save.with_suffix(".answers.jsonl") if arguments.save else Path("ndd-answers.jsonl")
     with _opened(arguments) as (source, options):
         pages = _look(source, queries, options, failures, arguments.json)
         name = source.name
     out = console(stderr=arguments.json) if arguments.ask or not arguments.json else None
-    tuning = Tuning(pages, read_answers(answers.path, warn))
+    tuning = Tuning(pages, read_answers(file, warn))
     if out:
         _show_figures(tuning, out)
-        tuning = _interview(tuning, arguments.ask, answers, out) if arguments.ask else tuning
+        tuning = _interview(tuning, arguments.ask, file, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
         rules = {**_rules_in(arguments.preset), **_rules_in(arguments.save)}
         write_preset(arguments.save, replace(settings_of(tuning, about), indexes=rules))
-    if arguments.html:
-        arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
         print_json({**facts(tuning), "failed": len(failures)})
     else:
@@ -147,13 +127,7 @@ def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Que
         raise InvalidDocument(
             arguments.queries, "it holds no query", "write one per line, in words or as a search body"
         )
-    if len(queries) <= arguments.most_queries:
-        return queries
-    return random.Random(0).sample(queries, arguments.most_queries)
-
-
-def _beside(save: Path | None) -> Path:
-    return Path("ndd-answers.jsonl") if save is None else save.with_suffix(".answers.jsonl")
+    return queries if len(queries) <= _MOST_QUERIES else random.Random(0).sample(queries, _MOST_QUERIES)
 
 
 @contextmanager
@@ -214,27 +188,54 @@ def _check_sketches(source: Source, pages: Sequence[ResultPage]) -> None:
         )
 
 
-def _interview(tuning: Tuning, most: int, answers: AnswerFile, out: Console) -> Tuning:
-    """Ask until the result is certain, the limit is reached, or the user quits."""
+def read_answers(path: Path, report: Callable[[str], None]) -> dict[str, bool | None]:
+    """Return the answers of a file by the key of their pair; the last answer to a pair counts. {} without a file.
+
+    report: called with a sentence for every invalid line, such as the last one of a session that was killed.
+    """
+    answers: dict[str, bool | None] = {}
+    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+    for place, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            answers[str(row["pair"])] = _ANSWERS[row["answer"]]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            report(f"{path}: line {place} is left out, it is not an answer")
+    return answers
+
+
+def write_answer(path: Path, pair: Pair, answer: bool | None) -> None:
+    """Append an answer to a file and sync it to disk. Raises OSError if that fails."""
+    row = {"pair": pair.key, "answer": _WORDS[answer], "ids": [pair.first.id, pair.second.id], "query": pair.query}
+    line = json.dumps(row | {"similarity": round(pair.similarity, 4)}, ensure_ascii=True) + "\n"
+    with path.open("ab+") as file:
+        if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+            line = "\n" + line  # an earlier session was killed while it wrote a line
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _interview(tuning: Tuning, most: int, file: Path, out: Console) -> Tuning:
+    """Ask until there is no pair left to ask about, the limit is reached, or the user quits."""
     said: list[Pair] = []
+    pair = tuning.question()
     try:
-        while len(said) < most and (pair := tuning.question()) is not None:
+        while len(said) < most and pair is not None:
             _show_pair(pair, f"pair {len(said) + 1} of at most {most}", out)
             match _ask(out):
                 case "q":
                     break
                 case "b":
-                    if said:
-                        last = said.pop()
-                        answers.take_back(last)
-                        tuning = tuning.without(last.key)
+                    pair = said.pop() if said else pair  # its next answer replaces the one in the file
                 case word:
-                    answers.write(pair, _ANSWERS[word])
+                    write_answer(file, pair, _ANSWERS[word])
                     tuning = tuning.answered(pair.key, _ANSWERS[word])
                     said.append(pair)
+                    pair = tuning.question()
     except KeyboardInterrupt:
         # Not through the console: after an interrupted print it may buffer all further output.
-        print(f"\nThe answers are in {answers.path}; run the same command to continue.", file=out.file)
+        print(f"\nThe answers are in {file}; run the same command to continue.", file=out.file)
         raise
     return tuning
 
@@ -252,13 +253,80 @@ def _ask(out: Console) -> str:
             return word
 
 
+def effects(tuning: Tuning) -> list[dict[str, Any]]:
+    """Return a row for each setting shown, the default first, then from strict to loose.
+
+    Keys: setting; name, "" for a bar without one; recommended; hidden, in hits; share of all hits; pages with a hidden
+    hit; right: of the hits that resemble another hit, the share decided as the answers do, None without answers.
+    """
+    pages = tuning.pages
+    shown_settings = {*_BARS_SHOWN, SETTINGS[tuning.place]}
+    return [
+        {
+            "setting": SETTINGS[place],
+            "name": _NAMES.get(SETTINGS[place], ""),
+            "recommended": place == tuning.place,
+            "hidden": pages.hides[place],
+            "share": pages.hides[place] / max(pages.hits, 1),
+            "pages": pages.touches[place],
+            "right": float(tuning.right[place]) if _is_answered(tuning) else None,
+        }
+        for place in [0, *range(len(SETTINGS) - 1, 0, -1)]
+        if SETTINGS[place] in shown_settings
+    ]
+
+
+def facts(tuning: Tuning) -> dict[str, Any]:
+    """Return all figures, for JSON."""
+    pages = tuning.pages
+    return {
+        "recipe": pages.recipe.id,
+        "queries": len(pages.pages),
+        "hits": pages.hits,
+        "pairs": len(pages.pairs),
+        "effects": effects(tuning),
+        "recommended": SETTINGS[tuning.place],
+        "answers": {word: tuning.count(answer) for answer, word in _WORDS.items()},
+    }
+
+
+def settings_of(tuning: Tuning, about: Mapping[str, Any]) -> Preset:
+    """Return the recommended settings for a file. about: facts stored with them, such as the date and the index."""
+    pages = tuning.pages
+    tuned = {**about, "queries": len(pages.pages), "hits": pages.hits, "hidden": pages.hides[tuning.place]}
+    tuned["answers"] = tuning.count(True) + tuning.count(False)
+    return Preset(replace(pages.options, min_similarity=SETTINGS[tuning.place]), pages.recipe, tuned)
+
+
+def verdict(tuning: Tuning) -> list[str]:
+    """Return the recommendation and the answers that speak for it, in sentences."""
+    if not tuning.pages.pairs:
+        return ["No hit of these pages resembles another hit by 0.2 or more: every setting gives the same pages."]
+    setting = '"auto", the default' if tuning.place == 0 else f"{SETTINGS[tuning.place]:g}"
+    if not _is_answered(tuning):
+        return [f"Recommended: min_similarity = {setting}, no pair has an answer yet (--ask 20 asks about pairs)."]
+    yes, no, unknown = map(tuning.count, (True, False, None))
+    agreed, by_default = tuning.agreeing(tuning.place), tuning.agreeing(0)
+    return [
+        f"Recommended: min_similarity = {setting}, after {yes} yes, {no} no, {unknown} don't know.",
+        f'It agrees with {agreed} of these {yes + no} answers, "auto" with {by_default}.',
+    ]
+
+
+def _is_answered(tuning: Tuning) -> bool:
+    return tuning.count(True) + tuning.count(False) > 0
+
+
 def _show_figures(tuning: Tuning, out: Console) -> None:
     pages = tuning.pages
-    out.print(overview(tuning), highlight=False)
-    columns = len(HEADS) - (tuning.recommendation().interval is None)
-    lines = table(*(f">{head}" if number else head for number, head in enumerate(HEADS[:columns])))
+    queries = f"{len(pages.pages):,} {'query' if len(pages.pages) == 1 else 'queries'}"
+    out.print(f"{queries}, {pages.hits:,} hits, recipe {pages.recipe.id}", highlight=False)
+    columns = len(_HEADS) - (not _is_answered(tuning))
+    lines = table(*_HEADS[:columns])
     for line in effects(tuning):
-        lines.add_row(*cells(line)[:columns], style="bold" if line["recommended"] else None)
+        name = f"{line['setting']}" + (f" ({line['name']})" if line["name"] else "")
+        figures = [f"{line['hidden']:,}", f"{line['share']:.1%}", f"{line['pages']:,}", f"{line['right'] or 0:.0%}"]
+        lines.add_row(*[name, *figures][:columns], style="bold" if line["recommended"] else None)
     out.print(lines)
     if pages.pairs:
         out.print(_histogram(pages))
@@ -270,14 +338,15 @@ def _histogram(pages: Pages) -> Any:
     lines = table(">nearest hit above", ">hits", '█ joined by "auto", ░ shown apart')
     for bar, (apart, joined) in zip(BARS.tolist(), pages.nearest.tolist(), strict=True):
         width = [round(_WIDEST * count / most) for count in (joined, apart)]
-        lines.add_row(f"{bar:.2f}", f"{apart + joined:,.0f}", "█" * width[0] + "░" * width[1])
+        lines.add_row(f"{bar:.2f}", f"{apart + joined:,}", "█" * width[0] + "░" * width[1])
     return lines
 
 
 def _show_verdict(tuning: Tuning, arguments: argparse.Namespace) -> None:
     if not arguments.ask:
         for pair in samples(tuning.pages, _SAMPLES):
-            _show_pair(pair, described(pair), console())
+            decision = "joins them" if pair.joined else "shows them apart"
+            _show_pair(pair, f'resemblance {pair.similarity:.2f}, "auto" {decision}', console())
     print("\n".join(verdict(tuning)))
     if arguments.save:
         print(f"Saved in {arguments.save}")

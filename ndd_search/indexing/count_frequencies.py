@@ -31,7 +31,7 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
     has a sketch of the recipe. Raises IndexUnusable if the server does not store the table; other errors of the client
     pass through.
     """
-    hits, total = _sample(client, index, field, recipe)
+    hits, total = sample(client, index, field, recipe)
     read = field.decode([hit.get("fields", {}) for hit in hits], recipe)
     sketches = [one for one in read if not isinstance(one, str)]
     if not sketches:
@@ -49,7 +49,7 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
     return table
 
 
-def _sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> tuple[list[dict[str, Any]], int]:
+def sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> tuple[list[dict[str, Any]], int]:
     """Return documents drawn at random, and the number of documents that they are drawn from."""
     stored = StoredSketches(field, recipe)
     body = sample_body(stored, min(SAMPLE, MAX_RESULT_WINDOW), sketch_reading(stored))

@@ -18,7 +18,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import allowed
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.similarity_measures import judged_pairs
-from ndd_search.core.matching.sketch_rows import Ranks, rows_of
+from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch
@@ -61,10 +61,8 @@ class ResultPage:
 class Pair:
     """A hit (second) and the most similar hit ranked above it (first).
 
-    similarity: estimated resemblance, at least LEAST. joined: whether "auto" counts them as near-duplicates.
-    count:      number of hits, on all pages, with these same two sketches. If "auto" would join a hit to another hit
-                than the most similar, the hit has two pairs and adds 0.5 to each.
-    key:        identifies the two sketches.
+    similarity: estimated resemblance, at least LEAST. joined: whether "auto" lists the second under a hit above it.
+    count:      number of hits, on all pages, with these same two sketches. key: identifies the two sketches.
     """
 
     query: str
@@ -72,7 +70,7 @@ class Pair:
     second: FoundHit
     similarity: float
     joined: bool
-    count: float
+    count: int
     key: str
 
 
@@ -81,50 +79,40 @@ class Pages:
     """The pages of some queries and the hits that each of SETTINGS hides.
 
     pairs:  for each hit with a similar hit above, the pair with the most similar one; no pair twice.
-    hidden: whether a setting lists a hit under another one; bool, shape (len(SETTINGS), hits of all pages).
-    starts: column in `hidden` of each page's first hit; int64, shape (pages,).
+    hidden: for each page, whether a setting lists a hit under another one; bool, shape (len(SETTINGS), hits).
     """
 
     pages: Sequence[ResultPage]
     recipe: Recipe
     options: CollapseOptions
     pairs: tuple[Pair, ...]
-    hidden: Flags
-    starts: Ranks
+    hidden: Sequence[Flags]
 
     @property
     def hits(self) -> int:
         """Return the number of hits on all pages."""
-        return int(self.hidden.shape[1])
+        return sum(len(page.hits) for page in self.pages)
 
     @cached_property
     def hides(self) -> list[int]:
         """Return the number of hits that each setting hides."""
-        return [int(count) for count in self.hidden.sum(axis=1)]
+        return [sum(int(one[place].sum()) for one in self.hidden) for place in range(len(SETTINGS))]
 
     @cached_property
     def touches(self) -> list[int]:
         """Return the number of pages on which each setting hides a hit."""
-        if not self.hits:
-            return [0] * len(SETTINGS)
-        filled = self.starts[np.diff(self.starts, append=self.hits) > 0]
-        return [int(count) for count in np.logical_or.reduceat(self.hidden, filled, axis=1).sum(axis=1)]
+        return [sum(bool(one[place].any()) for one in self.hidden) for place in range(len(SETTINGS))]
 
     @cached_property
-    def nearest(self) -> Shares:
+    def nearest(self) -> npt.NDArray[np.int64]:
         """Return a histogram over BARS of the similarity of hits to the most similar hit above; shape (len(BARS), 2).
 
         The first column counts the hits that "auto" shows apart, the second those that it joins.
         """
-        counts = np.zeros((len(BARS), 2))
+        counts = np.zeros((len(BARS), 2), np.int64)
         for pair in self.pairs:
-            counts[step_of(pair.similarity), int(pair.joined)] += pair.count
+            counts[np.searchsorted(BARS, pair.similarity + ROUNDING, side="right") - 1, int(pair.joined)] += pair.count
         return counts
-
-
-def step_of(similarity: float) -> int:
-    """Return the position in BARS of the highest bar that a resemblance of at least LEAST reaches."""
-    return int(np.searchsorted(BARS, similarity + ROUNDING, side="right")) - 1
 
 
 class _Reader:
@@ -146,16 +134,15 @@ def look_at(
     """
     decision = Decision.of("auto", recipe, frequency_table)
     by_key: dict[str, Pair] = {}
-    hidden = [np.empty((len(SETTINGS), 0), bool)]
+    hidden = []
     for page in pages:
         pairs, joined = _compared(page, recipe, decision, options)
         joins = [joined, *(pairs.similarity >= bar - ROUNDING for bar in BARS.tolist())]
-        hidden.append(_hidden(len(page.hits), pairs, joins))
-        for pair in _nearest(page, pairs, joined):
+        hidden.append(np.array([_hidden(len(page.hits), pairs.where(one)) for one in joins]))
+        for pair in _nearest(page, pairs, hidden[-1][0]):
             known = by_key.setdefault(pair.key, replace(pair, count=0))
-            by_key[pair.key] = replace(known, count=known.count + pair.count)
-    starts = np.cumsum([0, *(len(page.hits) for page in pages)], dtype=np.int64)[:-1]
-    return Pages(pages, recipe, options, tuple(by_key.values()), np.concatenate(hidden, axis=1), starts)
+            by_key[pair.key] = replace(known, count=known.count + 1)
+    return Pages(pages, recipe, options, tuple(by_key.values()), hidden)
 
 
 def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: CollapseOptions) -> tuple[Pairs, Flags]:
@@ -168,33 +155,20 @@ def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: Col
     return pairs.where(permitted), (similarity >= bars - ROUNDING)[permitted]
 
 
-def _hidden(count: int, pairs: Pairs, joins: Sequence[Flags]) -> Flags:
-    """Return which of `count` hits each setting hides. joins: for each setting, which pairs it joins."""
-    hidden = np.zeros((len(SETTINGS), count), bool)
-    for setting, joined in enumerate(joins):
-        hidden[setting] = choose_leaders(count, pairs.where(joined))[0] != np.arange(count)
-    return hidden
+def _hidden(count: int, joined: Pairs) -> Flags:
+    """Return which of `count` hits are listed under another one."""
+    return choose_leaders(count, joined)[0] != np.arange(count)  # type: ignore[no-any-return]
 
 
-def _nearest(page: ResultPage, pairs: Pairs, joined: Flags) -> Iterator[Pair]:
-    """Yield for each hit its pair with the most similar hit above, or two pairs as described at Pair.count."""
-    best: dict[tuple[int, bool], int] = {}
-    for at in np.lexsort((-pairs.first, pairs.similarity)).tolist():  # of equally similar hits, the best ranked is last
-        best[int(pairs.second[at]), bool(joined[at])] = at
-    for second in {second for second, _ in best}:
-        by_auto, apart = best.get((second, True)), best.get((second, False))
-        if by_auto is None or apart is None or pairs.similarity[apart] <= pairs.similarity[by_auto]:
-            yield _pair(page, pairs, joined, at=apart if by_auto is None else by_auto, count=1)
-        else:
-            yield _pair(page, pairs, joined, at=by_auto, count=0.5)
-            yield _pair(page, pairs, joined, at=apart, count=0.5)
-
-
-def _pair(page: ResultPage, pairs: Pairs, joined: Flags, at: int | None, count: float) -> Pair:
-    first, second = page.hits[int(pairs.first[at])], page.hits[int(pairs.second[at])]
-    values = sorted(np.asarray(hit.sketch).tobytes() for hit in (first, second))
-    key = blake2b(b"".join(values), digest_size=8).hexdigest()
-    return Pair(page.query, first, second, float(pairs.similarity[at]), bool(joined[at]), count, key)
+def _nearest(page: ResultPage, pairs: Pairs, hidden: Flags) -> Iterator[Pair]:
+    """Yield for each hit its pair with the most similar hit above. hidden: which hits "auto" lists under another."""
+    order = np.lexsort((-pairs.first, pairs.similarity))  # of equally similar hits, the best ranked is last
+    best = {int(pairs.second[at]): at for at in order.tolist()}
+    for place, at in best.items():
+        first, second = page.hits[int(pairs.first[at])], page.hits[place]
+        values = sorted(np.asarray(hit.sketch).tobytes() for hit in (first, second))
+        key = blake2b(b"".join(values), digest_size=8).hexdigest()
+        yield Pair(page.query, first, second, float(pairs.similarity[at]), bool(hidden[place]), 1, key)
 
 
 def samples(pages: Pages, most: int) -> list[Pair]:

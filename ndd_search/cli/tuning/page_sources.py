@@ -15,12 +15,10 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
-from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.flow.options_context import options
-from ndd_search.search.rest.read_answer import window_limit
-from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading
+from ndd_search.indexing.count_frequencies import sample
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
@@ -106,18 +104,11 @@ class ServerSource:
     @property
     def frequency_table(self) -> FrequencyTable | None:
         """Count a frequency table from a sample of the index, as a wrapped client does."""
-        try:
-            response = self._sample(SAMPLE)
-        except Exception as error:  # elasticsearch-py and opensearch-py have different error classes
-            if (most := window_limit(str(error))) is None:
-                raise
-            response = self._sample(most)
-        sketches = self._decoded(response["hits"]["hits"])
+        sketches = self._decoded(sample(self.client, self.index, self.field, self.recipe)[0])
         return count_document_frequency([sketch for sketch in sketches if not isinstance(sketch, str)], self.recipe)
 
     def search(self, query: Query, window: int) -> ResultPage:
-        with options(enabled=False):
-            hits = self.client.search(index=self.index, body=self._body(query, window))["hits"]["hits"]
+        hits = self.client.search(index=self.index, body=self._body(query, window))["hits"]["hits"]
         page = []
         for hit, sketch in zip(hits, self._decoded(hits), strict=True):
             document = hit.get("_source") or {}
@@ -126,11 +117,6 @@ class ServerSource:
             numbers = partial(self.field.numbers_in, hit.get("fields") or {})
             page.append(FoundHit(hit["_id"], sketch, text_of(document, paths) or "", document, numbers))
         return ResultPage(shown(query), page)
-
-    def _sample(self, size: int) -> Any:
-        with options(enabled=False):
-            stored = StoredSketches(self.field, self.recipe)
-            return self.client.search(index=self.index, body=sample_body(stored, size, sketch_reading(stored)))
 
     def _decoded(self, hits: Sequence[Mapping[str, Any]]) -> list[Any]:
         return list(self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe))
