@@ -86,7 +86,7 @@ bench: $(VENV)/bench-installed  ## measure every figure of benchmarks/figures/pe
 bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than the last figures
 	$(VENV)/bin/python -m benchmarks --against benchmarks/figures/performance.json $(ARGS)
 
-test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, Spark, Django, PostgreSQL, Qdrant, LanceDB, ...
+test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, Spark, Django, PostgreSQL, Solr, Qdrant, LanceDB, ...
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
@@ -151,7 +151,7 @@ $(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed
 	$(INSTALL) $(COPY) --editable ".[test,agents,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars \
-		bm25s lancedb "psycopg[binary]" qdrant-client
+		bm25s lancedb "psycopg[binary]" pysolr qdrant-client
 	@touch $@
 
 %/bin/python: | $(UV)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, on a free port and in a temporary folder."""
+"""Servers of our own of PostgreSQL and Solr, on free ports and in temporary folders."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.jars import Unavailable
-from tests.engines.launch import free_ports
+from tests.engines.jars import Release, Unavailable
+from tests.engines.launch import free_ports, start
 
 ADDRESS = "NDD_TEST_POSTGRESQL"
+SOLR_ADDRESS = "NDD_TEST_SOLR"
 _USER = "postgres"  # the server refuses to run as root
+_SOLR = Release(family="solr", version="9.8.1", java=17)
 
 
 @contextmanager
@@ -47,3 +49,13 @@ def postgresql() -> Iterator[str]:
             control("pg_ctl", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def solr() -> Iterator[str]:
+    """Yield the address of an empty core: that in the environment, else of a server that ends with the block."""
+    if given := os.environ.get(SOLR_ADDRESS):
+        yield given
+        return
+    with start(_SOLR) as server:
+        yield f"{server.url}/news"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.backends import postgresql
+from tests.backends import postgresql, solr
 from tests.conftest import missing
 from tests.engines.jars import Unavailable
 from tests.examples import BLOCK, ROOT, run
@@ -36,6 +36,17 @@ def server() -> Iterator[str]:
         missing("postgresql", reason)
 
 
+@pytest.fixture(scope="module")
+def core() -> Iterator[str]:
+    """The address of a core of a Solr server."""
+    pytest.importorskip("pysolr", reason=WHERE)
+    try:
+        with solr() as address:
+            yield address
+    except Unavailable as reason:
+        missing("java", reason)
+
+
 @pytest.mark.parametrize("library", ["bm25s", "lancedb", "qdrant_client"])
 def test_the_recipe_for_a_library_runs(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(library, reason=WHERE)
@@ -54,10 +65,36 @@ def test_the_recipe_for_postgresql_runs(server: str, tmp_path: Path, monkeypatch
             connection.execute("DROP TABLE IF EXISTS articles")
 
 
+def test_the_recipe_for_solr_runs(core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert run(PAGE, {"python", "python solr"}, {"http://localhost:8983/solr/news": core}) == 5
+    finally:
+        import pysolr
+
+        pysolr.Solr(core, always_commit=True).delete(q="*:*")
+
+
 def test_each_recipe_is_shorter_than_25_lines() -> None:
     lengths = [(block["code"].count("\n"), block["kind"]) for block in BLOCK.finditer(PAGE.read_text())]
-    assert len(lengths) == 9
+    assert len(lengths) == 10
     assert max(lengths)[0] < 25, max(lengths)
+
+
+class Core:
+    """The documents of a case in a core of Solr, ranked by a field."""
+
+    def __init__(self, core: Any) -> None:
+        self.core = core
+
+    def fill(self, documents: list[dict[str, Any]]) -> None:
+        self.core.delete(q="*:*")
+        rows = enumerate(map(json.dumps, documents))
+        self.core.add([{"id": str(place), "place_i": place, "document_s": one} for place, one in rows])
+
+    def fetch(self, start: int, count: int) -> tuple[list[Any], int]:
+        found = self.core.search("*:*", sort="place_i asc", start=start, rows=count)
+        return [json.loads(one["document_s"]) for one in found], found.hits
 
 
 class Table:
@@ -78,7 +115,7 @@ class Table:
         return hits, self.cursor.execute("SELECT count(*) FROM hits").fetchone()[0]
 
 
-def compare(table: Table) -> None:
+def compare(table: Table | Core) -> None:
     """Compare the pages of drawn cases over a table with the oracle."""
     counts = Counter[str]()
     for number in range(CASES):
@@ -99,3 +136,12 @@ def test_pages_over_postgresql_are_those_of_the_oracle(server: str) -> None:
     with psycopg.connect(server) as connection:
         compare(Table(connection.cursor(), "%s"))
         connection.rollback()
+
+
+def test_pages_over_solr_are_those_of_the_oracle(core: str) -> None:
+    import pysolr
+
+    client = pysolr.Solr(core, always_commit=True)
+    with client.get_session():
+        compare(Core(client))
+        client.delete(q="*:*")

@@ -39,7 +39,11 @@ class Release:
     @property
     def main(self) -> str:
         """The Java class that runs it."""
-        return {"elasticsearch": "ElasticsearchServer", "opensearch": "OpenSearchServer"}[self.family]
+        return {
+            "elasticsearch": "ElasticsearchServer",
+            "opensearch": "OpenSearchServer",
+            "solr": "SolrServer",
+        }[self.family]
 
     @property
     def sources(self) -> list[Path]:
