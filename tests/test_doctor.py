@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
+from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import DYNAMIC, fill
@@ -50,35 +49,6 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
     assert figures.recipes == {"w3-k64-v2": 600}
     assert (figures.documents, figures.sampled, figures.wrong) == (600, 500, 0.0)
     assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
-    assert figures.queries == 20
-    assert figures.hits > 20
-    shares = [figures.hidden[bar] for bar in ("0.5", "0.7", "0.8", "0.9")]
-    assert shares == sorted(shares, reverse=True)
-    assert 0 < shares[0] < 1
-
-
-def test_what_would_be_hidden_is_what_searches_hide(engine: Engine, index: str) -> None:
-    frame = " ".join(f"form{number}" for number in range(60))
-    form = [
-        {"id": f"f{i}", "title": "form", "text": f"{frame} {' '.join(f'v{i}x{j}' for j in range(12))}"}
-        for i in range(40)
-    ]
-    short = [{"id": f"s{i}", "title": "form", "text": f"one two three {i % 2}"} for i in range(10)]
-    with engine.client() as client:
-        filled(client, index, [*form, *short])
-        figures = Doctor(index=index, fields=FIELDS, queries=["form"]).examine(client).figures
-        ndd.wrap(client)
-        found = {
-            bar: client.search(
-                index=index, body={"query": {"match": {"title": "form"}}, "ndd": {"min_similarity": bar}}
-            )
-            for bar in ("auto", 0.5)
-        }
-    assert figures is not None
-    assert figures.hits == 50
-    assert found["auto"]["ndd"]["hidden"] == 8
-    for bar, answer in found.items():
-        assert figures.hidden[str(bar)] == answer["ndd"]["hidden"] / 50
 
 
 def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
@@ -109,14 +79,13 @@ def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: En
     stale = {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}
     with engine.client() as client:
         fill(client, index, [*(sketch_fields(one, FIELDS) for one in documents), stale])
-        diagnosis = Doctor(index=index, fields=FIELDS, queries=["ministers"]).examine(client)
+        diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         ndd.wrap(client, min_similarity=0.5)
         answer = client.search(index=index, body={"query": {"match": {"text": "ministers"}}})
     assert answer["ndd"]["hidden"] == 4
     assert diagnosis.figures is not None
     assert diagnosis.figures.recipes == {"w3-k64-v2": 5, "stale": 1}
     assert (diagnosis.figures.sampled, diagnosis.figures.wrong) == (5, 0.0)
-    assert diagnosis.figures.hidden["0.5"] == 4 / 6
     findings = told(diagnosis, "warning", "ok")
     assert not any("have no sketch" in one or "all 6" in one for one in findings)
     assert [one for one in findings if "coverage" in one or "stale" in one] == [
@@ -180,34 +149,6 @@ def test_short_texts_are_told(engine: Engine, index: str) -> None:
     assert "100% of the texts are too short" in "\n".join(told(diagnosis, "note"))
 
 
-def test_short_texts_of_one_template_are_told(engine: Engine, index: str) -> None:
-    """Where hits that would be hidden differ in one place only, each in its own words, it is told what to set."""
-    rest = "Airport is a small public airport with one runway, a tower, two hangars, a café and a field for gliders."
-    documents = [{"id": city, "title": "", "text": f"{city} {rest}"} for city in ("Bergen", "New York", "Turku")]
-    documents += [{"id": str(n), "title": "", "text": " ".join(f"word{n}x{i}" for i in range(30))} for n in range(200)]
-    with engine.client() as client:
-        filled(client, index, documents)
-        diagnosis = Doctor(index=index, fields=FIELDS, queries=["airport"]).examine(client)
-    assert diagnosis.figures is not None
-    assert diagnosis.figures.templated == 2
-    notes = "\n".join(told(diagnosis, "note"))
-    assert (
-        "2 of 2 hits that would be listed under another differ from it only in a few words at the same place" in notes
-    )
-    assert "set must_match to a field in which they differ" in notes
-
-
-def test_a_template_is_texts_that_differ_at_one_place_each_in_its_own_words() -> None:
-    """Copies, longer edits and edits at different places are no template."""
-    slots = ["one a two three", "one b two three", "one c two three", "one two three"]
-    assert in_a_template(slots, [0, 0, 0, 0]) == 3
-    assert in_a_template(slots[:2], [0, 0]) == 0
-    assert in_a_template(["a b c d e f", "x b c d e f", "a b y d e f", "a b c d e z"], [0] * 4) == 0
-    assert in_a_template(["same", "same", "same"], [0] * 3) == 0
-    long = "word " * 50
-    assert in_a_template([f"{long} {n}" for n in range(5)], [0] * 5) == 0
-
-
 def test_empty_and_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
@@ -222,18 +163,15 @@ def test_empty_and_closed_indexes_and_names_that_are_nothing_are_told(engine: En
 
 @pytest.mark.newest_servers
 def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_needs_doing(
-    engine: Engine, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # so that no sentence is broken
-    queries = tmp_path / "queries"
-    queries.write_text('steel "works"\n\nemissions / decade\n')
-    words = ["doctor", index, "--fields", "title,text", "--queries", queries]
+    words = ["doctor", index, "--fields", "title,text"]
     with engine.client() as client:
         filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
         shown = run(words[0], engine.url, *words[1:]).stdout
         assert "all 10 documents have a sketch" in shown
         assert "computed with" in shown
-        assert "90.0% of 20 hits of 2 queries" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
         assert facts["figures"]["recipes"] == {"w3-k64-v2": 10, "(none)": 1}

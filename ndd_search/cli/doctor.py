@@ -2,10 +2,11 @@
 
 examples:
   ndd-search doctor http://localhost:9200 news
-  ndd-search doctor http://localhost:9200 news --fields title,body --queries queries.txt
+  ndd-search doctor http://localhost:9200 news --fields title,body
   ndd-search doctor https://HOST news-* --json
 
-It changes nothing. The exit code is 1 if there are warnings or errors.
+It changes nothing; ndd-search tune shows what each setting would hide. The exit code is 1 if there are warnings or
+errors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
@@ -27,19 +27,15 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    add_shared(parser, "--fields", "--field")
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="sample queries, one per line")
-    add_shared(parser, "--recipe", "--json")
+    add_shared(parser, "--fields", "--field", "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    queries = arguments.queries.read_text(encoding="utf-8").splitlines() if arguments.queries else []
     doctor = Doctor(
         index=arguments.index,
         fields=tuple(arguments.fields),
         recipe=arguments.recipe or Recipe(),
         field=arguments.field,
-        queries=tuple(query for query in queries if query.strip()),
     )
     with connected(arguments, arguments.url) as client:
         diagnosis = doctor.examine(client)
@@ -72,6 +68,4 @@ def _lines(figures: Figures) -> Mapping[str, str]:
         lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
     if figures.wrong is not None:
         lines["sketches of another text"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
-    for bar, share in figures.hidden.items():
-        lines[f"hidden at {bar}"] = f"{share:.1%} of {figures.hits:,} hits of {figures.queries} queries"
     return lines

@@ -12,13 +12,6 @@ from typing import Any
 import numpy as np
 
 from ndd_search.core.document_fields import text_of, value_of
-from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.decision import Decision, Setting
-from ndd_search.core.matching.document_frequency import count_document_frequency
-from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.guards import long_enough
-from ndd_search.core.matching.similarity_measures import similar_pairs
-from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.fingerprint import fields_of, still_fit
@@ -29,14 +22,8 @@ from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
 
-BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
 NONE, OTHER = "(none)", "(another)"  # in counts: the recipe of documents without a sketch; one that cannot be named
 _SAMPLE = 500  # documents read
-_QUERIES = 20  # queries made from the sample if the user gives none
-_WORDS = 8  # first words of a text that make such a query
-_WINDOW = 100  # hits examined for a query
-_SHORT = 40  # words: longer texts are not checked for a template
-_SLOT = 3  # words: the longest slot of a template, where its texts differ
 
 
 @dataclass(frozen=True)
@@ -53,9 +40,6 @@ class Figures:
     wrong_keys:     share of them whose keys are not those of their sketch.
     wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
     unread:         share of them whose packed sketch is not mapped, so that no search can read it.
-    hidden:         for each min_similarity, the share of hits of the sample queries that would be listed under another.
-    queries, hits:  number of sample queries, and of their hits.
-    templated:      number of hits that "auto" would list under another and that differ from it in a slot of a template.
     """
 
     documents: int
@@ -68,10 +52,6 @@ class Figures:
     wrong_keys: float = 0.0
     wrong_marks: float = 0.0
     unread: float = 0.0
-    hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    queries: int = 0
-    hits: int = 0
-    templated: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,14 +69,12 @@ class Doctor:
     index:  an index, alias, data stream, pattern, or several joined by commas.
     fields: the text fields that make the sketch; without them sketches are not compared with their texts.
     recipe, field: of the sketches.
-    queries: sample queries; by default, if `fields` is given, the first words of some documents.
     """
 
     index: str
     fields: Sequence[str] = ()
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
-    queries: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
@@ -179,17 +157,6 @@ class Doctor:
             what = f"{share} have the mark of a group of another text"
             remedy = f"{run} --recheck, which removes these marks; then run ndd-search corpus groups and mark again"
             yield Finding("warning", "sample", what, remedy)
-        if figures.templated:
-            hits_listed = round(figures.hidden[str(BARS[0])] * figures.hits)
-            what = (
-                f"{figures.templated:,} of {hits_listed:,} hits that would be listed under another differ from it only "
-                "in a few words at the same place: short texts of one template"
-            )
-            remedy = (
-                "set must_match to a field in which they differ, or set numbers_must_match, "
-                'or min_similarity="identical"'
-            )
-            yield Finding("note", "sample", what, remedy)
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
             yield Finding(
@@ -210,10 +177,6 @@ class Doctor:
         sketches = self._where.decode([hit.get("fields", {}) for hit in sample], self.recipe)
         lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
         texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
-        queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
-        queries = queries if self.queries else queries[:_QUERIES]
-        frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
-        hidden, hits, templated = self._hidden(client, names, queries, frequency_table, read)
         return dataclasses.replace(
             figures,
             sampled=len(sample),
@@ -223,10 +186,6 @@ class Doctor:
             wrong_keys=self._wrong_keys(sample, sketches),
             wrong_marks=self._wrong_marks(sample),
             unread=float(np.mean([self._is_unread(hit) for hit in sample])),
-            hidden=hidden,
-            queries=len(queries),
-            hits=hits,
-            templated=templated,
         )
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
@@ -291,66 +250,6 @@ class Doctor:
         """Whether packed values are stored in a document whose index does not map them."""
         packed = value_of(hit.get("_source", {}), self._where.packed)
         return isinstance(packed, str) and packed != "" and not self._where.has_values(hit.get("fields"))
-
-    def _hidden(
-        self,
-        client: Any,
-        names: str,
-        queries: Sequence[str],
-        frequency_table: FrequencyTable,
-        read: Mapping[str, Any],
-    ) -> tuple[dict[str, float], int, int]:
-        """Run the queries. Returns, for each bar, the share of hits that it would hide; the number of hits; and how
-        many of those that the first bar hides differ from their leader in a slot of a template.
-        """
-        hidden, hits, templated = dict.fromkeys(map(str, BARS), 0), 0, 0
-        least = self.recipe.min_shingles
-        for words in queries:
-            query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
-            body = {
-                "query": {"simple_query_string": query},
-                "size": _WINDOW,
-                "_source": list(self.fields) or False,
-                **read,
-            }
-            page = client.search(index=names, body=body)["hits"]["hits"]
-            decoded = self._where.decode([hit.get("fields", {}) for hit in page], self.recipe)
-            rows = rows_of([[] if isinstance(one, str) else one for one in decoded], self.recipe.k)
-            hits += len(page)
-            for bar in BARS:
-                pairs = similar_pairs(rows, Decision.of(bar, self.recipe, frequency_table))
-                leader, _ = choose_leaders(len(page), pairs.where(long_enough(pairs, rows, least)))
-                hidden[str(bar)] += int((leader != np.arange(len(page))).sum())
-                if bar == BARS[0]:
-                    texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in page]
-                    templated += in_a_template(texts, leader.tolist())
-        return ({bar: count / hits for bar, count in hidden.items()} if hits else {}), hits, templated
-
-
-def in_a_template(texts: Sequence[str], leader: Sequence[int]) -> int:
-    """Count the texts that differ from their leader in a slot of a template.
-
-    leader: for each text, the place of the text that it would be listed under. A slot is a place where at least three
-    short texts, including the leader, have different words between the same words.
-    """
-    words = [text.split() for text in texts]
-    slots: dict[tuple[int, int, int], dict[int, str]] = {}
-    for place, first in enumerate(leader):
-        one, other = words[place], words[first]
-        if place == first or one == other or max(len(one), len(other)) > _SHORT:
-            continue
-        before = _common_start(one, other)
-        rest, rest_of_other = one[before:], other[before:]
-        after = _common_start(rest[::-1], rest_of_other[::-1])
-        if max(len(rest), len(rest_of_other)) - after <= _SLOT:
-            slots.setdefault((first, before, after), {})[place] = " ".join(rest[: len(rest) - after])
-    return sum(len(fillers) for fillers in slots.values() if len(set(fillers.values())) >= 2)
-
-
-def _common_start(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of words at the start of two texts before the first that differs."""
-    differing = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differing, min(len(one), len(other)))
 
 
 def _mapped(mapping: Mapping[str, Any]) -> int:
