@@ -50,7 +50,7 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
     told = ndd("serch", code=2).stderr
     assert "invalid choice: 'serch'" in told
     assert "did you mean search?" in told
-    assert "did you mean group?" in ndd("dedupe", "--mode", "grupe", code=2).stderr
+    assert "did you mean group?" in ndd("dedupe", "--set", "mode=grupe", code=2).stderr
     assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
@@ -85,7 +85,7 @@ def test_documents_are_indexed_and_searched(tmp_path: Path, articles: Path) -> N
     shown = ndd("search", folder, "final emissions").stdout
     assert "n0" in shown
     assert "3 hits examined, 1 of them shown under another; 2 different ones in all" in shown
-    response = json.loads(ndd("search", folder, "final emissions", "--json", "--mode", "drop").stdout)
+    response = json.loads(ndd("search", folder, "final emissions", "--json", "--set", "mode=drop").stdout)
     assert sorted(hit["_id"] for hit in response["hits"]["hits"]) == ["n0", "n1"]
     assert ndd("search", folder, "volcano", code=1).stdout == "nothing found\n"
 

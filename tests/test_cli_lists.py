@@ -99,7 +99,7 @@ def test_dedupe_prints_every_line_that_is_no_copy_of_a_long_input() -> None:
 
 
 def test_a_ranked_list_in_other_modes_says_in_json_whose_duplicate_a_line_is() -> None:
-    shown = ndd("dedupe", "--mode", "annotate", "--json", stdin="\n".join(NEWS)).stdout
+    shown = ndd("dedupe", "--set", "mode=annotate", "--json", stdin="\n".join(NEWS)).stdout
     found = [json.loads(line) for line in shown.splitlines()]
     assert [one.get("duplicate_of") for one in found] == [None, None, 1]
     assert 0.8 < found[2]["similarity"] < 1

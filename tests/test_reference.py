@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ndd_search.cli import COMMANDS, whole_parser
-from ndd_search.cli.completion import every_action
+from ndd_search.cli.output import every_action
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
 from ndd_search.search.settings_file import settings_schema
@@ -85,7 +85,6 @@ SEVERAL_MEANINGS = {
     "--ask",
     "--fields",
     "--items",
-    "--keys",
     "--listen",
     "--out",
     "--query",
@@ -129,8 +128,8 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("typed", "offered"),
     [
         (["ba"], {"backfill"}),
-        (["search", "--mo"], {"--mode"}),
-        (["search", "--mode", "d"], {"drop", "demote"}),
+        (["backfill", "--sto"], {"--storage"}),
+        (["backfill", "--storage", "p"], {"packed"}),
         (["corpus", "un"], {"unique"}),
         (["index", "info", "new"], {"news.idx"}),
         (["dedupe", "--preset", "new"], {"news.idx"}),

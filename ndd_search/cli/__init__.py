@@ -14,14 +14,16 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from pkgutil import get_data
 from types import ModuleType
 from typing import Any
 
-from ndd_search.cli.output import Parser, warn
-from ndd_search.errors import MissingExtra, NDDError
+from ndd_search.cli.output import Parser, every_action, warn
+from ndd_search.errors import MissingExtra, NDDError, importing
 from ndd_search.native import in_use
 
+_FILES = ("FILE", "FOLDER", "SOURCE", "GROUPS")  # what stands for files in the help
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
@@ -170,7 +172,11 @@ class _Completion(argparse.Action):
     """Prints the script of a shell and ends the program, as --version does."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, option: str | None = None) -> None:
-        from ndd_search.cli.completion import script
-
-        print(script(whole_parser(), str(shell)))
+        with importing("shtab", "shell completion", "shtab", "cli"):
+            import shtab
+        whole = whole_parser()
+        for action in every_action(whole):
+            if action.type is Path or action.metavar in _FILES or action.dest in ("a", "b"):
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+        print(shtab.complete(whole, str(shell)))
         parser.exit()

@@ -11,7 +11,8 @@ examples:
 
 A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), an .eml or .mbox file, a pattern of
 such files, a folder of texts, HTML and mails, or the address of an index. With --store FOLDER the sketches are kept
-while they are made, and the same command goes on there after it was interrupted in any way.
+while they are made, and the same command goes on there after it was interrupted in any way. With --set budget=N,
+documents that many others resemble are compared with N of them at most.
 
 The exit code is 3 when lines, documents or files were left out: standard error names them.
 """
@@ -45,6 +46,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
+from ndd_search.core.setting_kinds import Whole
 from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.corpus.collection_groups import Groups
@@ -67,6 +69,7 @@ _SUMMARIES = {
 _ADDRESSES = ("http://", "https://")
 # Options of a search that the actions have, all of them and some.
 _SETTINGS = ("must_match", "numbers_must_match", "max_apart")
+_BUDGET = {"budget": Whole(1)}  # documents that are met for one document at most
 _OF_ACTIONS = {"groups": ("keep", "origins"), "unique": ("keep",)}
 
 
@@ -77,15 +80,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("sources", nargs="+", metavar="SOURCE", help="files, patterns, folders, URL/INDEX")
         action.add_argument("--text", type=comma_list, required=True, help="the fields that hold the text, with commas")
         add_shared(action, "--id")
-        action.add_argument("--store", metavar="FOLDER", help="keep sketches here, and go on here when run again")
         action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
         action.add_argument(
             "--out", metavar="FILE", help="write to this file, .parquet, .jsonl or .csv; with --spark a folder"
         )
-        action.add_argument(
-            "--budget", type=number(int, 1), default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
-        )
-        add_set(action, _SETTINGS + _OF_ACTIONS.get(name, ()))
+        add_set(action, _SETTINGS + _OF_ACTIONS.get(name, ()), _BUDGET)
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",
@@ -97,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         if name == "groups":
             action.add_argument("--since", metavar="FILE", help="what --out wrote earlier: groups keep their names")
-        add_shared(action, "--spark", "--work")
+        add_shared(action, "--store", "--spark")
         if name == "hosts":
             action.add_argument("--url", default="url", help="the field that holds the URL (url)")
             action.add_argument(
@@ -167,14 +166,13 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
 
 def options_of(arguments: argparse.Namespace) -> CollapseOptions:
     """The options of a search that --set gives."""
-    return collapse_options(**dict(arguments.set))
+    return collapse_options(**{name: value for name, value in arguments.set if name not in _BUDGET})
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
-    settings = {name: value for name, value in arguments.set if name in _SETTINGS}
-    bar = "auto" if arguments.min_similarity is None else arguments.min_similarity
-    return {**settings, "budget": arguments.budget, "min_similarity": bar}
+    settings = {name: value for name, value in arguments.set if name in (*_SETTINGS, *_BUDGET)}
+    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
 
 
 def _mark(arguments: argparse.Namespace) -> int:
@@ -325,11 +323,11 @@ def _print_rows(rows: Iterator[Any]) -> None:
 
 
 def tell_cut(effort: Effort) -> None:
-    """Warn if --budget left documents out."""
+    """Warn if the budget left documents out."""
     if effort.cut:
         warn(
             f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "
-            f"raise --budget"
+            f"raise it, --set budget={2 * BUDGET}"
         )
 
 

@@ -44,7 +44,7 @@ _WHOLE = "_source"  # the column of an index that holds documents with all their
 def run(arguments: argparse.Namespace) -> int:
     """Run an action on a cluster. Returns the exit code."""
     given = {**vars(arguments), "set origins": options_of(arguments).origins}
-    _check(given, ("store", "report", "fields", "set origins", "since"))
+    _check(given, ("report", "fields", "set origins", "since"))
     report = LeftOut()
     with _session(arguments.spark) as spark:
         _spread(spark)
@@ -82,8 +82,8 @@ def run_items(arguments: argparse.Namespace) -> int:
 def _check(given: Mapping[str, Any], others: Sequence[str]) -> None:
     """Raise ValueError for arguments that do not go with --spark. others: those of one machine."""
     kinds = _KINDS.get(given["action"], (".parquet",))
-    if not given["work"]:
-        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
+    if not given["store"]:
+        raise ValueError("--spark needs --store FOLDER, a folder that all workers of the cluster share")
     if not (given["out"] or "").endswith(kinds):
         raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
     for name in others:
@@ -162,7 +162,7 @@ def _load(spark: SparkSession, arguments: argparse.Namespace) -> SparkCorpus:
 
 def _work(arguments: argparse.Namespace) -> str:
     """The folder for the stages, as all workers name it."""
-    folder: str = arguments.work
+    folder: str = arguments.store
     return folder if "://" in folder else os.path.abspath(folder)
 
 

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
                 {"line": numbers[copy.rank], "similarity": round(copy.similarity, 4)} for copy in group.duplicates
             ]
             found = {"line": numbers[group.rank], "hit": line.removesuffix("\r"), "duplicates": copies}
-            if group.duplicate_of is not None:  # with --mode annotate or demote it is shown itself
+            if group.duplicate_of is not None:  # with mode annotate or demote it is shown itself
                 found |= {"duplicate_of": numbers[group.duplicate_of], "similarity": round(group.similarity, 4)}
             print_json(found)
         else:

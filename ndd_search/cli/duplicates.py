@@ -51,12 +51,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--record", metavar="RECORD", help="with --items: a JSON object, or a .json file with one")
     parser.add_argument("--items", metavar="FILE", help="compare the fields of documents, by this schema")
     parser.add_argument("--min-similarity", type=number(float, 0, 1), help="the least similarity of a pair (0.5)")
-    parser.add_argument(
-        "--keys",
-        type=number(int, 1, 64),
-        default=8,
-        help="number of keys in the query, at most as many as are stored (8)",
-    )
     add_shared(parser, "--field")
     parser.add_argument(
         "--size", type=number(int, 1), default=20, help="number of results to show (20); --json prints all"
@@ -74,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
         search = CandidateSearch(
             recipe=stored_recipe(client, arguments.index, arguments.field, arguments.recipe),
             field=arguments.field,
-            keys=arguments.keys,
             min_similarity=0.5 if arguments.min_similarity is None else arguments.min_similarity,
         )
         pairs, missing = _of_one(client, arguments, search)

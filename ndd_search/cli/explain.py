@@ -2,7 +2,7 @@
 
 examples:
   ndd-search explain http://localhost:9200 news 4711 --query "climate summit"
-  ndd-search explain http://localhost:9200 news 4711 4712 --body search.json --from 10
+  ndd-search explain http://localhost:9200 news 4711 4712 --body search.json
   ndd-search explain https://USER:PASSWORD@HOST news 4711 --query steel --min-similarity 0.8 --json
 
 A document is on a page, hidden under another hit (with the figures of the comparison), not matched by the search, below
@@ -22,7 +22,7 @@ from typing import Any
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
-    add_page,
+    add_set,
     add_shared,
     page_settings,
     stored_options,
@@ -39,20 +39,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--query", metavar="WORDS", help="words to search for, in all fields")
     what.add_argument("--body", metavar="FILE", help='a file with the body of a search as JSON; "-" for standard input')
-    add_shared(parser, "--field")
-    add_page(parser)
-    parser.set_defaults(size=None, from_=None)  # those of --body
+    add_shared(parser, "--field", "--min-similarity", "--preset")
+    add_set(parser)
     add_shared(parser, "--recipe", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     options, recipe = stored_options(arguments)
     changes = page_settings(arguments)
-    page = {name.rstrip("_"): changes.pop(name) for name in ("size", "from_") if name in changes}
-    body = {**_body(arguments), **page}
     with connected(arguments, arguments.url) as client:
         wrapped = wrap(client, options=options, recipe=recipe, field=arguments.field, cache=False, **changes)
-        entries = explain(wrapped, arguments.ids, index=arguments.index, body=body)
+        entries = explain(wrapped, arguments.ids, index=arguments.index, body=_body(arguments))
     for entry in entries:
         tell(arguments, entry, f"{entry['_id']}: {entry['description']}")
     return DONE if any(entry["status"] in ("shown", "hidden") for entry in entries) else NO

@@ -4,7 +4,7 @@ examples:
   ndd-search items learn places.csv --out places.toml --report places.html
   ndd-search items learn places.csv --out places.toml --ask
   ndd-search items groups places.csv --schema places.toml --out groups.jsonl
-  ndd-search items groups "all/*.csv" --schema places.toml --spark yarn --work hdfs:///tmp/ndd --out groups.parquet
+  ndd-search items groups "all/*.csv" --schema places.toml --spark yarn --store hdfs:///tmp/ndd --out groups.parquet
   ndd-search items merge places.csv --schema places.toml --out merged.jsonl --rule name=longest
   ndd-search items compare '{"name": "St. Finbarr"}' other.json --schema places.toml
 
@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         if name in ("groups", "merge"):
             action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
         if name == "groups":
-            add_shared(action, "--spark", "--work")
+            add_shared(action, "--store", "--spark")
         if name == "merge":
             action.add_argument("--rule", action="append", default=[], metavar="FIELD=RULE", help="which value is kept")
         add_shared(action, "--json")
@@ -79,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _compare(arguments)
     labels = getattr(arguments, "labels", None)
     folders = bool(getattr(arguments, "spark", None))
+    if getattr(arguments, "store", None) and not folders:
+        raise ValueError("--store goes with --spark: leave it out")
     files = Pieces.of([*arguments.sources, *([labels] if labels else [])])
     files.check_outputs(arguments.out, arguments.report, folders=folders)
     if folders:

@@ -7,23 +7,25 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ndd_search.core.options import KINDS, CollapseOptions, Mode
+from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_known, nearest
+from ndd_search.core.setting_kinds import Kind
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
 from ndd_search.search.named_recipe import recipe_named
 from ndd_search.search.settings_file import preset
 
 _NEAR = 0.7  # likeness of two names from which one may be meant for the other
+_NONE: Mapping[str, Kind] = {}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 if TYPE_CHECKING:
@@ -43,22 +45,27 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with a message."""
-        known = self._options()
+        actions = list(every_action(self))
+        known = [name for action in actions for name in action.option_strings]
+        settable = [name for action in actions for name in getattr(action, "settings", ())]
         for word in self.given:
             name = word.partition("=")[0]
             if name.startswith("--") and not any(one.startswith(name) for one in known):
                 setting = name[2:].replace("-", "_")
-                near = [f"--set {setting}=VALUE"] if setting in KINDS and "--set" in known else []
-                near = near or get_close_matches(name, known, 1, _NEAR)
+                near = [f"--set {setting}=VALUE"] if setting in settable else get_close_matches(name, known, 1, _NEAR)
                 message += f" ({name} is no option: did you mean {near[0]}?)" if near else ""
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             message += nearest(found[1], re.findall(r"[\w-]+", found[2]))
         super().error(message)
 
-    def _options(self) -> list[str]:
-        found = [name for action in self._actions for name in action.option_strings]
-        parts = [action.choices for action in self._actions if isinstance(action.choices, dict)]
-        return [*found, *(name for part in parts for parser in part.values() for name in parser._options())]
+
+def every_action(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield every argument of a parser and of the parsers of its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from every_action(command)
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
@@ -70,31 +77,34 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     """Add --size, --from and the options of a collapse."""
     parser.add_argument("--size", type=number(int, 1), default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
-    add_shared(parser, "--min-similarity")
-    parser.add_argument("--mode", choices=get_args(Mode), help="what becomes of near-duplicates (group)")
-    add_shared(parser, "--preset")
+    add_shared(parser, "--min-similarity", "--preset")
     add_set(parser)
 
 
-def add_set(parser: argparse.ArgumentParser, names: Sequence[str] = ()) -> None:
-    """Add --set. names: of the options that it takes; all of a search without names."""
+def add_set(
+    parser: argparse.ArgumentParser, names: Collection[str] = KINDS, beside: Mapping[str, Kind] = _NONE
+) -> None:
+    """Add --set. names: the options of a search that it takes. beside: what else it takes, by name."""
 
-    def option(text: str) -> tuple[str, Any]:
+    def setting(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
         try:
-            check_known([name], names or [name])
-            return name, read_option(name, value)
+            check_known([name], [*names, *beside])
+            return name, beside[name].read(name, value) if name in beside else read_option(name, value)
         except (TypeError, ValueError) as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    what = "another option of a search: must_match=brand, keep=newest:date, max_per=source:2 (see docs/reference)"
-    parser.add_argument("--set", action="append", type=option, default=[], metavar="NAME=VALUE", help=what)
+    what = "another setting, by name: mode=drop, must_match=brand, keep=newest:date (see docs/reference)"
+    added = parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=what)
+    added.settings = [*names, *beside]  # type: ignore[attr-defined]
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of add_page that the user gave, as arguments of a search or a collapse."""
-    names = ("size", "from_", "min_similarity", "mode")
-    return dict(arguments.set) | {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    names = ("size", "from_", "min_similarity")
+    return dict(arguments.set) | {
+        name: value for name in names if (value := getattr(arguments, name, None)) is not None
+    }
 
 
 def preset_of(arguments: argparse.Namespace) -> Preset | None:
@@ -316,7 +326,10 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
     },
     "--spark": {"metavar": "MASTER", "help": "run on a cluster: spark://HOST:7077, yarn, local[4]"},
-    "--work": {"metavar": "FOLDER", "help": "what all workers of that cluster share, for its files"},
+    "--store": {
+        "metavar": "FOLDER",
+        "help": "keep sketches here, and go on here when run again; with --spark a folder that all workers share",
+    },
 }
 
 

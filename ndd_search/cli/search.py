@@ -3,7 +3,7 @@
 examples:
   ndd-search search news.idx "climate summit"
   ndd-search search news.idx "climate summit" --from 10 --min-similarity 0.8
-  ndd-search search news.idx "climate summit" --mode annotate --json
+  ndd-search search news.idx "climate summit" --set mode=annotate --json
   ndd-search search news.idx '"climate summit" +paris -sport'
   ndd-search search shop.idx '+name:shoe +price:[10 TO 50]' --sort price
 

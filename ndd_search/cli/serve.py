@@ -2,15 +2,16 @@
 
 examples:
   ndd-search serve --upstream http://localhost:9200
-  ndd-search serve --upstream https://es1:9200,https://es2:9200 --ca-certs ca.pem --listen 0.0.0.0:9201 --workers 2
+  ndd-search serve --upstream https://es1:9200,https://es2:9200 --ca-certs ca.pem --listen 0.0.0.0:9201 --set workers=2
   ndd-search serve --upstream http://localhost:9200 --text "news*:title,body" --text "shop*:name"
-  ndd-search serve --upstream http://localhost:9200 --search-page "news*"
+  ndd-search serve --upstream http://localhost:9200 --search-page "news*" --set cache=redis://localhost:6379/0
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
 Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
-line; the later one counts. The credentials of each caller are sent to the engine; the proxy has none. --check serves
-nothing: it tests the settings, whether each node answers, and whether the indexes have the fields that --text names
-and the mapping of the sketches, which it reads with NDD_SEARCH_API_KEY if that is set.
+line, where --set takes those that have no flag; the later one counts. The credentials of each caller are sent to the
+engine; the proxy has none. --check serves nothing: it tests the settings, whether each node answers, and whether the
+indexes have the fields that --text names and the mapping of the sketches. It reads them with NDD_SEARCH_API_KEY if that
+is set.
 """
 
 from __future__ import annotations
@@ -23,30 +24,17 @@ from typing import Any
 
 from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.cluster import API_KEY
-from ndd_search.cli.output import SHARED, add_set, add_shared, number, say, warn
+from ndd_search.cli.output import add_set, add_shared, say, warn
+from ndd_search.core.options import KINDS
 from ndd_search.serving.proxy.application import Proxy, app
 from ndd_search.serving.proxy.check_mapping import compared_rules
-from ndd_search.serving.proxy.read_settings import read_configuration, text_rules
+from ndd_search.serving.proxy.read_settings import SETTINGS, read_configuration, text_rules
 from ndd_search.serving.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
 
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
     "listen": ("HOST:PORT", "where callers come in (127.0.0.1:9201)"),
-    "manage": ("HOST:PORT", "where /_ndd/health, /_ndd/ready, /_ndd/mapping and /metrics are answered (nowhere)"),
-    "certificate": ("FILE", "certificate for https from callers"),
-    "key": ("FILE", "its private key"),
-    "ca_certs": ("FILE", SHARED["--ca-certs"]["help"]),
-    "client_cert": ("FILE", "certificate that the proxy shows to the engine"),
-    "client_key": ("FILE", "its private key"),
-    "recipe": ("ID", SHARED["--recipe"]["help"]),
-    "field": ("NAME", SHARED["--field"]["help"]),
     "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
-    "cache": ("redis://HOST:PORT/0", "remember pages in Redis, for all workers and machines (each worker by itself)"),
-    "items": ("FILE", "compare hits as records, by a schema that items learn has written"),
-}
-_SWITCHES = {
-    "insecure": SHARED["--insecure"]["help"],
-    "access_log": "print one JSON object for each request",
 }
 
 
@@ -54,17 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="read settings from a file")
     for name, (form, what) in _TEXTS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=form, help=what)
-    parser.add_argument("--workers", type=number(int, 1, 1024), metavar="N", help="processes (1)")
     parser.add_argument(
         "--text",
         action="append",
         metavar="PATTERN:FIELDS",
         help='text fields of indexes whose documents get a sketch when they are written, "news*:title,body"',
     )
-    add_shared(parser, "--preset", "--min-similarity")
-    add_set(parser)
-    for name, what in _SWITCHES.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=what)
+    add_shared(parser, "--ca-certs", "--insecure")
+    add_set(parser, [*KINDS, "preset"], SETTINGS)
     parser.add_argument("--check", action="store_true", help="test the settings and the engine, serve nothing")
 
 
@@ -87,16 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> ServeSettings:
-    given: dict[str, Any] = {
-        name: value for name in (*_TEXTS, *_SWITCHES, "workers") if (value := getattr(arguments, name)) is not None
-    }
+    named = (*_TEXTS, "ca_certs", "insecure")
+    given: dict[str, Any] = {name: value for name in named if (value := getattr(arguments, name))}
+    given |= {name: value for name, value in arguments.set if name in SETTINGS}
+    given["collapse"] = {name: value for name, value in arguments.set if name not in SETTINGS}
     if arguments.text:
         given["indexes"] = text_rules(arguments.text)
-    if arguments.preset:
-        given["preset"] = str(arguments.preset)
-    bar = {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
-    if chosen := bar | dict(arguments.set):
-        given["collapse"] = chosen
     return read_configuration(arguments.config, os.environ, given)
 
 

@@ -24,10 +24,11 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.resolve_indexes import look_up
 from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
 
+_NAME = "ndd"  # of the component template
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", choices=ENGINES, help="the search engine")
-    parser.add_argument("--name", default="ndd", help="name of the component template (ndd)")
     add_shared(parser, "--field")
     parser.add_argument("--put", metavar="URL", help="install the template on this cluster")
     parser.add_argument("--add-to", metavar="TEMPLATE", help="add the component to this index template")
@@ -49,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
             _refuse(facts.name, facts.mapping, arguments.field, facts.settings)
-        client.cluster.put_component_template(name=arguments.name, body=template)
-        print(f"component template {arguments.name} is installed")
+        client.cluster.put_component_template(name=_NAME, body=template)
+        print(f"component template {_NAME} is installed")
         if arguments.add_to:
-            client.indices.put_index_template(name=arguments.add_to, body=composed(found, arguments.name))
+            client.indices.put_index_template(name=arguments.add_to, body=composed(found, _NAME))
             print(f"index template {arguments.add_to} composes it: new indexes will have the fields")
         for facts in indexes:
             fields = mapping_properties(arguments.field)

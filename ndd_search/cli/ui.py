@@ -43,7 +43,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     """Add what `searcher_of` reads."""
     parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
-    add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--min-similarity", "--preset")
+    add_shared(parser, "--ca-certs", "--insecure", "--recipe", "--preset")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
 def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> Searcher:
     """Return what searches the place of a command. kind: of the driver that collapses what an engine answers."""
     changes: dict[str, Any] = {"preset": preset_of(arguments)}
-    changes |= {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
     if "://" not in arguments.place:
         from ndd_search.serving.ui.search_folder import FolderSearcher
 

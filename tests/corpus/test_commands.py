@@ -98,7 +98,7 @@ def test_no_source_is_overwritten_on_spark(out: str, tmp_path: Path, capsys: pyt
     source = tmp_path / "all.parquet" / "in.parquet"
     source.mkdir(parents=True)
     parquet.write_table(pa.Table.from_pylist(DOCUMENTS), source / "0.parquet")
-    words = ("--text", "body", "--spark", "local[2]", "--work", tmp_path / "work", "--out", tmp_path / out)
+    words = ("--text", "body", "--spark", "local[2]", "--store", tmp_path / "work", "--out", tmp_path / out)
     assert run("groups", source, *words) == 2
     assert f"{tmp_path / out} holds one of the sources, and would be overwritten" in capsys.readouterr().err
 

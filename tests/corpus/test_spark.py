@@ -178,10 +178,10 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
     )
 
 
-@pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x", "--store x"])
+@pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x"])
 def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyspark")
-    command = ["corpus", "groups", str(Path(__file__).parent), "--text", "text", "--spark", "local[2]", "--work", "w"]
+    command = ["corpus", "groups", str(Path(__file__).parent), "--text", "text", "--spark", "local[2]", "--store", "w"]
     assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
     assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err
 
@@ -194,9 +194,9 @@ def test_the_command_writes_a_folder_of_parquet(
     wishes = {"keep": ["newest:day", "longest"], "must_match": ["site"]}
     command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--json"]
     assert main(command) == 2
-    assert "--work FOLDER" in capsys.readouterr().err
+    assert "--store FOLDER" in capsys.readouterr().err
     monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
-    command += ["--set", "keep=newest:day,longest", "--set", "must_match=site", "--work", str(tmp_path / "work")]
+    command += ["--set", "keep=newest:day,longest", "--set", "must_match=site", "--store", str(tmp_path / "work")]
     assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
     told = capsys.readouterr()
     assert "2.jsonl, line 198, is left out, an earlier one has its id, 'd0'" in told.err
@@ -229,7 +229,7 @@ def test_the_commands_write_what_those_of_one_machine_write(
         """Run an action on one machine and on Spark. What both print and how both end is the same."""
         out = {where: tmp_path / f"{where}-{name}" for where in ("here", "there")}
         ends = {}
-        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--work", str(tmp_path / "work")])):
+        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--store", str(tmp_path / "work")])):
             words = [one.replace("WHERE", str(tmp_path / where)) for one in more]
             command = ["corpus", action, *words, "--text", "text", "--out", str(out[where]), "--json", *cluster]
             ends[where] = main(command), capsys.readouterr().out
@@ -277,7 +277,7 @@ def test_unique_and_new_documents_of_an_index_are_those_of_one_machine(
         ("new", ["--against", str(tmp_path / "old.parquet")], 40),
     ):
         out = {where: tmp_path / f"{where}-{action}.jsonl" for where in ("here", "there")}
-        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--work", str(tmp_path / "work")])):
+        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--store", str(tmp_path / "work")])):
             command = ["corpus", action, f"{engine.url}/{index}", *more, "--text", "text", "--out", str(out[where])]
             assert main([*command, *cluster]) == 0
         documents_there = [json.loads(line) for line in lines(out["there"])]

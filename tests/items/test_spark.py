@@ -212,8 +212,8 @@ def test_the_command_writes_a_folder_of_parquet(
     source = written(tmp_path / "people", made.records)
     command = ["items", "groups", source, "--schema", str(tmp_path / "people.toml"), "--spark", "local[2]", "--json"]
     assert main([*command, "--out", "groups.parquet"]) == 2
-    assert "--work FOLDER" in capsys.readouterr().err
-    command += ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "groups.parquet")]
+    assert "--store FOLDER" in capsys.readouterr().err
+    command += ["--store", str(tmp_path / "work"), "--out", str(tmp_path / "groups.parquet")]
     assert main([*command, "--report", str(tmp_path / "report.html")]) == 2
     assert "--report does not go with --spark" in capsys.readouterr().err
     assert main(command) == 0

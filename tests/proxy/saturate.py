@@ -167,7 +167,7 @@ SHARES = {"search": 12, "page": 2, "bulk": 2, "slow bulk": 4, "slow reader": 4}
 def proxy(engine: list[str], redis: str, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a proxy in a process of its own. log: gets its warnings."""
     command = [sys.executable, "-u", "-m", "ndd_search", "serve", "--upstream", ",".join(engine), "--listen"]
-    command += ["127.0.0.1:0", "--cache", redis, "--text", f"{INDEX}:body", "--search-page", INDEX]
+    command += ["127.0.0.1:0", "--set", f"cache={redis}", "--text", f"{INDEX}:body", "--search-page", INDEX]
     with (
         log.open("w") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,

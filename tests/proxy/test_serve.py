@@ -37,7 +37,10 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> C
         with monkeypatch.context() as changed:
             for name, value in environment.items():
                 changed.setenv(name, value)
-            code = main(["serve", *words])
+            try:
+                code = main(["serve", *words])
+            except SystemExit as end:  # words that are no option
+                code = int(end.code or 0)
         return code, *capfd.readouterr()
 
     return call
@@ -74,7 +77,7 @@ def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: P
     file = tmp_path / "serve.toml"
     file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[indexes."news*"]\ntext = ["body"]\n')
     behind.reply = lambda heard: response(b'{"answer": 1}')
-    words = ("--config", str(file), "--upstream", behind.url, "--access-log")
+    words = ("--config", str(file), "--upstream", behind.url, "--set", "access_log=true")
     with running(*words, NDD_SERVE_UPSTREAM="http://127.0.0.1:1") as (process, url):
         assert ask(url, "GET", "/_cat/health").body == b'{"answer": 1}'
         document = json.dumps({"body": "a text of some words"}).encode()
@@ -104,6 +107,9 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         ((), "upstream =", {}, "it is not valid TOML"),
         ((), "", {"NDD_SERVE_WORKERS": "many"}, "NDD_SERVE_WORKERS: workers must be a whole number, got 'many'"),
         ((), "", {"NDD_SERVE_WORKRES": "1"}, "NDD_SERVE_WORKRES: unknown option 'workres' (did you mean workers?)"),
+        (("--upstream", "http://x", "--set", "windw=3"), "", {}, "unknown option 'windw' (did you mean window?)"),
+        (("--upstream", "http://x", "--set", "workers=0"), "", {}, "workers must be at least 1"),
+        (("--upstream", "http://x", "--certificate", "c"), "", {}, "did you mean --set certificate=VALUE?"),
         (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
         (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
         (("--upstream", "http://x", "--text", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
@@ -113,7 +119,7 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         (("--upstream", "http://x"), "", {"NDD_SERVE_WORKERS": "0"}, "workers must be at least 1"),
         (("--upstream", "http://x"), "[collapse]\nwindw = 3", {}, "windw"),
         (("--upstream", "https://x", "--ca-certs", "/no/file"), "", {}, "ca_certs /no/file"),
-        (("--upstream", "https://x", "--certificate", "/no/file"), "", {}, "needs both certificate and key"),
+        (("--upstream", "https://x", "--set", "certificate=/no/file"), "", {}, "needs both certificate and key"),
     ):
         file.write_text(text)
         code, output, errors = run("--config", str(file), *words, "--check", **environment)
@@ -192,7 +198,7 @@ def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
     behind.reply = lambda _: response(b'{"error": {}, "status": 404}', status=404)
     (port,) = free_ports(1)
     manage = f"127.0.0.1:{port}"
-    with running("--upstream", behind.url, "--workers", "2", "--manage", manage) as (_, url):
+    with running("--upstream", behind.url, "--set", "workers=2", "--set", f"manage={manage}") as (_, url):
         for _ in range(20):
             ask(url, "GET", "/ndd-no-such-index/_search?q=a")
         told = [ask(f"http://{manage}", "GET", "/metrics").body.decode() for _ in range(6)]
