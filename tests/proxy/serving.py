@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,16 +39,13 @@ class Served:
 @contextmanager
 def serving(*upstream: str, server: dict[str, Any] | None = None, **proxy: Any) -> Iterator[Served]:
     """Serve a proxy on a free port until the block ends. server: settings of ServeSettings."""
-    (port,) = free_ports(1)
-    settings = ServeSettings(
-        upstream=upstream, listen="127.0.0.1:0", manage=f"127.0.0.1:{port}", proxy=proxy, **(server or {})
-    )
-    made, config, sockets = settings.application(), configuration(settings), listening(settings)
+    settings, sockets = _bound(ServeSettings(upstream=upstream, listen="127.0.0.1:0", proxy=proxy, **(server or {})))
+    made, config = settings.application(), configuration(settings)
     config.app, config.factory = made, False
     running = Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": sockets}, daemon=True)
     scheme = "https" if settings.certificate else "http"
-    served = Served(f"{scheme}://127.0.0.1:{sockets[0].getsockname()[1]}", f"http://127.0.0.1:{port}", made)
+    served = Served(f"{scheme}://127.0.0.1:{sockets[0].getsockname()[1]}", f"http://{settings.manage}", made)
     thread.start()
     wait_until(lambda: running.started)
     try:
@@ -57,6 +54,15 @@ def serving(*upstream: str, server: dict[str, Any] | None = None, **proxy: Any) 
         running.should_exit = True
         thread.join(SECONDS)
         assert not thread.is_alive(), "the server did not stop"
+
+
+def _bound(settings: ServeSettings) -> tuple[ServeSettings, list[socket.socket]]:
+    """Settings with a free port for management, and their sockets."""
+    for port in free_ports(20):  # a connection of another process may take one before it is bound here
+        settings = replace(settings, manage=f"127.0.0.1:{port}")
+        with suppress(OSError):
+            return settings, listening(settings)
+    raise AssertionError("no port is free")
 
 
 def wait_until(holds: Callable[[], object]) -> None:
