@@ -2,12 +2,12 @@
 
     python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto] [--sampled 500] [--texts FOLDER]
     python -m benchmarks.corpus_spark 300000 --master standalone
-    python -m benchmarks.corpus_spark 100000 --recipe w1-k4-v2-simhash --real-words
+    python -m benchmarks.corpus_spark 1000000 --published --real-words --memory 5g --partitions 16 --texts FOLDER
 
-Documents and --texts are those of benchmarks.corpus. The master "standalone" is a cluster of two workers of one
-processor each, started for the run. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
-log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python processes. The
-groups of one machine are compared with those of Spark.
+Documents, --published, --real-words and --texts are those of benchmarks.corpus. The master "standalone" is a cluster of
+two workers of one processor each, started for the run. Needs the extra `spark` and Java 17 or later. Figures come from
+Spark's event log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python
+processes. The groups of one machine are compared with those of Spark, and timed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.corpus import Texts
+from benchmarks.corpus import PUBLISHED, Texts
 from ndd_search.corpus.collection import Corpus
 from tests.corpus.spark import cluster, session
 
@@ -47,28 +47,36 @@ def running(master: str, folder: Path) -> Iterator[str]:
         yield running.url
 
 
-def figures(texts: Texts, master: str, bar: float | str, folder: Path, recipe: str | None = None) -> dict[str, Any]:
-    """Sums over all tasks, for each document."""
-    count = texts.count
-    rest = enumerate(texts)
+def written(texts: Texts, folder: Path) -> str:
+    """The texts as documents in files of a new folder. Returns the pattern of their names."""
+    folder.mkdir()
+    rest, count = enumerate(texts), texts.count
     for part in range(_FILES):
         size = (part + 1) * count // _FILES - part * count // _FILES
         lines = (json.dumps({"id": f"{number:09}", "text": text}) + "\n" for number, text in islice(rest, size))
         with (folder / f"{part}.jsonl").open("w") as file:
             file.writelines(lines)
-    source, log = str(folder / "*.jsonl"), folder / "log"
+    return str(folder / "*.jsonl")
+
+
+def figures(
+    source: str, count: int, master: str, bar: float | str, folder: Path, recipe: str | None, settings: dict[str, str]
+) -> dict[str, Any]:
+    """Sums over all tasks, for each of `count` documents of a source. settings: of Spark."""
+    log = folder / "log"
     log.mkdir()
     events = {"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
-    with running(master, folder) as address, session(address, **events) as spark:
+    with running(master, folder) as address, session(address, **events, **settings) as spark:
         corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
         groups = corpus_on_spark.read(spark, source, text="text", recipe=recipe, work=folder / "work").groups(bar)
         seconds = time.perf_counter() - start
         found = {row["document"]: row["group"] for row in groups.table.toArrow().to_pylist()}
         met = groups.effort.met
-    expected = {
-        row["document"]: row["group"] for row in Corpus.read(source, text="text", recipe=recipe).groups(bar).rows()
-    }
+    start = time.perf_counter()
+    alone = Corpus.read(source, text="text", recipe=recipe).groups(bar)
+    seconds_alone = time.perf_counter() - start
+    expected = {row["document"]: row["group"] for row in alone.rows()}
     tasks = tasks_of(log)
     shuffled = sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks)
     written = sum(path.stat().st_size for path in (folder / "work").rglob("*.parquet"))
@@ -77,7 +85,9 @@ def figures(texts: Texts, master: str, bar: float | str, folder: Path, recipe: s
         "recipe": recipe,
         "bar": bar,
         "different_groups": sum(found[name] != group for name, group in expected.items()),
+        "groups": len(alone),
         "seconds": round(seconds, 1),
+        "seconds_one_machine": round(seconds_alone, 1),
         "shuffled_bytes": round(shuffled / count),
         "written_bytes": round(written / count),
         "pairs_compared": round(met / count, 2),
@@ -94,20 +104,34 @@ def main() -> None:
     parser.add_argument(
         "--sampled", type=int, help="documents in which holders are counted, as if there were many more"
     )
-    parser.add_argument("--recipe", help="id of another recipe than the default")
+    parser.add_argument("--recipes", nargs="+", default=[None], help="ids of other recipes than the default")
+    parser.add_argument("--published", action="store_true", help="by each published method, each at its own bar")
+    parser.add_argument("--memory", default="1g", help="of the driver, and of each executor")
+    parser.add_argument("--partitions", default="3", help="of each shuffle")
     parser.add_argument("--real-words", action="store_true", help="see benchmarks.corpus")
     parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
     arguments = parser.parse_args()
     if arguments.sampled:
         vars(import_module("ndd_search.corpus.spark_pairs"))["SAMPLED"] = arguments.sampled
     bar = arguments.min_similarity
+    settings = {"sql.shuffle.partitions": arguments.partitions}
+    settings |= {"driver.memory": arguments.memory, "executor.memory": arguments.memory}
     for size in arguments.sizes:
-        with TemporaryDirectory() as folder:
-            texts = Texts.of(arguments.texts or Path(folder) / "texts", size, arguments.real_words)
-            found = figures(
-                texts, arguments.master, bar if bar == "auto" else float(bar), Path(folder), arguments.recipe
-            )
-        print(json.dumps(found), flush=True)
+        with TemporaryDirectory() as temporary:
+            texts = Texts.of(arguments.texts or Path(temporary) / "texts", size, arguments.real_words)
+            source = written(texts, Path(temporary) / "source")
+            for recipe in PUBLISHED if arguments.published else arguments.recipes:
+                with TemporaryDirectory(dir=temporary) as folder:
+                    found = figures(
+                        source,
+                        size,
+                        arguments.master,
+                        bar if bar == "auto" else float(bar),
+                        Path(folder),
+                        recipe,
+                        settings,
+                    )
+                print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

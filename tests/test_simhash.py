@@ -61,6 +61,16 @@ def test_a_table_of_many_fingerprints_finds_planted_neighbours_online_and_in_one
     assert all(50_000 + i in tables.near(many[i])[0] for i in range(200))
 
 
+def test_fingerprints_that_share_bits_are_looked_up_by_longer_keys() -> None:
+    """Texts with the same frequent words share bits: keys of 16 bits would let each meet a tenth of all."""
+    random = np.random.default_rng(3).integers(0, 2**64, 20_000, dtype=np.uint64)
+    alike = random & random[::-1] & np.roll(random, 1)
+    for prints, longer in ((random, False), (alike, True)):
+        assert (cheapest_blocks(prints, 3, 10**6) > 4) == longer
+    blocks = cheapest_blocks(alike, 3)
+    assert np.array_equal(Tables(alike[:2000], 3, blocks).pairs(), Tables(alike[:2000], 3, 4).pairs())
+
+
 def test_a_fingerprint_is_the_sign_of_the_weighted_bits_of_its_features() -> None:
     alone = fingerprint({"tax": 1})
     assert fingerprint({"tax": 5, "cat": 1, "dog": 1}) == alone
@@ -118,4 +128,4 @@ def test_more_bits_than_can_be_found_are_an_error_that_names_the_most() -> None:
     with pytest.raises(ValueError, match=r"16 differing bits are too many for stored keys: 15 at most, .* of 0\.741"):
         near_blocks(0, 16)
     with pytest.raises(ValueError, match=r"16 differing bits are too many for 1,000,000 fingerprints: 1\d at most"):
-        cheapest_blocks(1_000_000, 16)
+        cheapest_blocks(np.zeros(0, np.uint64), 16, 1_000_000)

@@ -185,12 +185,12 @@ class Search:
     def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
         rows = rows_of(sketches, self.recipe.k)
         same = _same(rows, self.guards)
+        different = (same == np.arange(len(same))) & (rows.lengths > 0)
         if self.decision.measure == "cosine":
-            different = np.flatnonzero(same == np.arange(len(same)))
-            pairs = near_prints(rows, different, self.decision.bar or 0.0)
-            pairs, effort = self._allowed(rows, pairs), Effort(len(different), len(pairs), len(pairs), 0)
+            pairs = near_prints(rows, np.flatnonzero(different), self.decision.bar or 0.0)
+            pairs, effort = self._allowed(rows, pairs), Effort(int(different.sum()), len(pairs), len(pairs), 0)
         else:
-            pairs, effort = self._pairs_that_meet(rows, same)
+            pairs, effort = self._pairs_that_meet(rows, different)
         return pairs, same, effort
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
@@ -217,9 +217,8 @@ class Search:
         short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < self._few
         return pairs.where(~short | (pairs.similarity >= 1) & (self.decision.measure != "shorter"))
 
-    def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
-        """The pairs among documents that share a value of their prefixes."""
-        different = (same == np.arange(len(same))) & (rows.lengths > 0)
+    def _pairs_that_meet(self, rows: Rows, different: npt.NDArray[np.bool_]) -> tuple[Pairs, Effort]:
+        """The pairs among different documents that share a value of their prefixes."""
         counted = np.minimum(rows.lengths, max(self._few, 1)) if self.decision.measure == "shorter" else rows.lengths
         least = np.maximum(np.ceil((self.decision.floor - 2 * ROUNDING) * counted), 1)
         kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
@@ -229,7 +228,7 @@ class Search:
             met += len(first)
         columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
         first, second, similarity = (np.concatenate(column) for column in columns)
-        _, at = np.unique(first * np.int64(len(same)) + second, return_index=True)
+        _, at = np.unique(first * np.int64(len(different)) + second, return_index=True)
         return Pairs(first[at], second[at], similarity[at]), Effort(int(different.sum()), met, met, 0)
 
 

@@ -69,6 +69,36 @@ class Entries:
     kind: npt.NDArray[np.uint8]
 
 
+@dataclass(frozen=True)
+class Keys:
+    """The keys by which fingerprints are looked up, one in each block table: see `methods.simhash`.
+
+    most: bits in which a pair may differ. masks: the bits of each key.
+    """
+
+    most: int
+    masks: Sequence[np.uint64]
+
+    @classmethod
+    def of(cls, cosine: float, sample: Sketches, documents: int) -> Keys:
+        """The keys that cost least for pairs of at least this cosine. sample: of so many documents."""
+        from ndd_search.core.methods.simhash import bits_of, cheapest_blocks, from_rows, key_masks  # rarely used
+
+        most, (prints, known) = bits_of(cosine), from_rows(sample.values, np.diff(sample.offsets))
+        return cls(most, key_masks(most, cheapest_blocks(prints[known], most, documents)))
+
+    def lists(self, sketches: Sketches) -> tuple[Ranks, Ranks, Ranks]:
+        """The lists that documents are in: (document, list, fingerprint), all int64."""
+        from ndd_search.core.methods.simhash import from_rows
+
+        prints, known = from_rows(sketches.values, np.diff(sketches.offsets))
+        documents, prints = np.flatnonzero(known), prints[known]
+        places = np.arange(1, len(self.masks) + 1, dtype=np.uint64)[:, None] * _STEP
+        keys = ((prints & np.array(self.masks)[:, None]) * _MULTIPLIER ^ places) * _MULTIPLIER
+        lists = (keys >> np.uint64(2 * _CLASS_BITS) << np.uint64(2 * _CLASS_BITS)).view(np.int64).ravel()
+        return np.tile(documents, len(self.masks)), lists, np.tile(prints.view(np.int64), len(self.masks))
+
+
 def entries_of(
     sketches: Sketches, k: int, rule: native.Rule, table: bytes | None, codes: Ranks | None, holders: Holders
 ) -> Entries:
@@ -117,20 +147,6 @@ def sublists(
                 parts.append((chosen[met], code, own > other))
     entry, code, side = (np.concatenate(column) for column in zip(*parts, strict=True))
     return entry, entries.key[entry].astype(np.int64) << 32 | code, side, cut
-
-
-def key_lists(sketches: Sketches, masks: Sequence[np.uint64]) -> tuple[Ranks, Ranks, npt.NDArray[np.bool_]]:
-    """The lists that fingerprints are in, one for each key: (document, list, side) as `sublists`.
-
-    masks: the bits of each key, see `methods.simhash.key_masks`.
-    """
-    from ndd_search.core.methods.simhash import from_rows  # imported here because it is rarely used
-
-    prints, _ = from_rows(sketches.values, np.diff(sketches.offsets))
-    places = np.arange(1, len(masks) + 1, dtype=np.uint64)[:, None] * _STEP
-    keys = ((prints & np.array(masks)[:, None]) * _MULTIPLIER ^ places) * _MULTIPLIER
-    lists = (keys >> np.uint64(2 * _CLASS_BITS) << np.uint64(2 * _CLASS_BITS)).view(np.int64).ravel()
-    return np.tile(np.arange(len(prints)), len(masks)), lists, np.zeros(len(lists), np.bool_)
 
 
 def pairs_of(lists: Ranks, side: npt.NDArray[np.bool_]) -> Iterator[tuple[Ranks, Ranks]]:

@@ -11,13 +11,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ndd_search.core.matching.similarity_measures import key_masks_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.fingerprint import DIGITS, origin
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
 from ndd_search.corpus.collection_pairs import Effort, Search
-from ndd_search.corpus.inverted_lists import LISTED, Holders
+from ndd_search.corpus.inverted_lists import LISTED, Holders, Keys
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -207,13 +206,16 @@ class PairsOnSpark:
             rows = rows.filter(F.pmod(F.xxhash64("rank"), F.lit(count)) < SAMPLED)
         sample = rows.toArrow()
         codes = sample.column("code").to_numpy() if coded else None
-        holders = Holders.counted(stages.sketches_of(sample.column("sketch")), codes, count)
-        masks = key_masks_of(self.search.decision, count) if self.search.decision.measure == "cosine" else []
-        return stages.Meeting(self.search, holders, self.count, coded, timed, masks)
+        sketches, decision = stages.sketches_of(sample.column("sketch")), self.search.decision
+        holders = Holders.counted(sketches, codes, count)
+        keys = Keys.of(decision.bar or 0.0, sketches, count) if decision.measure == "cosine" else None
+        return stages.Meeting(self.search, holders, self.count, coded, timed, keys)
 
     @cached_property
     def _candidates(self) -> DataFrame:
-        """Pairs of ranks that share a list, first and second."""
-        entered = self._different.mapInArrow(self._meeting.enter, "list long, side boolean, rank long")
+        """Pairs of ranks that share a list, first and second; of fingerprints those that are near."""
+        entered = self._different.mapInArrow(self._meeting.enter, stages.ENTERED)
         lists = entered.repartition("list").sortWithinPartitions("list", "side")
-        return self.work.written("candidates", lists.mapInArrow(stages.Lists(self.old).meet, _PAIR).distinct())
+        keys = self._meeting.keys
+        meeting = stages.Lists(self.old, keys.most if keys else 0)
+        return self.work.written("candidates", lists.mapInArrow(meeting.meet, _PAIR).distinct())

@@ -24,7 +24,7 @@ from ndd_search.corpus.collection_pairs import Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
 from ndd_search.corpus.guard_columns import Guards, lasting_code
-from ndd_search.corpus.inverted_lists import Holders, entries_of, key_lists, pairs_of, sublists
+from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
@@ -38,6 +38,7 @@ else:
 Batches = Iterator["pa.RecordBatch"]
 READ = "part int, row long, id string, said string"
 PARTITION = "ndd partition"
+ENTERED = "list long, side boolean, rank long, print long"
 PREPARED = "place long, sketch binary, code long, time double, key array<double>"
 _ROWS = 50_000  # of a batch that is handed back
 
@@ -172,7 +173,7 @@ class Meeting:
     holders:   of the values of the collection.
     documents: of the collection.
     coded, timed: whether there are guards of either kind.
-    masks:     of the keys by which fingerprints are looked up (see `methods.simhash`); sets are, by their values.
+    keys:      by which fingerprints are looked up; sets are, by their values.
     """
 
     search: Search
@@ -180,29 +181,32 @@ class Meeting:
     documents: int
     coded: bool
     timed: bool
-    masks: Sequence[np.uint64] = ()
+    keys: Keys | None = None
 
     def enter(self, batches: Batches) -> Batches:
-        """Rows of `rank`, `sketch` and `code` to the lists they are in: `list`, `side`, `rank`."""
+        """Rows of `rank`, `sketch` and `code` to the lists they are in: ENTERED. `print` is 0 for sets."""
         for batch in batches:
             ranks = batch.column("rank").to_numpy()
-            entry, lists, side, _, document = self._lists(batch, ranks)
-            columns = {"list": lists, "side": side, "rank": ranks[document[entry]]}
-            yield _batch(columns, (pa.int64(), pa.bool_(), pa.int64()))
+            document, lists, side, prints, _ = self._lists(batch, ranks)
+            columns = {"list": lists, "side": side, "rank": ranks[document], "print": prints}
+            yield _batch(columns, (pa.int64(), pa.bool_(), pa.int64(), pa.int64()))
 
     def count_cut(self, batches: Batches) -> Batches:
         """The same rows to the number of documents that the budget leaves out: `cut`."""
         for batch in batches:
-            cut = self._lists(batch, batch.column("rank").to_numpy())[3]
+            cut = self._lists(batch, batch.column("rank").to_numpy())[-1]
             yield _batch({"cut": [cut]}, (pa.int64(),))
 
     def _lists(self, batch: pa.RecordBatch, ranks: Ranks) -> tuple[Any, ...]:
+        """The rows that are in lists, the lists, their sides, the fingerprints, and what the budget leaves out."""
         codes = batch.column("code").to_numpy() if self.coded else None
         search, sketches = self.search, sketches_of(batch.column("sketch"))
-        if self.masks:
-            return *key_lists(sketches, self.masks), 0, np.arange(len(sketches))
+        if self.keys:
+            document, lists, prints = self.keys.lists(sketches)
+            return document, lists, np.zeros(len(lists), np.bool_), prints, 0
         entries = entries_of(sketches, search.recipe.k, search.native_rule, search.native_table, codes, self.holders)
-        return *sublists(entries, ranks, self.holders, self.documents, search.budget), entries.document
+        entry, lists, side, cut = sublists(entries, ranks, self.holders, self.documents, search.budget)
+        return entries.document[entry], lists, side, np.zeros(len(lists), np.int64), cut
 
     def check(self, batches: Batches) -> Batches:
         """Rows of two documents, `rank`, `sketch`, `code`, `time` with 1 and 2 behind, to pairs that count."""
@@ -221,26 +225,34 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Lists:
-    """How the documents of a list meet. old: so many documents at the head do not meet each other."""
+    """How the documents of a list meet.
+
+    old:  so many documents at the head do not meet each other.
+    most: bits in which the fingerprints of two that meet may differ.
+    """
 
     old: int = 0
+    most: int = 0
 
     def meet(self, batches: Batches) -> Batches:
-        """Rows of `list`, `side` and `rank`, ordered by the first two, to pairs of ranks `first` and `second`.
+        """Rows of ENTERED, ordered by `list` and `side`, to pairs of ranks `first` and `second`.
 
         A list is held in memory as a whole, and a pair may be given several times.
         """
-        rest: list[Any] = [np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64)]
+        rest: list[Any] = [np.empty(0, kind) for kind in (np.int64, np.bool_, np.int64, np.int64)]
         for batch in batches:
-            columns = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("list", "side", "rank"))
-            lists, side, ranks = rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
+            columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+            rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
+            lists = rest[0]
             whole = int(np.searchsorted(lists, lists[-1])) if len(lists) else 0
-            yield from self._met(lists[:whole], side[:whole], ranks[:whole])
+            yield from self._met(*(column[:whole] for column in rest))
             rest = [column[whole:] for column in rest]
         yield from self._met(*rest)
 
-    def _met(self, lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks) -> Batches:
-        for one, other in pairs_of(lists, side):
+    def _met(self, lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks, prints: Ranks) -> Batches:
+        for left, right in pairs_of(lists, side):
+            near = np.bitwise_count((prints[left] ^ prints[right]).view(np.uint64)) <= self.most
+            one, other = left[near], right[near]
             first, second = np.minimum(ranks[one], ranks[other]), np.maximum(ranks[one], ranks[other])
             order = np.lexsort((second, first))
             first, second = first[order], second[order]

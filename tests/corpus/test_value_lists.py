@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ndd_search import native
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.sketch_rows import Ranks
+from ndd_search.core.methods.simhash import Tables, as_sketches, cosine, fingerprints
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import inverted_lists
 from ndd_search.corpus.collection_pairs import Search, frequency_table
 from ndd_search.corpus.guard_columns import Guards
-from ndd_search.corpus.inverted_lists import Holders, entries_of, pairs_of, sublists
+from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
+from ndd_search.corpus.spark_stages import Lists
 from ndd_search.errors import IndexUnusable
 from tests.corpus import made
 
@@ -68,6 +71,22 @@ def test_no_pair_is_lost_however_lists_are_cut(bar: Setting, guarded: bool, monk
     few, cut = pairs_by_lists(replace(search, budget=10), sketches, places, 1, 10)
     assert few < expected
     assert cut > 0
+
+
+@pytest.mark.parametrize("most", [0, 3, 12])
+def test_fingerprints_that_share_a_key_travel_on_only_if_they_are_near(most: int) -> None:
+    """Texts with the same frequent words share most of their keys: the pairs to compare would be a thousand each."""
+    prints = np.unique(fingerprints(made.texts(COUNT, frames=2)))
+    sketches = Sketches(as_sketches(prints).ravel(), np.arange(len(prints) + 1) * 4)
+    keys = Keys.of(float(cosine(most)), sketches, len(prints))
+    document, lists, marks = keys.lists(sketches)
+    order = np.argsort(lists, kind="stable")
+    columns = {"list": lists, "side": np.zeros(len(lists), np.bool_), "rank": document, "print": marks}
+    batches = pa.table({name: column[order] for name, column in columns.items()}).to_batches(1_000)
+    met = [row for batch in Lists(most=keys.most).meet(iter(batches)) for row in batch.to_pylist()]
+    found = {(row["first"], row["second"]) for row in met}
+    first, second = Tables(prints, most).pairs()
+    assert found == set(zip(first.tolist(), second.tolist(), strict=True))
 
 
 def test_a_machine_without_the_native_core_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

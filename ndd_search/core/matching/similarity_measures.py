@@ -111,11 +111,3 @@ def near_prints(rows: Rows, places: Ranks, least: float) -> Pairs:
     first, second = Tables(prints[places], bits_of(least)).pairs()
     first, second = places[first], places[second]
     return Pairs(first, second, cosine(distance(prints[first], prints[second])))
-
-
-def key_masks_of(decision: Decision, count: int) -> list[np.uint64]:
-    """Return the bits of the keys by which `count` fingerprints are looked up: see `methods.simhash.key_masks`."""
-    from ndd_search.core.methods.simhash import bits_of, cheapest_blocks, key_masks
-
-    most = bits_of(decision.bar or 0.0)
-    return key_masks(most, cheapest_blocks(count, most))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from itertools import combinations
-from math import acos, comb, log, pi
+from math import acos, comb, inf, log, pi
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +43,8 @@ _AT_ONCE = 1 << 20  # pairs compared at a time
 _MOST_BLOCKS = 24
 _MOST_LOOKED_UP = 15  # bits
 _MOST_WORK = 5e11  # nanoseconds, about
+_ENTRY, _MET = 300, 15  # nanoseconds, about, for a fingerprint in a table, and for a pair that shares a key
+_SAMPLED, _TRIED = 20_000, 8  # fingerprints and tables in which such pairs are counted
 WORDS = Recipe.words(size=1)
 _PLACES = np.arange(4, dtype=np.uint64)  # positions of the blocks in a sketch, the highest bits first
 _BLOCK = np.uint64(16)
@@ -153,27 +155,47 @@ def key_masks(most: int, blocks: int) -> list[np.uint64]:
     return [np.uint64(sum(chosen)) for chosen in combinations(pieces, blocks - most)]
 
 
-def cheapest_blocks(count: int, most: int) -> int:
-    """Return the number of blocks with which tables of `count` fingerprints within `most` bits cost least.
+def cheapest_blocks(prints: Prints, most: int, count: int | None = None) -> int:
+    """Return the number of blocks with which tables of fingerprints within `most` bits cost least.
 
-    Raises ValueError, which names the largest distance, if they cost more than can be waited for.
+    count: number of fingerprints, if `prints` are a sample of them. Those of texts with the same frequent words share
+    far more keys than random ones, so the sample says how many do. Raises ValueError, which names the largest distance,
+    if random fingerprints would cost more than can be waited for.
     """
-    work, blocks = _least_work(count, most)
-    if work > _MOST_WORK:
-        largest = next(bits for bits in range(most, -1, -1) if _least_work(count, bits)[0] <= _MOST_WORK)
+    count = len(prints) if count is None else count
+    works = _works(count, most)
+    if works[0][0] > _MOST_WORK:
+        largest = next(bits for bits in range(most, -1, -1) if _works(count, bits)[0][0] <= _MOST_WORK)
         raise ValueError(
             f"{most} differing bits are too many for {count:,} fingerprints: {largest} at most, "
             f"a min_similarity of {float(cosine(largest)):.3f}"
         )
-    return blocks
+    sample, best = prints[:: len(prints) // _SAMPLED + 1], (inf, 0)
+    for work, blocks in works:
+        if work >= best[0]:
+            break
+        masks = key_masks(most, blocks)
+        share = float(np.mean([_shared(sample & mask) for mask in masks[:: len(masks) // _TRIED + 1]]))
+        found = work if masks[0] == 0 else max(work, len(masks) * count * (_ENTRY + _MET * count * share))
+        best = min(best, (found, blocks))
+    return best[1]
 
 
-def _least_work(count: int, most: int) -> tuple[float, int]:
-    """Return the least work, about in nanoseconds, and its number of blocks; `most` blocks compare all pairs."""
-    every = (6 * count * count, max(most, 1))
+def _works(count: int, most: int) -> list[tuple[float, int]]:
+    """Return the work on random fingerprints, about in nanoseconds, by number of blocks, least first.
+
+    With `most` blocks all pairs are compared.
+    """
+    every = (6.0 * count * count, max(most, 1))
     keys = [(blocks, BITS * (blocks - most) / blocks) for blocks in range(most + 1, _MOST_BLOCKS + 1)]
-    tables = [(comb(blocks, most) * count * (300 + 15 * count / 2**bits), blocks) for blocks, bits in keys]
-    return min([every, *tables] if most else tables)
+    tables = [(comb(blocks, most) * count * (_ENTRY + _MET * count / 2**bits), blocks) for blocks, bits in keys]
+    return sorted([every, *tables] if most else tables)
+
+
+def _shared(keys: Prints) -> float:
+    """Return the share of pairs with equal keys."""
+    holders = np.unique_counts(keys).counts.astype(np.float64)
+    return float(holders @ (holders - 1)) / max(len(keys) * (len(keys) - 1), 1)
 
 
 class Tables:
@@ -187,7 +209,7 @@ class Tables:
 
     def __init__(self, prints: npt.ArrayLike, most: int = 3, blocks: int | None = None) -> None:
         self.prints: Prints = np.asarray(prints, np.uint64)
-        self.most, self.blocks = most, blocks or cheapest_blocks(len(self.prints), most)
+        self.most, self.blocks = most, blocks or cheapest_blocks(self.prints, most)
         if not 0 <= most <= self.blocks <= BITS:
             raise ValueError(f"blocks must be at least most, and both 0..{BITS}, got {self.blocks} and {most}")
         self.masks = key_masks(most, self.blocks)
