@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 25  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 26  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
@@ -210,10 +210,10 @@ class Core(Protocol):
         pairs: int64, the first document of each pair, then the second document of each.
         """
 
-    def repeats(self, values: object, offsets: object, k: int, times: int, /) -> tuple[bytes, bool] | None:
+    def different(self, values: object, offsets: object, k: int, /) -> bytes | None:
         """Return the places (int64) of the sketches that equal no earlier one and are not empty.
 
-        Also returns whether a value is in more than `times` sketches. None also for more than 500 sketches.
+        Returns None also for more than 500 sketches.
         """
 
     def counted(

@@ -76,29 +76,23 @@ static int64_t count_values(Occurrences *occurrences, const Page *page)
     return largest;
 }
 
-PyDoc_STRVAR(repeats_doc, "repeats(sketches, offsets, k, times) -> (places, repeated), or None.\n\n"
-                          "int64: the sketches that differ, without empty ones; whether a value is in more than `times`.");
+PyDoc_STRVAR(different_doc, "different(sketches, offsets, k) -> places, or None.\n\n"
+                            "int64: the sketches that equal no earlier one, without empty ones.");
 
-static PyObject *repeats(PyObject *Py_UNUSED(module), PyObject *arguments)
+static PyObject *different(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sketches, *offsets, *result = NULL;
-    long long k, times;
+    long long k;
     Page page = {0};
     Weights none = {0};
-    Occurrences occurrences = {0};
-    if (!PyArg_ParseTuple(arguments, "OOLL:repeats", &sketches, &offsets, &k, &times))
+    if (!PyArg_ParseTuple(arguments, "OOL:different", &sketches, &offsets, &k))
         return NULL;
     if (copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
         int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums);
-        if (sums && make_occurrences(&occurrences, page.offsets[page.count])) {
-            int64_t *places = sums + page.count, found = list_different(&page, sums, places);
-            int repeated = count_values(&occurrences, &page) > times;
-            PyObject *different = bytes_of(places, found * (int64_t)sizeof *places);
-            result = different ? Py_BuildValue("NN", different, PyBool_FromLong(repeated)) : NULL;
-        }
+        if (sums)
+            result = bytes_of(sums + page.count, list_different(&page, sums, sums + page.count) * (int64_t)sizeof *sums);
         free(sums);
     }
-    free_occurrences(&occurrences);
     free_page(&page, &none);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

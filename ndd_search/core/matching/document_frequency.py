@@ -164,8 +164,9 @@ def _sketches(rows: Rows) -> Sketches:
 
 def _different(rows: Rows) -> list[int]:
     """Return the places of the distinct rows, without the empty one."""
-    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, 1)):
-        places: list[int] = np.frombuffer(found[0], np.int64).tolist()
+    found = native.core.different(rows.values, rows.offsets, rows.k) if native.core else None
+    if found is not None:
+        places: list[int] = np.frombuffer(found, np.int64).tolist()
         return places
     different: dict[bytes, int] = {}
     for place, (start, end) in enumerate(pairwise(rows.offsets.tolist())):
