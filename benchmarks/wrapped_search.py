@@ -142,7 +142,7 @@ def filled(url: str, workload: Workload, storage: Storage, orjson: bool = False)
 
 def plain_search(client: Any, index: str, size: int) -> Way:
     """Return the engine's own page, without sketches in it."""
-    rest = {"size": size, "_source": {"excludes": ["ndd"]}}
+    rest = {"size": size, "_source": {"excludes": ["ndd", "ndd_keys"]}}
     return lambda query: client.search(index=index, body={"query": query, **rest})
 
 
@@ -151,7 +151,7 @@ def lower_bound(client: Any, index: str) -> Way:
 
     It is sent with a plain client, and nothing is done with the parsed answer.
     """
-    page = {"size": 10, "_source": {"excludes": ["ndd"]}}
+    page = {"size": 10, "_source": {"excludes": ["ndd", "ndd_keys"]}}
     read = list(SketchField().read)
     window = {"size": 100, "_source": False, "stored_fields": "_none_", "docvalue_fields": read}
     window["track_total_hits"] = False

@@ -280,6 +280,15 @@ def test_short_texts_of_one_form_that_are_kept_apart_are_told_with_the_option_th
     assert "they look like two entries of one form" in str(page.explain(2))
 
 
+@pytest.mark.parametrize("settings", [{"mode": "annotate"}, {"mode": "demote"}, {"max_per_group": 3}])
+def test_a_warning_about_entries_of_one_form_counts_the_copies_that_the_page_shows(settings: Any) -> None:
+    hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
+    page = ndd.collapse([*NEWS[:2], *hits[:8], *[hits[3].upper()] * 2], size=12, **settings)
+    assert len(page.hits) == 12
+    [warning] = page.info.warnings
+    assert warning.startswith("8 of 12 shown hits are short texts")
+
+
 def test_a_page_without_two_entries_of_one_form_has_no_warning() -> None:
     """Neither have texts that a guard keeps apart: no other bar would join them."""
     hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]

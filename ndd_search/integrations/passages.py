@@ -134,7 +134,7 @@ class _Selection:
         warnings, options = [], self.options.collapse
         if self.options.frequency_table is not False:
             sketches = {rank: self.given.sketches[rank] for rank in self.slots}
-            warnings = kept_apart(self.given.hits, sketches, self.given, self.given.recipe, options)
+            warnings = kept_apart(self.given.hits, sketches, len(sketches), self.given, self.given.recipe, options)
         return Passages(passages, left, len(self.given.hits), options.min_similarity, tuple(warnings))
 
     def _show(self, shown: int) -> bool:

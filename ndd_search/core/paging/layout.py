@@ -205,7 +205,7 @@ class Layout:
         if reader.frequency_table is None:
             return self._joined(reader)
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
-        return kept_apart(self.stream.hits, leaders, reader, reader.recipe, self.options)
+        return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
 
     def _joined(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form."""
@@ -242,9 +242,17 @@ class Layout:
 
 
 def kept_apart(
-    hits: Sequence[Any], leaders: Mapping[int, Sketch], reader: FieldReader, recipe: Recipe, options: CollapseOptions
+    hits: Sequence[Any],
+    leaders: Mapping[int, Sketch],
+    shown: int,
+    reader: FieldReader,
+    recipe: Recipe,
+    options: CollapseOptions,
 ) -> list[str]:
-    """Return a warning if shown leaders are short texts that a bar of ALIKE would join. leaders: by index of hits."""
+    """Return a warning if leaders are short texts that a bar of ALIKE would join.
+
+    leaders: those among the shown hits, by index of `hits`. shown: number of shown hits, of which some may be copies.
+    """
     if options.min_similarity != "auto" or recipe.measure != "kmv":
         return []
     short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
@@ -258,7 +266,7 @@ def kept_apart(
     pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
     apart = len(np.union1d(pairs.first, pairs.second))
     sentence = (
-        f"{apart} of {len(leaders)} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
+        f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
         f"entries of one form: if they are copies, set min_similarity={ALIKE}"
     )
     return [sentence] if apart else []

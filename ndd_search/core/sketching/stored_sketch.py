@@ -135,7 +135,7 @@ class SketchField:
             source[self.name] = {name: value for name, value in stored.items() if name not in _NEVER_SHOWN | cleared}
             if not source[self.name]:
                 del source[self.name]
-        if self.keys in source and are_keys(source[self.keys]):
+        if self.keys in source and are_keys(source[self.keys], stored.get("smallest")):
             del source[self.keys]
 
     def _values(self, sketch: Sketch) -> dict[str, Any]:
@@ -260,9 +260,15 @@ def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
     return np.frombuffer(read, "<i4").astype(np.int32) if read and _are_ascending([read])[0] else None
 
 
-def are_keys(value: Any) -> bool:
-    """Return whether a value under the name of the keys was stored by this library: 8 hexadecimal digits each."""
-    return all(isinstance(key, str) and _KEY.fullmatch(key) for key in listed(value))
+def are_keys(value: Any, smallest: Any = None) -> bool:
+    """Return whether a value under the name of the keys was stored by this library: 8 hexadecimal digits each.
+
+    smallest: of the sketch beside it. Keys that begin with it are ours, so the others need not be read.
+    """
+    keys = listed(value)
+    if type(smallest) is int and keys[:1] == keys_of([smallest], 1):
+        return True
+    return all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys)
 
 
 def listed(value: Any) -> list[Any]:
