@@ -228,3 +228,17 @@ def test_a_copy_of_a_document_refused_at_the_end_is_sent_afterwards(id: dict[str
     assert ((NEWS, "2") in index.documents) is refused
     assert actions.report.skipped == (not refused)
     assert not list(actions.left_out())
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_more_copies_than_are_remembered_the_oldest_are_looked_at_at_once(is_there: bool) -> None:
+    """They stay out if their original is in the index, and are passed on if it has not been sent yet."""
+    index = Memory()
+    original = {"_index": NEWS, "_id": "o", "body": FAMILIES["a"]}
+    store(index, sketched([original] if is_there else []), False)
+    index.refresh()
+    stream = [*([] if is_there else [original]), *({**original, "_id": str(number)} for number in range(5))]
+    actions = sketched(iter(stream), duplicates=DuplicatePolicy("skip", client=index, remembered=2))
+    store(index, actions, False)
+    assert {id for _, id in index.documents} == ({"o"} if is_there else {"o", "0", "1", "2"})
+    assert actions.report.skipped == (5 if is_there else 2)

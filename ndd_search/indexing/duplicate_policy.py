@@ -1,28 +1,29 @@
 """The optional policy of with_sketches for documents that resemble an earlier one.
 
-A document may be skipped only if its text stays in the index under another id. So an earlier document counts as an
-original only after these checks:
+A copy is held back, not thrown away: an action on its original, or on its own id, may follow, and the engine may refuse
+its original. At the end of the run the originals are read in real time. A copy whose original is not there, or is
+another text by then, is passed on after all.
 
- - A document found by a search counts while the run has not written its id, and if a real-time read finds the version
-   that the search returned.
- - A document of this run counts while the helper may still hold it (CHUNK actions). After that a real-time read must
-   find it with its sketch.
-
-A copy is skipped only if its id is new: neither written in this run nor present in the index. If the original is
-deleted, gets another text, or turns out not to be stored later in the run, a skipped copy is passed on after all.
+ - Only a new id is held back: no earlier action of the run wrote it, and a real-time read does not find it.
+ - Before an action on the id of a copy, the copy is passed on; after one that changes an original, its copies are.
+ - An original among the last CHUNK actions may not have been sent yet: its copies wait for `finish_sent`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
-from ndd_search.core.sketching.stored_sketch import SketchField
+from cachetools import LRUCache
+
+from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.core.sketching.stored_sketch import SketchField, sketch_in
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
-from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
+from ndd_search.indexing.run_memory import NONE, Copies, Original, Recent, Write
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.writing.add_sketches import Sketcher
 
@@ -53,7 +54,8 @@ class DuplicatePolicy:
     index:          the index to search; by default the one that each action names.
     min_similarity: the least similarity of a duplicate, as in CollapseOptions.
     remembered:     how many of the last documents are kept in memory (about 1 kB each), at least 0: a search does not
-                    find what was sent since the last refresh. The same number of copies is kept, as whole documents.
+                    find what was sent since the last refresh. The same number of copies is held back, as whole
+                    documents; the originals of older ones are looked at before the end of the run.
     on_duplicate:   called with each duplicate.
     If a search or a read fails, the document is stored as if no duplicate had been found.
     """
@@ -80,16 +82,9 @@ class Question:
     body: Any
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A document found by a search. version: its sequence number and primary term in the search response."""
-
-    original: Original
-    similarity: float
-    version: tuple[Any, Any]
-
-
 Questions = Generator[Question, Any, None]
+Found = list[tuple[float, Original]]  # what a search found, with its similarity
+_Read = Mapping[tuple[str, str], Mapping[str, Any]]  # answers of a multi-get by index and id
 
 
 class DuplicateFilter:
@@ -97,7 +92,7 @@ class DuplicateFilter:
 
     def __init__(self, policy: DuplicatePolicy, sketcher: Sketcher) -> None:
         self.ready: deque[Any] = deque()
-        self._policy, self._field, self._report = policy, sketcher.first, sketcher.report
+        self._policy, self._field, self._report = policy, SketchField(sketcher.first), sketcher.report
         self._search = CandidateSearch(
             recipe=sketcher.recipe,
             field=sketcher.first,
@@ -105,150 +100,123 @@ class DuplicateFilter:
             min_similarity=policy.min_similarity,
             examined=20,
         )
-        self._recent, self._copies = Recent(self._search, policy.remembered), Copies(policy.remembered)
-        self._written = Written(_TRACKED)
-        self._upserted = Written(_TRACKED)  # by updates that change no text, so an original stays one
-        self._unconfirmed: deque[Original] = deque()  # originals of copies that may not be stored
+        self._recent, self._copies = Recent(self._search, policy.remembered), Copies()
+        # Ids without their index, which writes may name by an alias: whether the last write was no deletion.
+        self._written: LRUCache[str, bool] = LRUCache(_TRACKED)
+        self._upserted: LRUCache[str, bool] = LRUCache(_TRACKED)  # by updates that leave the text of a document
         self._handed_on = 0
         self._failed = False
-        self._ended = False  # whether no write that is passed on is followed by a look whether it was stored
 
     def decide(self, writes: Sequence[Write]) -> Questions:
-        """Decide on some actions, and on copies whose original disappears with them."""
+        """Decide on some actions."""
         asked = [write for write in writes if len(write.sketch)]
-        found: dict[Write, list[_Found]] = {}
-        if asked:
-            answer = yield Question("msearch", self._searches(asked))
-            hits = self._hits(answer, len(asked))
-            found = {write: self._candidates(write, each) for write, each in zip(asked, hits, strict=True)}
-        lookup = LookUp()
-        recent = [known for write in asked for known in self._ask_about(write, found[write], lookup, len(asked) == 1)]
-        yield from self._confirm(recent, lookup)
+        found = yield from self._similar(asked)
+        there = yield from self._read(
+            {
+                (self._index(write), write.id): write.routing
+                for write in asked
+                if self._policy.action == "skip" and write.action.kind == "index" and write.id is not None
+                if len(asked) > 1 or self._original(write, found[write])[0]
+            }
+        )
         for write in writes:
-            if (copy := self._copies.of_id(write.id)) is not None:  # a later action may need it, or may be refused
-                self._copies.forget(copy)
-                self._hand_on_after_all(copy)
-            stored = [one for one in found.get(write, ()) if self._is_unchanged(one, lookup)]
-            self._take(write, stored, self._is_new(write, lookup))
+            if copy := self._copies.with_id(write.id):  # this action may need it
+                self._pass_on_after_all(copy)
+            self._take(write, found.get(write, []), there)
+        while (more := len(self._copies.originals) - self._policy.remembered) > 0:
+            yield from self._settle(list(islice(self._copies.originals, min(more, CHUNK))))
 
     def finish(self) -> Questions:
-        """After the last action: pass on the copies whose originals should be stored by now, and are not."""
-        yield from self._confirm([], LookUp())
+        """After the last action: settle the copies whose originals the helper has sent by now."""
+        yield from self._settle_all(lambda original: original.id is not None and self._was_sent(original))
 
     def finish_sent(self) -> Questions:
-        """After the helper has sent all actions: pass on each copy whose original is not stored, or not found."""
+        """After the helper has sent all actions: settle all copies."""
         self._handed_on += CHUNK
-        self._ended = True
-        yield from self._confirm([], LookUp())
-        if unsure := self._copies.of_unnamed():  # the id of their original is unknown, so they are searched for again
-            answer = yield Question("msearch", self._searches(unsure))
-            for write, hits in zip(unsure, self._hits(answer, len(unsure)), strict=True):
-                if not self._candidates(write, hits):
-                    self._copies.forget(write)
-                    self._hand_on_after_all(write)
+        yield from self._settle_all(lambda original: original.id is not None)
+        unsure = list(self._copies.originals)  # the id of their original is unknown, so they are searched for again
+        found = yield from self._similar(unsure)
+        for write in unsure:
+            self._copies.forget(write) if found[write] else self._pass_on_after_all(write)
 
-    def _searches(self, asked: Sequence[Write]) -> list[dict[str, Any]]:
-        """The body of a multi search with one search for each document."""
+    def _settle_all(self, can_be_read: Callable[[Original], bool]) -> Questions:
+        copies = [write for write, original in self._copies.originals.items() if can_be_read(original)]
+        for start in range(0, len(copies), CHUNK):
+            yield from self._settle(copies[start : start + CHUNK])
+
+    def _settle(self, copies: Sequence[Write]) -> Questions:
+        """Read the originals of some copies. A copy that does not resemble what is there is passed on after all."""
+        known = {write: self._copies.originals[write] for write in copies}
+        stored = yield from self._read(
+            {(one.index, one.id): one.routing for one in known.values() if one.id is not None and self._was_sent(one)}
+        )
+        for write, original in known.items():
+            answer = stored.get((original.index, original.id or ""), {})
+            source = answer.get("_source") if answer.get("found") is True else None
+            values = source.get(self._field.name) if isinstance(source, Mapping) else None
+            sketch = sketch_in(values, self._search.recipe.k) if isinstance(values, Mapping) else None
+            if sketch is not None and self._resembles(write, sketch):
+                self._copies.forget(write)
+            else:
+                self._pass_on_after_all(write)
+
+    def _similar(self, asked: Sequence[Write]) -> Generator[Question, Any, dict[Write, Found]]:
+        """Search for the documents that resemble each of some others. What a failed search finds is nothing."""
+        if not asked:
+            return {}
         lines: list[dict[str, Any]] = []
         for write in asked:
-            body = self._search.body(write.sketch)
-            lines += [{"index": self._where(write), "ignore_unavailable": True}, {**body, "seq_no_primary_term": True}]
-        return lines
-
-    def _hits(self, answer: Any, count: int) -> list[list[dict[str, Any]]]:
-        """The hits of each search, none if it failed."""
-        responses = _parts(answer, "responses", count)
-        if responses is None:
+            lines += [{"index": self._where(write), "ignore_unavailable": True}, self._search.body(write.sketch)]
+        answer = yield Question("msearch", lines)
+        if (responses := _parts(answer, "responses", len(asked))) is None:
             self._fail(answer)
-            return [[]] * count
-        read = [Answer(response) for response in responses]
-        usable = [one.has_hits and all("_id" in hit for hit in one.hits) for one in read]
-        for response, is_usable in zip(responses, usable, strict=True):
-            if not is_usable:
-                self._fail(response.get("error", response))
-        return [one.hits if is_usable else [] for one, is_usable in zip(read, usable, strict=True)]
+            return {write: [] for write in asked}
+        return {write: self._verified(write, each) for write, each in zip(asked, responses, strict=True)}
+
+    def _verified(self, write: Write, response: dict[str, Any]) -> Found:
+        answer = Answer(response)
+        if not answer.has_hits or not all("_id" in hit for hit in answer.hits):
+            self._fail(response.get("error", response))
+            return []
+        routing = {(hit["_id"], hit["_index"]): hit.get("_routing") for hit in answer.hits}
+        return [
+            (one.similarity, Original(one.id, self._where(write), one.index, routing[one.id, one.index], NONE))
+            for one in self._search.verified(write.sketch, answer.hits)
+            if one.id != write.id
+        ]
+
+    def _read(self, wanted: Mapping[tuple[str, str], str | None]) -> Generator[Question, Any, _Read]:
+        """Read documents in real time, with their sketches. wanted: their routing. What a failed read gives is {}."""
+        if not wanted:
+            return {}
+        lines = [
+            {"_index": index, "_id": id, "_source": self._field.values, **({"routing": routing} if routing else {})}
+            for (index, id), routing in wanted.items()
+        ]
+        answer = yield Question("mget", {"docs": lines})
+        if (documents := _parts(answer, "docs", len(lines))) is None:
+            self._fail(answer)
+            return {}
+        return dict(zip(wanted, documents, strict=True))
 
     def _fail(self, reason: Any) -> None:
         if not self._failed:
             self._failed = True
             logger.warning("the search for duplicates failed (%.300s): documents are stored as new", reason)
 
-    def _candidates(self, write: Write, hits: list[dict[str, Any]]) -> list[_Found]:
-        """The hits of a search that resemble the document and have another id."""
-        by_name = {(hit["_id"], hit["_index"]): hit for hit in hits}
-        found = []
-        for one in self._search.verified(write.sketch, hits):
-            hit = by_name[one.id, one.index]
-            original = Original(one.id, self._where(write), one.index, hit.get("_routing"), write.sketch)
-            found.append(_Found(original, one.similarity, (hit.get("_seq_no"), hit.get("_primary_term"))))
-        return [one for one in found if one.original.id != write.id]
+    def _original(self, write: Write, found: Found) -> tuple[Original | None, float]:
+        """The original of a document, and their similarity; None and 0.0 without one."""
+        there = [one for one in found if one[1].id not in self._written]
+        there += self._recent.resembling(write.sketch, self._where(write), write.id)
+        similarity, original = max(there, key=lambda one: one[0], default=(0.0, None))
+        return original, similarity
 
-    def _ask_about(self, write: Write, found: Sequence[_Found], lookup: LookUp, alone: bool) -> list[Original]:
-        """Add to a multi-get what decides whether a document is a copy; returns similar documents of this run."""
-        for one in found:
-            assert one.original.id is not None
-            lookup.add(one.original.index, one.original.id, one.original.routing)
-        recent = [known for _, known in self._recent.resembling(write.sketch, self._where(write), write.id)]
-        may_replace = self._policy.action == "skip" and write.action.kind == "index"
-        if may_replace and (found or recent or not alone) and write.id is not None:
-            lookup.add(self._index(write), write.id, write.routing)
-        return recent
-
-    def _confirm(self, recent: Sequence[Original], lookup: LookUp) -> Questions:
-        """Run the multi-get, with the originals that should be stored by now."""
-        originals = []
-        while self._unconfirmed and self._was_sent(self._unconfirmed[0]):
-            original = self._unconfirmed.popleft()
-            if self._copies.original(original.id) is original:
-                originals.append(original)
-        known = (*recent, *originals)
-        unconfirmed = [original for original in known if original.id is not None and self._should_be_stored(original)]
-        for original in unconfirmed:
-            lookup.add(original.index, original.id or "", original.routing, source=SketchField(self._field).values)
-        if not lookup.lines:
-            return
-        answer: Any = yield Question("mget", {"docs": lookup.lines})
-        if (documents := _parts(answer, "docs", len(lookup.lines))) is None:
-            self._fail(answer)
-        else:
-            lookup.answered(documents)
-        for original in unconfirmed:
-            original.confirmed = lookup.has_sketch(original, self._field)
-        for original in unconfirmed:
-            if not original.confirmed and original.id is not None:
-                self._recent.forget(original.id)
-                self._release(original.id)
-
-    def _should_be_stored(self, known: Original) -> bool:
-        """Whether the helper has sent a document by now, and no read has confirmed that it is stored."""
-        return not known.confirmed and known.handed_on is not None and self._was_sent(known)
-
-    def _may_stay(self, known: Original) -> bool:
-        """Whether a document of this run is stored, or can still be stored and looked for later."""
-        return known.confirmed or not (self._ended or self._was_sent(known))
-
-    def _was_sent(self, known: Original) -> bool:
-        return known.handed_on is None or self._handed_on - known.handed_on >= CHUNK
-
-    def _is_unchanged(self, found: _Found, lookup: LookUp) -> bool:
-        return lookup.version(found.original.index, found.original.id or "") == found.version
-
-    def _is_new(self, write: Write, lookup: LookUp) -> bool:
-        """Whether no document has its id.
-
-        A deletion by this run does not count before a read finds it done: it may have been of another index.
-        """
-        if write.id is None:
-            return True
-        is_there = self._written.is_there(write.id) or self._upserted.is_there(write.id)
-        return not is_there and lookup.is_absent(self._index(write), write.id)
-
-    def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
-        """Decide on one action. new: whether no document has its id."""
-        skips = self._policy.action == "skip"
+    def _take(self, write: Write, found: Found, there: _Read) -> None:
+        """Decide on one action. there: what a real-time read found under the ids of some actions."""
         original, similarity = self._original(write, found) if len(write.sketch) else (None, 0.0)
-        replaces = not new and write.action.kind != "create"  # the engine refuses to create an existing id
-        if original is None or (skips and (replaces or self._copies.original(write.id) is not None)):
+        skips = self._policy.action == "skip"
+        # The engine refuses to create an existing id.
+        if original is None or (skips and write.action.kind != "create" and not self._is_new(write, there)):
             self._hand_on(write)
             return
         self._report.duplicates += 1
@@ -256,24 +224,22 @@ class DuplicateFilter:
             self._policy.on_duplicate(FoundDuplicate(write.id, original.id, similarity))
         if skips:
             self._report.skipped += 1
-            self._keep(write, original)
+            self._copies.hold(write, original)
         else:
             self._hand_on(write, leads=False)
 
-    def _keep(self, write: Write, original: Original) -> None:
-        """Keep a copy while its original may still disappear, or its own id may be written."""
-        unsure = original.id is not None and original.handed_on is not None and not original.confirmed
-        if unsure and self._copies.original(original.id) is None:
-            self._unconfirmed.append(original)
-        self._copies.keep(write, original)
+    def _is_new(self, write: Write, there: _Read) -> bool:
+        """Whether no document has its id.
 
-    def _original(self, write: Write, found: Sequence[_Found]) -> tuple[Original | None, float]:
-        """The original of a document, and their similarity; None and 0.0 without one."""
-        there = [(one.similarity, one.original) for one in found if one.original.id not in self._written]
-        seen = self._recent.resembling(write.sketch, self._where(write), write.id)
-        there += [(similarity, known) for similarity, known in seen if self._may_stay(known)]
-        similarity, original = max(there, key=lambda one: one[0], default=(0.0, None))
-        return original, similarity
+        A deletion by this run does not count before a read finds it done: it may have been of another index.
+        """
+        if write.id is None:
+            return True
+        answer = there.get((self._index(write), write.id), {})
+        error = answer.get("error")
+        kind = error.get("type") if isinstance(error, Mapping) else None
+        is_absent = answer.get("found") is False or kind == "index_not_found_exception"
+        return is_absent and not self._written.get(write.id) and write.id not in self._upserted
 
     def _hand_on(self, write: Write, leads: bool = True) -> None:
         """Append an action to `ready`, and update what is remembered of the document that it writes.
@@ -284,35 +250,32 @@ class DuplicateFilter:
         self._handed_on += 1
         if not write.changes_text:
             if write.id is not None and write.action.upserts:
-                self._upserted.note(write.id, True)
+                self._upserted[write.id] = True
             return
         if write.id is not None:
-            self._written.note(write.id, write.action.kind != "delete")
+            self._written[write.id] = write.action.kind != "delete"
             self._recent.forget(write.id)
         if leads and len(write.sketch):
             where, index = self._where(write), self._index(write)
             self._recent.add(Original(write.id, where, index, write.routing, write.sketch, self._handed_on))
-        if write.id is not None:
-            self._release(write.id)
+        for copy in self._copies.of(write.id) if write.id is not None else ():
+            if self._resembles(copy, write.sketch):
+                self._copies.originals[copy].handed_on = self._handed_on
+            else:
+                self._pass_on_after_all(copy)
 
-    def _release(self, id: str) -> None:
-        """Decide again on the copies of a document that was rewritten or is not stored; those that resemble it stay."""
-        for write in self._copies.take(id):
-            original, _ = self._original(write, ())
-            if original is not None and original.id == id:
-                self._keep(write, original)
-                continue
-            self._uncount()
-            self._take(write, (), new=True)
-
-    def _hand_on_after_all(self, copy: Write) -> None:
-        """Pass on a copy that was skipped."""
-        self._uncount()
-        self._hand_on(copy)
-
-    def _uncount(self) -> None:
+    def _pass_on_after_all(self, copy: Write) -> None:
+        """Pass on a copy that was held back."""
+        self._copies.forget(copy)
         self._report.duplicates -= 1
         self._report.skipped -= 1
+        self._hand_on(copy)
+
+    def _resembles(self, write: Write, sketch: Sketch) -> bool:
+        return len(sketch) > 0 and bool(self._search.similarities(write.sketch, [sketch])[0])
+
+    def _was_sent(self, original: Original) -> bool:
+        return original.handed_on is None or self._handed_on - original.handed_on >= CHUNK
 
     def _where(self, write: Write) -> str:
         """The index or pattern that is searched for originals of a document."""

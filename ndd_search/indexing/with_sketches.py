@@ -25,13 +25,10 @@ from contextlib import suppress
 from inspect import isawaitable
 from typing import Any
 
-import numpy as np
-
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
-from ndd_search.indexing.run_memory import Write
+from ndd_search.indexing.run_memory import NONE, Write
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
 from ndd_search.search.writing.helper_actions import open_action
@@ -185,7 +182,7 @@ class SketchedActions:
         opened = open_action(action)
         sketch = self._sketcher.add(opened)
         changes_text = opened.kind != "update" or self._sketcher.changes_text(opened)
-        return Write(opened, _NONE if sketch is None else sketch, changes_text)
+        return Write(opened, NONE if sketch is None else sketch, changes_text)
 
     def _batches(self, actions: Iterable[Any]) -> Iterator[list[Write]]:
         batch: list[Write] = []
@@ -209,9 +206,6 @@ class SketchedActions:
         else:
             for batch in self._batches(self._actions):
                 yield batch
-
-
-_NONE: Sketch = np.empty(0, np.int32)
 
 
 def _drained(ready: deque[Any]) -> Iterator[Any]:
