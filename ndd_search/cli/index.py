@@ -6,7 +6,6 @@ examples:
   ndd-search index add notes/ notes.idx --language german
   ndd-search index info news.idx
   ndd-search index delete news.idx 4711 4712
-  ndd-search index verify news.idx
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from ndd_search.cli.output import (
     tell,
     warn,
 )
-from ndd_search.cli.search import existing, open_index
+from ndd_search.cli.search import open_index
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.text.printable import safe
-from ndd_search.embedded.folder import damages, read_meta
+from ndd_search.embedded.folder import read_meta
 from ndd_search.embedded.stored_document import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.sources.csv_and_json import STDIN, Document
@@ -55,9 +54,6 @@ examples:
 A document replaces one with the same id. Lines that cannot be read are named on standard error, the rest is indexed,
 and the exit code is 3."""
 _DELETE = "The exit code is 3 if some of the ids are not in the index, and 1 if none is."
-_VERIFY = """\
-Reads every file and compares it with the checksum that was stored when it was written. The exit code is 1 if a file is
-damaged."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_add(action("add", "add documents", _ADD, _add))
     info = action("info", "show the number of documents, the fields and the settings", "", _info)
     delete = action("delete", "delete documents by their ids", _DELETE, _delete)
-    verify = action("verify", "check the files for damage", _VERIFY, _verify)
-    for each in (info, delete, verify):
+    for each in (info, delete):
         add_folder(each)
         add_shared(each, "--json")
     delete.add_argument("ids", nargs="+", metavar="ID", help="ids, as a search shows them")
@@ -255,13 +250,3 @@ def _delete(arguments: argparse.Namespace) -> int:
     sentence = f"{many(len(present), 'document')} deleted from {arguments.folder}, which now holds {left:,}"
     tell(arguments, {"deleted": present, "absent": absent, "documents": left}, sentence)
     return DONE if not absent else PARTLY if present else NO
-
-
-def _verify(arguments: argparse.Namespace) -> int:
-    existing(arguments.folder)
-    problems = damages(arguments.folder)
-    told = [f"{safe(name)}: {problem}" for name, problem in problems.items()]
-    count = many(len(problems), "damaged file")
-    told += [f"{count} in {arguments.folder}: index the documents into another folder"] if problems else []
-    tell(arguments, {"damaged": problems}, "\n".join(told or [f"{arguments.folder} is not damaged"]))
-    return NO if problems else DONE

@@ -1,4 +1,4 @@
-"""The folder of an embedded index: its metadata, its frequency table, and checks for damage.
+"""The folder of an embedded index: its metadata and its frequency table.
 
 ndd.json holds the metadata, common.json the frequency table. The other files are tantivy's, which replaces meta.json
 with every commit.
@@ -7,9 +7,7 @@ with every commit.
 from __future__ import annotations
 
 import json
-import struct
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -26,9 +24,6 @@ FORMAT = 2
 State = tuple[int, int]
 
 _UNFINISHED = "ndd.json.*new"  # left over if the creation of an index was interrupted
-_PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of a segment
-_FOOTER = struct.Struct("<II")  # length of the footer before it, and its magic number
-_FOOTER_MAGIC = 1337
 
 
 @dataclass(frozen=True)
@@ -91,62 +86,6 @@ def check_meta(folder: Path, meta: Meta) -> None:
         )
     if stored != meta:
         raise IndexUnusable(folder, "it holds another index than when it was opened", "open it again with Index.open")
-
-
-def damages(folder: Path) -> dict[str, str]:
-    """Return the problems of the files of an index by file name; empty if there are none.
-
-    Every file of tantivy ends with a checksum of the bytes before it, which is compared with the actual bytes.
-    """
-    while True:
-        try:
-            state = state_of(folder)
-        except FileNotFoundError:
-            return {}  # nothing was added yet
-        problems = _segment_damages(folder)
-        if not problems or state == state_of(folder):  # otherwise a writer has replaced the files: check again
-            break
-    try:
-        FrequencyTable.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
-    except FileNotFoundError:
-        pass
-    except _UNREADABLE as error:
-        problems["common.json"] = f"it cannot be read: {error}; searches ignore it"
-    return problems
-
-
-def _segment_damages(folder: Path) -> dict[str, str]:
-    try:
-        meta = json.loads((folder / "meta.json").read_text("utf-8"))
-        segments = [(str(part["segment_id"]).replace("-", ""), part.get("deletes")) for part in meta["segments"]]
-        names = [f"{name}.{part}" for name, _ in segments for part in _PARTS]
-        names += [f"{name}.{deletes['opstamp']}.del" for name, deletes in segments if deletes]
-    except _UNREADABLE as error:
-        return {"meta.json": f"it cannot be read: {error}"}
-    return {name: problem for name in names if (problem := _damage(folder / name))}
-
-
-def _damage(path: Path) -> str | None:
-    """The problem of a file of tantivy, None if there is none."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(size - _FOOTER.size, 0))
-            length, kind = _FOOTER.unpack(file.read())
-            if kind != _FOOTER_MAGIC or length > size - _FOOTER.size:
-                return "its end is damaged"
-            body = size - _FOOTER.size - length
-            file.seek(body)
-            wanted = json.loads(file.read(length))["crc"]
-            file.seek(0)
-            crc = 0
-            while body and (piece := file.read(min(body, 2**20))):
-                crc, body = zlib.crc32(piece, crc), body - len(piece)
-    except FileNotFoundError:
-        return "it is missing"
-    except (*_UNREADABLE, struct.error) as error:
-        return f"its end is damaged: {error}"
-    return None if crc == wanted else "its bytes have changed since it was written"
 
 
 def linked(folder: Path) -> Path:
@@ -240,7 +179,7 @@ def _reason(message: str) -> tuple[str, str]:
         return "there is no space left on the disk", "free some space; what was committed before is still there"
     return (
         f"the engine failed: {message}",
-        "ndd-search index verify names damaged files; check free space and permissions, or create the index again",
+        "check free space and permissions, or create the index again",
     )
 
 

@@ -1,4 +1,7 @@
-"""Documents from one file or standard input: JSON lines, a JSON array, CSV or mails, read in bounded memory."""
+"""Documents from one file or standard input: JSON lines, a JSON array, CSV or mails.
+
+Memory holds a line at a time; of a JSON array its text, and an element at a time.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ Document = dict[str, Any]
 Rows = Iterator[tuple[int, Document]]
 
 STDIN = Path("-")
-LONGEST = 64 * 2**20  # bytes of one line, or characters of one element of a JSON array
-_CHUNK = 2**20  # characters of a JSON array read at a time
+LONGEST = 64 * 2**20  # bytes of one line
+_CHUNK = 2**20  # bytes of a file that are looked at for its first character
 _KINDS = ("jsonl", "ndjson", "csv", "tsv", "json")
 
 
@@ -64,16 +67,16 @@ def unit_of(source: Path) -> str:
 def _rows(source: Path, kind: str, report: Report, note: Report, exact: bool) -> Rows:
     with _opened(source) as file:
         first = _first(file)
-        if kind not in ("jsonl", "ndjson", "csv", "tsv"):
-            kind = {"[": "array", "{": "jsonl"}.get(first, "csv") if source == STDIN else f"json {first}"
-        if kind in ("array", "json ["):
-            yield from _array(file, report, note, exact)
-        elif kind in ("csv", "tsv"):
+        if source == STDIN:
+            kind = {"[": "json", "{": "jsonl"}.get(first, "csv")
+        if kind in ("csv", "tsv"):
             yield from _csv(_lines(file, source, report, note), source, report, note)
-        elif kind.startswith("json "):
-            yield from _json(file, source, report, note, exact)
-        else:
+        elif kind != "json":
             yield from json_lines(_lines(file, source, report, note), report, exact)
+        elif first == "[":
+            yield from _array(_legible(_without_mark(file.read(), source), str(source), note), report, exact)
+        else:
+            yield from _json(file, source, report, note, exact)
 
 
 @contextmanager
@@ -130,7 +133,13 @@ def _lines(file: io.BufferedReader, source: Path, report: Report, note: Report) 
     Only a line feed ends a line. A line longer than LONGEST is reported and yielded as an empty one, so that the
     others keep their numbers. Raises InvalidDocument for UTF-16.
     """
-    number, is_noted = 0, False
+    number, told = 0, list[str]()
+
+    def noted(sentence: str) -> None:
+        told.append(sentence)
+        if len(told) == 1:
+            note(sentence)
+
     while line := file.readline(LONGEST + 1):
         number += 1
         if number == 1:
@@ -141,14 +150,7 @@ def _lines(file: io.BufferedReader, source: Path, report: Report, note: Report) 
             report(f"line {number} was skipped, it is longer than {LONGEST >> 20} MB: split it into several documents")
             yield "\n"
             continue
-        try:
-            yield line.decode()
-        except UnicodeDecodeError:
-            if not is_noted:
-                what = f"{source}: line {number} has bytes that are not UTF-8"
-                note(f"{what}: they were replaced by \ufffd; convert the file to UTF-8")
-            is_noted = True
-            yield line.decode(errors="replace")
+        yield _legible(line, f"{source}: line {number}", noted)
 
 
 def _without_mark(start: bytes, source: Path) -> bytes:
@@ -197,40 +199,31 @@ def _json(file: io.BufferedReader, source: Path, report: Report, note: Report, e
     yield from json_lines(_lines(file, source, report, note), report, exact)
 
 
-def _array(file: io.BufferedReader, report: Report, note: Report, exact: bool) -> Rows:
-    """Yield the objects of a JSON array, one element at a time; other elements are reported."""
-    text = codecs.getreader("utf-8-sig")(file, "surrogateescape")
+def _array(text: str, report: Report, exact: bool) -> Rows:
+    """Yield the objects of a JSON array; other elements are reported."""
     decoder, twice = _decoder(exact)
-    buffer, place, number, ended = text.read(_CHUNK), 0, 0, False
-    place = buffer.index("[") + 1
+    place, number = text.index("[") + 1, 0
     while True:
-        separator = _SEPARATOR.match(buffer, place)
+        separator = _SEPARATOR.match(text, place)
         place = separator.end() if separator else place
+        if text[place : place + 1] == "]":
+            if text[place + 1 :].strip():
+                report("what follows the array was skipped: write one array, or JSON lines")
+            return
+        number += 1
         twice.clear()
         try:
-            value, end = decoder.raw_decode(buffer, place)
-            complete = end < len(buffer)  # a number may continue in the part that was not read yet
+            value, place = decoder.raw_decode(text, place)
         except RecursionError:
-            report(f"element {number + 1} and all after it were skipped, it is nested too deep: flatten it")
+            report(f"element {number} and all after it were skipped, it is nested too deep: flatten it")
             return
         except json.JSONDecodeError as error:
-            if buffer[place : place + 1] == "]":
-                if buffer[place + 1 :].strip() or any(part.strip() for part in iter(lambda: text.read(_CHUNK), "")):
-                    report("what follows the array was skipped: write one array, or JSON lines")
-                return
-            complete = False
-            if ended or len(buffer) - place > LONGEST:
-                report(f"element {number + 1} and all after it were skipped, they are not JSON: {error.msg}")
-                return
+            report(f"element {number} and all after it were skipped, they are not JSON: {error.msg}")
+            return
         except ValueError:  # Python reads no longer ones
             what = f"it has an integer of more than {sys.get_int_max_str_digits():,} digits"
-            report(f"element {number + 1} and all after it were skipped, {what}: write it as a text")
+            report(f"element {number} and all after it were skipped, {what}: write it as a text")
             return
-        if not complete and not ended:
-            more = text.read(max(_CHUNK, len(buffer) - place))
-            buffer, place, ended = buffer[place:] + _legible(more, number, note), 0, not more
-            continue
-        number, place = number + 1, end
         if problem := _problem(value, twice):
             report(f"element {number} was skipped, {problem}")
         else:
@@ -240,15 +233,13 @@ def _array(file: io.BufferedReader, report: Report, note: Report, exact: bool) -
 _SEPARATOR = re.compile(r"[\s,]*")
 
 
-def _legible(text: str, number: int, note: Report) -> str:
-    """Replace every byte that is not UTF-8 by U+FFFD, with a note."""
+def _legible(raw: bytes, where: str, note: Report) -> str:
+    """Decode UTF-8. Every other byte is replaced by U+FFFD, with a note."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        what = f"after element {number} there are bytes that are not UTF-8"
-        note(f"{what}: they were replaced by \ufffd; convert the file to UTF-8")
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return text
+        return raw.decode()
+    except UnicodeDecodeError:
+        note(f"{where} has bytes that are not UTF-8: they were replaced by \ufffd; convert the file to UTF-8")
+        return raw.decode(errors="replace")
 
 
 def _decoder(exact: bool) -> tuple[json.JSONDecoder, list[str]]:
