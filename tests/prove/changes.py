@@ -20,7 +20,18 @@ from tests.engines.find import Engine
 from tests.prove import options
 from tests.prove.all_pairs import Row
 from tests.prove.options import ENGINES, Place, index_of, walk_of
-from tests.prove.walks import DOCUMENTS, STORED, UNSKETCHED, Answers, Walk, check_pages, comparable, documents, shown
+from tests.prove.walks import (
+    DOCUMENTS,
+    STORED,
+    UNSKETCHED,
+    Answers,
+    Walk,
+    check_pages,
+    comparable,
+    documents,
+    shown,
+    without_counts,
+)
 from tests.wrapping.conftest import Caller, body_of, bulk
 
 Step = list[Any]  # ["page", number] or [a way of writing, place, place of the document whose text and values it gets]
@@ -108,7 +119,7 @@ class History:
             if step[0] == "page":
                 one = self.other if number % 2 else self.caller
                 start = step[1] * self.walk.size
-                pages = [_without_counts(self.walk.page(each, start, {})) for each in (one, self.fresh)]
+                pages = [without_counts(self.walk.page(each, start, {})) for each in (one, self.fresh)]
                 assert comparable(pages[:1]) == comparable(pages[1:]), step
             else:
                 self.write(step)
@@ -233,12 +244,6 @@ class Scrolls:
             self.ids[number] = answer["_scroll_id"]
             answers.append(answer["hits"])
         assert answers[0] == answers[1]
-
-
-def _without_counts(page: dict[str, Any]) -> dict[str, Any]:
-    """Return a page without the counts of facets: they are exact where the cache knows the whole result."""
-    block = {name: value for name, value in page["ndd"].items() if name != "facets"}
-    return {name: value for name, value in page.items() if name != "aggregations"} | {"ndd": block}
 
 
 def _stored_in(source: dict[str, Any]) -> dict[str, Any]:

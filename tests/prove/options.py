@@ -74,6 +74,8 @@ OTHERS: dict[str, list[Any]] = {
     "storage": ["integers", "packed", "both"],
     "keys": [8, 0],
     "query": ["sorted", "scored", "all", "tied", "neighbours", "knn"],  # the last two where there are vectors
+    "k": [80, 6],  # of these two: as many as there are documents, or fewer
+    "asked": ["body", "url", "more"],  # where size, from and sort stand
     "size": [5, 3, 12],
     "target": ["one", "pattern", "list", "alias"],  # one index, or two in each way of naming them
 }
@@ -108,6 +110,7 @@ NOT_TOGETHER: list[dict[str, list[str]]] = [
     {"query": ["neighbours", "knn"], "paging": ["cursor"]},
     {"given": ["url"], "items": but("items", None)},  # only a proxy reads a URL
     {"given": ["url"], "paging": ["template"]},
+    {"asked": but("asked", "body"), "paging": ["template"]},
 ]
 FIRST = {name: values[0] for name, values in FACTORS.items()}
 
@@ -268,14 +271,15 @@ def walk_of(row: Row, served: ExitStack | None = None, place: Place | None = Non
         "explain": values["explain"] and EXPLAINED,
     }
     body: dict[str, Any] = {"size": values["size"], "query": MATCH}
+    near = NEAR | {"k": values["k"]}
     match row["query"]:
         case "neighbours" | "knn" if engine.family != "elasticsearch":  # its published jars have no vectors
             body["query"] = SCORED
         case "neighbours":
             del body["query"]
-            body["knn"] = NEAR
+            body["knn"] = near
         case "knn":
-            body["query"] = {"knn": NEAR}
+            body["query"] = {"knn": near}
         case "sorted":
             body["sort"] = [{"place": "asc"}]
         case "tied":
@@ -300,6 +304,8 @@ def walk_of(row: Row, served: ExitStack | None = None, place: Place | None = Non
         given=row["given"],
         paging=paging,
         splits=values["splits"],
+        shards=2 if row["target"] == "one" else 4,
+        asked=row["asked"],
         cache=place.cache(values["cache"]),
         settings={"items": values["items"], "frequency_table": values["frequency_table"]},
     )

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as member
 from functools import cache, cached_property
 from itertools import accumulate, combinations, cycle, islice
@@ -27,6 +27,7 @@ SEED = os.environ.get("NDD_TEST_SEED", "0")
 
 OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of", "ndd.duplicate_of_index", "ndd.origins"}
 
+MORE = {"_source_excludes": "body", "typed_keys": "true", "preference": "_local"}  # in a URL; they change an answer
 STORED = {"ndd", "ndd_keys"}  # what with_sketches adds to a document
 
 WORDS = [f"word{number}" for number in range(900)]
@@ -71,6 +72,8 @@ class Walk:
     index:   what the search names; rule: the pattern of a rule for it, which says what is stored with a text if
              `stored` does.
     documents: by the numbers that are their ids.
+    asked:   where size, from and sort stand: in the "body", in the "url", or there with "more" that changes an answer.
+    shards:  number of them.
     cache:   a cache that another client shares, or whether each client has one.
     between: called before each further page of a cursor.
     """
@@ -88,15 +91,17 @@ class Walk:
     cache: Any
     settings: dict[str, Any]
     stored: dict[str, Any] = member(default_factory=dict)
+    shards: int = 2
     between: Callable[[], None] = lambda: None
+    asked: str = "body"
 
     @cached_property
     def found(self) -> dict[str, dict[str, Any]]:
-        """The hits that a plain client gets, in their order, by id."""
-        body = {**self.body, "size": 1000}
-        return {
-            hit["_id"]: hit for hit in self.connect(wrapped=False).search(index=self.index, body=body)["hits"]["hits"]
-        }
+        """The hits that a plain client gets, in their order, by id; of raised limits, those of a limit of all."""
+        body = self.unlimited if self.few < self.most else self.body
+        body, params = self.split({**body, "size": 1000})
+        found = self.connect(wrapped=False).ask("POST", f"/{self.index}/_search", body, params)
+        return {hit["_id"]: hit for hit in found["hits"]["hits"]}
 
     def check(self) -> int:
         """Compare the pages with the hits of a plain client, with those of another client, and with one another.
@@ -111,11 +116,15 @@ class Walk:
         at_once = "from" if self.paging == "msearch" else "msearch"
         fresh = self.pages(self.caller(cache=False, splits=not self.splits), at_once, every=self.every)
         if self.paging != "cursor":
-            assert comparable(pages[:: self.every]) == comparable(fresh)
+            exact = [pages[:: self.every], fresh]
+            if not isinstance(self.cache, bool):  # it may hold more of the result, of which facets are counted
+                exact = [[without_counts(page) for page in one] for one in exact]
+            assert comparable(exact[0]) == comparable(exact[1])
             self.check_cache(other, pages)
         elif not self.bounded and "keep" not in self.options and not self.reorders_ties:
             assert shown(pages) == shown(fresh)
         self.check_listings(caller, pages)
+        self.check_limit(pages)
         self.check_facets(caller, pages)
         self.check_explanations(pages)
         return len(pages)
@@ -139,6 +148,26 @@ class Walk:
     def has_neighbours(self) -> bool:
         """Whether the search is one for nearest neighbours, with as many candidates as there are documents."""
         return "knn" in self.body or "knn" in self.body["query"]
+
+    @property
+    def near(self) -> dict[str, Any]:
+        """What a search for nearest neighbours asks for, empty for others."""
+        near: dict[str, Any] = self.body.get("knn") or self.body["query"].get("knn") or {}
+        return near
+
+    @property
+    def few(self) -> int:
+        """How many hits a search for nearest neighbours asks for on all pages; `most` where k is not raised."""
+        k = int(self.near.get("k", self.most))
+        if "knn" not in self.body:
+            k = self.most if self.size > k else k * self.shards
+        return min(k, self.most)
+
+    @property
+    def unlimited(self) -> dict[str, Any]:
+        """The body of a search for all neighbours."""
+        near = {**self.near, "k": 100, "num_candidates": 100}
+        return {**self.body, **({"knn": near} if "knn" in self.body else {"query": {"knn": near}})}
 
     @property
     def bounded(self) -> bool:
@@ -187,7 +216,8 @@ class Walk:
 
         other: asks for every second page.
         """
-        starts, callers = range(0, self.most + self.size, every * self.size), cycle((caller, other or caller))
+        end = self.most + self.size if self.few == self.most else self.few  # the engine answers further ones itself
+        starts, callers = range(0, end, every * self.size), cycle((caller, other or caller))
         with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
             match paging:
                 case "from":
@@ -195,7 +225,9 @@ class Walk:
                 case "cursor":
                     return list(self.by_cursor(callers))
                 case "msearch":
-                    lines = [line for start in starts for line in ({"index": self.index}, self.asked(start, changes))]
+                    more = {"_source": {"excludes": [MORE["_source_excludes"]]}} if self.asked == "more" else {}
+                    bodies = [self.body_of(start, changes) | more for start in starts]
+                    lines = [line for body in bodies for line in ({"index": self.index}, body)]
                     answers = self.msearch(caller, lines)["responses"]
                     return [{name: one[name] for name in one if name != "status"} for one in answers]
                 case _:
@@ -203,25 +235,38 @@ class Walk:
 
     def page(self, caller: Caller, start: int, changes: dict[str, Any]) -> dict[str, Any]:
         """One page by its number of hits before it."""
-        return self.search(caller, self.asked(start, changes))
+        return self.search(caller, self.body_of(start, changes))
 
     def search(self, caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
         """One search; its options stand in its URL if they are given there."""
-        if self.given != "url":
+        body, params = self.split(body)
+        params |= in_url(self.options) if self.given == "url" else {}
+        if not params:
             return caller.search(index=self.index, body=body)
-        answer: dict[str, Any] = caller.ask("POST", f"/{self.index}/_search", body, in_url(self.options))
+        answer: dict[str, Any] = caller.ask("POST", f"/{self.index}/_search", body, params)
         return answer
+
+    def split(self, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the body that is sent, and what stands in the URL instead."""
+        if self.asked == "body":
+            return body, {}
+        url: dict[str, str] = {name: str(body[name]) for name in ("size", "from") if name in body}
+        url |= {"sort": ",".join(f"{name}:{way}" for one in body.get("sort", ()) for name, way in one.items())}
+        url |= MORE if self.asked == "more" else {}
+        return {name: one for name, one in body.items() if name not in url}, {k: v for k, v in url.items() if v}
 
     def msearch(self, caller: Caller, lines: list[dict[str, Any]]) -> dict[str, Any]:
         """Several searches in one request."""
-        if self.given != "url":
+        params = in_url(self.options) if self.given == "url" else {}
+        params |= {"typed_keys": "true"} if self.asked == "more" else {}
+        if not params:
             return caller.msearch(body=lines)
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         kind = {"content-type": "application/x-ndjson"}
-        answer: dict[str, Any] = caller.ask("POST", "/_msearch", text, in_url(self.options), kind)
+        answer: dict[str, Any] = caller.ask("POST", "/_msearch", text, params, kind)
         return answer
 
-    def asked(self, start: int, changes: dict[str, Any]) -> dict[str, Any]:
+    def body_of(self, start: int, changes: dict[str, Any]) -> dict[str, Any]:
         """The body of one page."""
         return {**self.body, "from": start, **self.key(changes)}
 
@@ -268,14 +313,24 @@ class Walk:
             if self.options["mode"] != "count":
                 assert ids(copies(one)[1]) == ids(copies(other)[1])
 
+    def check_limit(self, pages: Answers) -> None:
+        """A search for k neighbours shows the first hits of one for all of them."""
+        if self.few == self.most:
+            return
+        assert len(shown(pages)) <= self.few
+        if not self.bounded and not self.chooses:
+            whole = replace(self, body=self.unlimited).pages(self.caller(cache=False, splits=self.splits), "from")
+            assert shown(pages) == shown(whole)[: self.few]
+
     def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
         for page in pages if "facets" in self.options else ():
             for one in page["ndd"]["facets"]["sources"]["buckets"]:
                 assert 1 <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
-        if "facets" not in self.options or self.options["window"] < self.most or self.bounded:
+        if "facets" not in self.options or self.options["window"] < self.most or self.bounded or self.few < self.most:
             return
-        for bucket in pages[0]["aggregations"]["sources"]["buckets"][:2]:
+        (sources,) = pages[0]["aggregations"].values()
+        for bucket in sources["buckets"][:2]:
             click, term = dict(self.body), {"term": {"source": bucket["key"]}}
             if "knn" in click:
                 click["knn"] = {**click["knn"], "filter": term}
@@ -344,7 +399,7 @@ def check_pages(walk: Walk, pages: Answers) -> None:
     check_totals(walk, pages, len(order))
     check_shown(walk, order, passed)
     check_listed(walk, pages)
-    if walk.bounded:
+    if walk.bounded or walk.few < walk.most:
         return
     found = {*order, *listed, *late, *passed}
     every = set(walk.found)
@@ -429,6 +484,12 @@ def check_hit(walk: Walk, hit: dict[str, Any], is_whole: bool) -> None:
         assert hit["_source"] == {name: value for name, value in plain["_source"].items() if name not in STORED}, hit
     assert set(hit.get("fields", {})) <= OURS, hit
     assert hit.get("sort") == plain.get("sort"), hit
+
+
+def without_counts(page: dict[str, Any]) -> dict[str, Any]:
+    """Return a page without the counts of facets: they are exact where the cache knows the whole result."""
+    block = {name: value for name, value in page["ndd"].items() if name != "facets"}
+    return {name: value for name, value in page.items() if name != "aggregations"} | {"ndd": block}
 
 
 def comparable(pages: Answers) -> list[Any]:

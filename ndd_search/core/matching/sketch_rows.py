@@ -84,9 +84,8 @@ def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object
 
 
 def _concatenated(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:
-    """Return all values, one sketch after the other, and the number of values of each."""
-    if isinstance(sketches, Sketches):
-        return sketches.values, np.diff(sketches.offsets)
+    """Return all values, one sketch after the other, and the number of values of each, in arrays of our own."""
+    sketches = list(sketches)  # of arrays that another thread changes, the lengths that are read here
     with suppress(TypeError, ValueError):  # the usual case: rows of int32
         values: Sketch = np.concatenate(sketches, dtype=np.int32, casting="no")
         if values.ndim == 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from threading import RLock
 from typing import Any
 
 from ndd_search.core.paging.cache import Cache, FailureGuard, SingleFlight
@@ -71,16 +70,7 @@ class OwnStream(CachedStreams):
     """The stream of one source, kept as long as the source is."""
 
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._lock = stream, RLock()
-
-    def grow(
-        self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
-    ) -> tuple[Stream, bool]:
-        with self._lock:
-            known = enough(self._stream)
-            if not known:
-                self._stream = grow(self._stream)
-            return self._stream, known
+        self._stream = stream
 
     def cached(self, key: bytes) -> Stream:
         return self._stream

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from inspect import isawaitable
 from itertools import islice
+from threading import RLock
 from time import perf_counter
 from typing import Any, Unpack
 
@@ -115,6 +116,7 @@ class Source:
         self._fetch, self._reader, self._options = fetch, reader, options
         self._streams, self._key, self._counts, self._may_continue = streams, key, counts, may_continue
         self._forged: list[int] = []
+        self._lock = RLock()
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
         """Return a page of the hits without near-duplicates.
@@ -127,30 +129,12 @@ class Source:
                  missed.
         Raises CursorUnusable for a cursor that is damaged, belongs to another key, or cannot be had with an option.
         """
-        began, troubles = perf_counter(), list[str]()
-        check_page(size, from_)
-        if cursor is not None and cursor is not False:
-            return self._timed(run(self._continued(size, from_, cursor, troubles), self._ask), "off", troubles, began)
-        stream, known = self._streams.grow(
-            self._key,
-            lambda stream: next_fetch(stream, from_, size, self._options) is None,
-            lambda stream: run(self._filled(stream, from_, size, troubles), self._ask),
-        )
-        return self._timed(self._page(stream, from_, size), "hit" if known else "miss", troubles, began)
+        with self._lock:
+            return run(self._paged(size, from_, cursor), self._ask)
 
     async def page_async(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
         """Return a page as `page` does, of a `fetch` that is asynchronous, or not."""
-        began, troubles = perf_counter(), list[str]()
-        check_page(size, from_)
-        if cursor is not None and cursor is not False:
-            made = await run_async(self._continued(size, from_, cursor, troubles), self._ask_async)
-            return self._timed(made, "off", troubles, began)
-        stream = self._streams.cached(self._key)
-        known = next_fetch(stream, from_, size, self._options) is None
-        if not known:
-            stream = await run_async(self._filled(stream, from_, size, troubles), self._ask_async)
-            self._streams.remember(self._key, stream)
-        return self._timed(self._page(stream, from_, size), "hit" if known else "miss", troubles, began)
+        return await run_async(self._paged(size, from_, cursor), self._ask_async)
 
     def _ask(self, request: Fetch) -> Fetched:
         found = self._fetch(request.start, request.size)
@@ -164,14 +148,30 @@ class Source:
         found = self._fetch(request.start, request.size)
         return _fetched(await found if isawaitable(found) else found, request)
 
-    def _filled(self, stream: Stream, start: int, size: int, troubles: list[str]) -> Generator[Fetch, Fetched, Stream]:
-        """Fetch until the page [start, start + size) is full."""
-        options = self._options
+    def _paged(self, size: int, from_: int, cursor: bool | str | None) -> Generator[Fetch, Fetched, Page]:
+        """Make a page, and say what else is known of how it was made."""
+        began, troubles, cache = perf_counter(), list[str](), "off"
+        check_page(size, from_)
 
         def next_of(stream: Stream) -> Fetch | None:
-            return next_fetch(stream, start, size, options)
+            return next_fetch(stream, from_, size, self._options)
 
-        return (yield from self._extended(stream, next_of, start, troubles))
+        if cursor is not None and cursor is not False:
+            page = yield from self._continued(size, from_, cursor, troubles)
+        else:
+            stream = self._streams.cached(self._key)
+            cache = "hit" if next_of(stream) is None else "miss"
+            if cache == "miss":
+                stream = yield from self._extended(stream, next_of, from_, troubles)
+                self._streams.remember(self._key, stream)
+            self._count(stream, [])
+            page = slice_page(stream, from_, size, self._reader, self._options)
+        info, forged = page.info, self._forged
+        warnings = (*info.warnings, FORGED.format(len(forged), forged[0])) if forged else info.warnings
+        lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
+        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not reads_keys(self._options) else ""
+        own = perf_counter() - began
+        return replace(page, info=replace(info, warnings=warnings, degraded=degraded, took=own, cache=cache))
 
     def _extended(
         self, stream: Stream, next_of: Callable[[Stream], Fetch | None], start: int, troubles: list[str], ahead: int = 0
@@ -222,21 +222,6 @@ class Source:
         else:
             self._reader = replace(self._reader.counted(hits, range(min(first, len(hits)))), known={})
         self._counts = False
-
-    def _page(self, stream: Stream, start: int, size: int) -> Page:
-        self._count(stream, [])
-        return slice_page(stream, start, size, self._reader, self._options)
-
-    def _timed(self, page: Page, cache: str, troubles: list[str], began: float) -> Page:
-        """Return a page with what else is known of how it was made."""
-        info = page.info
-        warnings = info.warnings
-        if self._forged:
-            warnings = (*warnings, FORGED.format(len(self._forged), self._forged[0]))
-        lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
-        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not reads_keys(self._options) else ""
-        own = perf_counter() - began
-        return replace(page, info=replace(info, warnings=warnings, degraded=degraded, took=own, cache=cache))
 
     def _continued(
         self, size: int, from_: int, given: bool | str, troubles: list[str]

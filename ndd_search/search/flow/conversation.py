@@ -117,7 +117,7 @@ class Conversation:
 
     def hide_sketches(self, body: Any) -> None:
         """Take the sketches out of an answer to the user's own request, in place, unless he names them."""
-        SketchFilter(self.search.body, self.search.request.params, self.settings.sketch_field).clean(body)
+        SketchFilter(self.search.body, self.settings.sketch_field).clean(body)
 
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""

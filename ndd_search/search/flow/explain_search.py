@@ -81,8 +81,7 @@ def _entries(
     matching, others = _read(absent, answers, plan)
     reader = reader_of(state, plan, sketches_in(answers[0], plan) if matching else ())
     longer = stream.extend(matching, len(matching), reader, plan.options)
-    request = plan.search.request
-    is_whole = "_source" not in request.body and not any(name.startswith("_source") for name in request.params)
+    is_whole = "_source" not in plan.search.body
 
     def text(hit: Hit) -> str | None:
         fields = plan.settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
@@ -133,7 +132,9 @@ class _Places:
         self._longer, self._reader, self._plan = longer, reader, plan
         self._examined = len(stream.hits)
         options = plan.options if plan.options.mode != "drop" else replace(plan.options, mode="group")
-        whole = slice_page(stream, 0, self._examined, reader, options)
+        limits = plan.search.limits
+        self._most = limits.shown if limits.total is None else limits.total
+        whole = slice_page(stream, 0, self._examined if self._most is None else self._most, reader, options)
         self._of: dict[tuple[Any, ...], tuple[int, Group]] = {}
         start = plan.search.start
         here = range(start + 1, start + len(page.groups) + 1)  # where a page of a cursor may have chosen otherwise
@@ -151,8 +152,9 @@ class _Places:
         place, group = self._of.get(_name(hit), (0, None))
         if group is None:
             either = "an earlier page has dealt with it, or " if self._earlier else ""
-            beyond = f"ranks below the {self._examined - self._earlier:,} hits examined for this page"
-            beyond = beyond if index >= self._examined else "is for a later page"
+            beyond = "is for a later page" if self._most is None else f"ranks below the {self._most:,} that it asks for"
+            if index >= self._examined:
+                beyond = f"ranks below the {self._examined - self._earlier:,} hits examined for this page"
             return self._judged(hit, "beyond_window", rank, f"the search matches it, but {either}it {beyond}")
         where, at = self._at(place)
         if index < self._examined and not self._earlier:
@@ -189,7 +191,7 @@ class _Places:
         if place <= self._earlier:
             return "on an earlier page", {}
         search, counted = self._plan.search, place - self._earlier + self._before
-        page = {} if self._earlier else {"page": (counted - 1) // search.size + 1}  # pages of a cursor may be short
+        page = {} if self._earlier else {"page": (counted - 1) // search.limits.size + 1}  # others may be short
         elsewhere = f"page {page['page']:,}" if page else "a later page"
         is_here = search.start < place <= search.start + search.size
         return f"on {'this page' if is_here else elsewhere}, at place {counted:,}", {**page, "place": counted}

@@ -43,6 +43,7 @@ from ndd_search.search.rest.facets import (
     inner_facets,
     samples_of,
     sampling,
+    untyped,
     with_counts,
     wrong_facets,
 )
@@ -100,7 +101,8 @@ def _counts(
     (answer,) = yield from round_trips.later([request])
     if trouble([answer], like=answer):
         return None
-    aggregations = answer.body.get("aggregations")
+    typed = plan.search.request.params.get("typed_keys", "false") != "false"
+    aggregations = untyped(answer.body.get("aggregations")) if typed else answer.body.get("aggregations")
     sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
     counter = _Counter(state, plan, held)
     return {name: counter.counts(facet, buckets[name], sampled[name]) for name, facet in facets.items()}

@@ -120,7 +120,7 @@ class Plan:
     @cached_property
     def filter(self) -> SketchFilter:
         """What removes the sketches from an answer unless the caller names them."""
-        return SketchFilter(self.search.body, self.search.request.params, self.field)
+        return SketchFilter(self.search.body, self.field)
 
 
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:

@@ -55,14 +55,23 @@ def sampling(search: Search, facets: Mapping[str, Any], sampler: Mapping[str, An
     params = {
         name: value
         for name, value in search.request.params.items()
-        if name not in ("size", "from", "filter_path", "typed_keys", "sort", "track_total_hits", "track_scores")
-        and not name.startswith(("_source", "docvalue", "stored"))
+        if name not in ("size", "from", "filter_path", "track_total_hits", "track_scores")
+        and not name.startswith(("docvalue", "stored"))
     }
     body = {name: value for name, value in search.body.items() if name in _WHICH}
     aggregations = {name: _with(facet, sampler) for name, facet in facets.items()}
     return replace(
         search.request, body={**body, "size": 0, "track_total_hits": False, "aggs": aggregations}, params=params
     )
+
+
+def untyped(node: Any) -> Any:
+    """Return aggregations that were asked for with `typed_keys` by the names that the request gave them."""
+    if isinstance(node, list):
+        return [untyped(one) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {name.partition("#")[2] or name: one if name == "hits" else untyped(one) for name, one in node.items()}
 
 
 def buckets_of(aggregations: Mapping[str, Any] | None, name: str) -> list[tuple[Any, dict[str, Any]]]:

@@ -16,21 +16,11 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.rest.kind_of_search import inside, named_inner_hits
 from ndd_search.search.rest.read_answer import drop_fields
 
-_IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
 _VALUES = ("fields", "docvalue_fields")
 
 
-def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
-    """Exclude the values of sketches from the `_source` of hits, in place at the top level of a search.
-
-    In the URL if the caller filters `_source` there, else in the body.
-    """
-    if not _IN_URL.isdisjoint(params):
-        wanted = names_of(params.get("_source")) + names_of(params.get("_source_includes"))
-        if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
-            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
-            params["_source_excludes"] = ",".join([*excludes, *field.values])
-        return
+def exclude_sketch(body: dict[str, Any], params: Mapping[str, str], field: SketchField) -> None:
+    """Exclude the values of sketches from the `_source` of hits, in place at the top level of a search."""
     source = body.get("_source", True)
     if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
         return  # no `_source` is returned
@@ -43,7 +33,6 @@ class SketchFilter:
     """Removes sketches from the answers to one search: from hits and from all other lists of documents."""
 
     body: Mapping[str, Any]
-    params: Mapping[str, str]
     field: SketchField
 
     def clean(self, answer: Any, fields: Sequence[str] = (), values: Sequence[str] = ()) -> None:
@@ -101,10 +90,7 @@ class SketchFilter:
     @cached_property
     def _hits_show(self) -> bool:
         """Whether the caller requests the sketch in the `_source` of hits."""
-        if _IN_URL.isdisjoint(self.params):
-            return _is_named_by(self.body.get("_source"), self.field)
-        wanted = names_of(self.params.get("_source")) + names_of(self.params.get("_source_includes"))
-        return any(is_named(one, self.field) for one in wanted)
+        return _is_named_by(self.body.get("_source"), self.field)
 
     @cached_property
     def _showing(self) -> set[str]:
@@ -139,7 +125,7 @@ def names_of(given: Any) -> list[str]:
     """Return the names or patterns in a user's list of fields."""
     if given is None:
         return []
-    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in _listed(given)]
+    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
 
 
 def is_named(pattern: str, field: SketchField) -> bool:
@@ -147,7 +133,7 @@ def is_named(pattern: str, field: SketchField) -> bool:
     return pattern in (field.name, f"{field.name}*", field.keys) or pattern.startswith(f"{field.name}.")
 
 
-def _listed(given: Any) -> list[Any]:
+def listed(given: Any) -> list[Any]:
     """Return a single value, a list, or names separated by commas as a list."""
     if given is None:
         return []

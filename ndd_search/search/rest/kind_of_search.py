@@ -99,7 +99,7 @@ def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
     It does with a `sort` by anything but `_doc`, or, without a sort, if a clause scores. An export, a `match_all` or a
     pure filter does not rank.
     """
-    given = params.get("sort") or body.get("sort")
+    given = body.get("sort")
     fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else _several(given))]
     if fields and fields != ["_score"] * len(fields):
         return not _UNORDERED.issuperset(fields)

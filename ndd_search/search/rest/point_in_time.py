@@ -22,7 +22,7 @@ Family = Literal["elasticsearch", "opensearch"]
 TIEBREAK = ("_shard_doc", "_index")
 # Parameters that a point in time takes when it is opened. The engines refuse them in a search of it.
 _OF_THE_TARGET = ("preference", "routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards")
-_NOT_IN_A_SEARCH = {*_OF_THE_TARGET, "ccs_minimize_roundtrips", "sort"}
+_NOT_IN_A_SEARCH = {*_OF_THE_TARGET, "ccs_minimize_roundtrips"}
 
 
 def opened(search: Search, family: Family, keep_alive: str) -> Request:
@@ -81,11 +81,7 @@ def continued(request: Request, after: list[Any], family: Family) -> Request:
 
 
 def sorts(search: Search) -> list[Any]:
-    """Return the caller's sort as a list, empty if there is none. One in the URL takes precedence."""
-    if given := search.request.params.get("sort"):
-        return [
-            {field: order} if order else field for field, _, order in (one.partition(":") for one in given.split(","))
-        ]
+    """Return the caller's sort as a list, empty if there is none."""
     asked = search.body.get("sort")
     return list(asked) if isinstance(asked, list | tuple) else [asked] if asked else []
 

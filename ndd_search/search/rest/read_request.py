@@ -28,7 +28,7 @@ from ndd_search.search.rest.candidate_limits import (
     raised,
 )
 from ndd_search.search.rest.filter_path import filtered
-from ndd_search.search.rest.hide_sketches import names_of
+from ndd_search.search.rest.hide_sketches import listed, names_of
 from ndd_search.search.rest.kind_of_search import (
     OBJECTS,
     asks_for_ids,
@@ -51,6 +51,7 @@ _READS = {
 # Searches with one of these are left alone: they page in another way.
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
+_MOVED = {"sort", "_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}  # to the body
 # A search for suggestions has no hits without one of these.
 _FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
 _OF_BODY = (
@@ -215,14 +216,15 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         with suppress(Exception):  # `to_dict` is not our code; the client calls it again, and raises what it raises
             own = resolved(own)
             names = names_in(own)
-    if names is None or asks_for_ids(own, request.params, names):
+    own, params = in_body(own, request.params)
+    if names is None or asks_for_ids(own, params, names):
         return None
     if "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(own)):
         return None  # ours would overwrite them
     changes = options_in(body)
     is_limited = not names.isdisjoint(LIMITED)
-    size = _requested("size", own, request.params, default_size(own) if is_limited else SIZE)
-    start = _requested("from", own, request.params, 0)
+    size = _requested("size", own, params, default_size(own) if is_limited else SIZE)
+    start = _requested("from", own, params, 0)
     if size is None or start is None or size < 1 or start < 0:
         return None  # invalid: the engine reports the error
     limits = limits_of(own, size) if is_limited else Limits(size)
@@ -233,8 +235,34 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    plain = request.asking(own if body else request.body, request.params)
-    return Search(plain, start, size, changes, limits, ranks_hits(own, request.params), names)
+    plain = request.asking(own if body or own else request.body, params)
+    return Search(plain, start, size, changes, limits, ranks_hits(own, params), names)
+
+
+def in_body(body: Mapping[str, Any], params: Mapping[str, str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Return a search whose sort and `_source` stand in its body: there, each part of an `_msearch` can have its own.
+
+    Engines sort by what the URL says after what the body says, and a `_source` in the URL replaces the body's.
+    """
+    if _MOVED.isdisjoint(params):
+        return body, params
+    moved = {name: params[name] for name in _MOVED & params.keys()}
+    body, params = dict(body), {name: value for name, value in params.items() if name not in moved}
+    if orders := _orders(moved.pop("sort", "")):
+        body["sort"] = [*listed(body.get("sort")), *orders]
+    if moved:
+        given, excludes = moved.get("_source", "true"), moved.get("_source_excludes", "")
+        includes = moved.get("_source_includes", "" if given in ("true", "false") else given)
+        lists = {name: one.split(",") for name, one in (("includes", includes), ("excludes", excludes)) if one}
+        vectors = {"exclude_vectors": one} if (one := moved.get("_source_exclude_vectors")) else {}
+        body["_source"] = ({**lists, **vectors} or True) if given != "false" else False
+    return body, params
+
+
+def _orders(given: str) -> list[Any]:
+    """Return a sort in a URL as one in a body. Engines ignore what has another order than these two."""
+    parts = [one.rpartition(":") for one in given.split(",") if one]
+    return [{field: order} if field else order for field, _, order in parts if not field or order in ("asc", "desc")]
 
 
 def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], default: int) -> int | None:
