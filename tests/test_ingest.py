@@ -377,7 +377,6 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": [3]}, "no text field"),
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
-        ({"batch_size": 0}, "at least 1"),
         ({"duplicates": DuplicatePolicy("skip", client=None), "keys": 0}, "leave out keys=0"),
     ],
 )

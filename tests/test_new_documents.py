@@ -42,7 +42,7 @@ def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_never_chai
         told: list[Any] = []
         settings: Any = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
         policy = DuplicatePolicy("skip", **settings)
-        passed = list(ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2))
+        passed = list(ndd.with_sketches(new, "body", keys=16, duplicates=policy))
         of = {one.id: one.of for one in told}
         assert of["d4"] == "d0"
         assert set(of.values()) <= {one["_id"] for one in passed}

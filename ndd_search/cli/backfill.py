@@ -25,6 +25,7 @@ from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_shared,
+    checked,
     console,
     many,
     moving,
@@ -58,7 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(
-        "--query", type=_query, help="process only documents that match this query: JSON, as in a search request"
+        "--query",
+        type=checked(_query),
+        help="process only documents that match this query: JSON, as in a search request",
     )
     add_shared(parser, "--rate")
     parser.add_argument("--slices", type=number(int, 1, 64), default=2, help="number of threads (2)")
@@ -166,7 +169,7 @@ def _query(text: str) -> dict[str, Any]:
     try:
         query = json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
+        raise ValueError(f"not JSON: {error}") from None
     if not isinstance(query, dict) or len(query) != 1:
-        raise argparse.ArgumentTypeError('expected one query, {"term": {...}}, as under "query" of a search request')
+        raise ValueError('expected one query, {"term": {...}}, as under "query" of a search request')
     return dict(query.get("query", query))

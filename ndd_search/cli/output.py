@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
@@ -25,6 +25,7 @@ from ndd_search.search.named_recipe import recipe_named
 from ndd_search.search.settings_file import preset
 
 _NEAR = 0.7  # likeness of two names from which one may be meant for the other
+T = TypeVar("T")
 _NONE: Mapping[str, Kind] = {}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
@@ -88,14 +89,13 @@ def add_set(
 
     def setting(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
-        try:
-            check_known([name], [*names, *beside])
-            return name, beside[name].read(name, value) if name in beside else read_option(name, value)
-        except (TypeError, ValueError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+        check_known([name], [*names, *beside])
+        return name, beside[name].read(name, value) if name in beside else read_option(name, value)
 
     what = "another setting, by name: mode=drop, must_match=brand, keep=newest:date (see docs/reference)"
-    added = parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=what)
+    added = parser.add_argument(
+        "--set", action="append", type=checked(setting), default=[], metavar="NAME=VALUE", help=what
+    )
     added.settings = [*names, *beside]  # type: ignore[attr-defined]
 
 
@@ -129,17 +129,29 @@ def comma_list(text: str) -> list[str]:
     return names
 
 
+def checked(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a parser whose errors argparse shows with the name of the argument, for `type` of one."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
 def number(kind: type[int | float], least: float, most: float = 2**31 - 1) -> Callable[[str], float]:
     """Return a parser of numbers in least..most, for `type` of an argument. kind: int for whole numbers, else float."""
 
-    def parse(text: str) -> float:
+    def read(text: str) -> float:
         with suppress(ValueError):
             if least <= (value := kind(text)) <= most:
                 return value
         what = "whole number" if kind is int else "number"
-        raise argparse.ArgumentTypeError(f"expected a {what} in {least}..{most}, got {text!r}")
+        raise ValueError(f"expected a {what} in {least}..{most}, got {text!r}")
 
-    return parse
+    return checked(read)
 
 
 def print_json(value: Any) -> None:
@@ -275,21 +287,8 @@ def counted(items: Iterable[Any], advance: Any, step: int = 100) -> Iterator[Any
             advance(step)
 
 
-def _recipe(name: str) -> Recipe:
-    try:
-        return recipe_named(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def _similarity(text: str) -> float | str:
-    given: float | str = text
-    with suppress(ValueError):
-        given = float(text)
-    try:
-        return CollapseOptions(min_similarity=given).min_similarity
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return CollapseOptions(min_similarity=read_option("min_similarity", text)).min_similarity
 
 
 # Options that several commands have, with one meaning and one help text.
@@ -306,7 +305,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
     "--json": {"action": "store_true", "help": "print JSON, for programs"},
     "--min-similarity": {
-        "type": _similarity,
+        "type": checked(_similarity),
         "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
     },
     "--preset": {
@@ -321,7 +320,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "documents a second (as many as the server takes)",
     },
     "--recipe": {
-        "type": _recipe,
+        "type": checked(recipe_named),
         "metavar": "ID",
         "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
     },

@@ -33,6 +33,8 @@ from ndd_search.search.flow.options_context import options
 from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
 from ndd_search.search.writing.helper_actions import open_action
 
+_BATCH = 500  # actions that are looked up in one request
+
 
 def sketch_fields(
     document: Mapping[str, Any],
@@ -55,7 +57,7 @@ def sketch_fields(
     return dict(action["_source"])
 
 
-def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one call
+def with_sketches(
     actions: Iterable[Any] | AsyncIterable[Any],
     fields: Fields,
     *,
@@ -65,7 +67,6 @@ def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one 
     numbers: bool = False,
     storage: Storage = "integers",
     duplicates: DuplicatePolicy | None = None,
-    batch_size: int = 500,
 ) -> SketchedActions:
     """Return the actions for a bulk helper with the sketches of their documents, for `for` or `async for`.
 
@@ -78,18 +79,16 @@ def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one 
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
     storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
                 responses of wrapped searches half as large; "both" is for indexes that older readers search as well.
-    duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch.
-    batch_size: with `duplicates`, how many actions of a list or tuple are looked up in one request. Actions of any
-                other iterable are looked up one by one, because reading ahead would delay those already read.
+    duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch. 500
+                actions of a list or tuple are looked up in one request. Actions of any other iterable are looked up one
+                by one, because reading ahead would delay those already read.
     Iterating raises InvalidDocument if a document has a value of its own under the name of the sketch or its keys.
     If `actions` is an iterator, a second iteration continues it. If it is a list, a second iteration starts again, with
     an empty memory of `duplicates`.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
-    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates, batch_size)
+    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates)
 
 
 class SketchedActions:
@@ -100,14 +99,10 @@ class SketchedActions:
     """
 
     def __init__(
-        self,
-        actions: Iterable[Any] | AsyncIterable[Any],
-        sketcher: Sketcher,
-        duplicates: DuplicatePolicy | None,
-        batch_size: int,
+        self, actions: Iterable[Any] | AsyncIterable[Any], sketcher: Sketcher, duplicates: DuplicatePolicy | None
     ) -> None:
         self._actions, self._sketcher, self._duplicates = actions, sketcher, duplicates
-        self._batch_size = batch_size if isinstance(actions, list | tuple) else 1
+        self._batch_size = _BATCH if isinstance(actions, list | tuple) else 1
         self._filter: DuplicateFilter | None = None
         self._started: AsyncIterator[Any] | None = None
         self._is_rest = False
@@ -123,7 +118,7 @@ class SketchedActions:
         Call it after the helper has sent all actions. If the engine has refused an original among the last 500 actions,
         nothing could detect that while the helper was running. Refresh the index first if documents have no id.
         """
-        rest = SketchedActions(iter(()), self._sketcher, self._duplicates, 1)
+        rest = SketchedActions(iter(()), self._sketcher, self._duplicates)
         rest._filter, rest._is_rest = self._filter, True
         return rest
 
@@ -131,11 +126,13 @@ class SketchedActions:
         if not isinstance(self._actions, Iterable):
             raise TypeError("these actions come from an asynchronous iterator: use `async for` or an async helper")
         if self._duplicates is None:
-            return self._plain(self._actions)
+            return (self._write(action).action.content for action in self._actions)
         return self._filtered(self._actions, self._duplicates)
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        return self._async_plain() if self._duplicates is None else self._async_filtered(self._duplicates)
+        if self._duplicates is None:
+            return (self._write(action).action.content async for action in _asynchronous(self._actions))
+        return self._async_filtered(self._duplicates)
 
     async def __anext__(self) -> Any:
         """Return the next action of one iteration kept by this object; opensearch-py requires this method."""
@@ -143,17 +140,8 @@ class SketchedActions:
             self._started = aiter(self)
         return await anext(self._started)
 
-    def _plain(self, actions: Iterable[Any]) -> Iterator[Any]:
-        for action in actions:
-            yield self._write(action).action.content
-
-    async def _async_plain(self) -> AsyncIterator[Any]:
-        async for action in _asynchronous(self._actions):
-            yield self._write(action).action.content
-
     def _filtered(self, actions: Iterable[Any], policy: DuplicatePolicy) -> Iterator[Any]:
         chosen = self._memory(policy)
-        yield from _drained(chosen.ready)
         for batch in self._batches(actions):
             _ask(policy.client, chosen.decide(batch))
             yield from _drained(chosen.ready)
@@ -161,10 +149,12 @@ class SketchedActions:
         yield from _drained(chosen.ready)
 
     async def _async_filtered(self, policy: DuplicatePolicy) -> AsyncIterator[Any]:
-        chosen = self._memory(policy)
-        for action in _drained(chosen.ready):
-            yield action
-        async for batch in self._async_batches():
+        chosen, actions = self._memory(policy), self._actions
+        if isinstance(actions, AsyncIterable):
+            batches: AsyncIterator[list[Write]] = ([self._write(action)] async for action in actions)
+        else:
+            batches = _asynchronous(self._batches(actions))
+        async for batch in batches:
             await _ask_async(policy.client, chosen.decide(batch))
             for action in _drained(chosen.ready):
                 yield action
@@ -198,14 +188,6 @@ class SketchedActions:
             raise
         if batch:
             yield batch
-
-    async def _async_batches(self) -> AsyncIterator[list[Write]]:
-        if isinstance(self._actions, AsyncIterable):
-            async for action in self._actions:
-                yield [self._write(action)]
-        else:
-            for batch in self._batches(self._actions):
-                yield batch
 
 
 def _drained(ready: deque[Any]) -> Iterator[Any]:
