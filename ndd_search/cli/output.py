@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -287,10 +288,6 @@ def counted(items: Iterable[Any], advance: Any, step: int = 100) -> Iterator[Any
             advance(step)
 
 
-def _similarity(text: str) -> float | str:
-    return CollapseOptions(min_similarity=read_option("min_similarity", text)).min_similarity
-
-
 # Options that several commands have, with one meaning and one help text.
 SHARED: dict[str, dict[str, Any]] = {
     "--ca-certs": {"default": "", "metavar": "FILE", "help": "certificates to trust of the engine (the system's)"},
@@ -305,7 +302,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
     "--json": {"action": "store_true", "help": "print JSON, for programs"},
     "--min-similarity": {
-        "type": checked(_similarity),
+        "type": checked(partial(read_option, "min_similarity")),
         "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
     },
     "--preset": {
