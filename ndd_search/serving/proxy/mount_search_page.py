@@ -1,38 +1,43 @@
-"""The search page (`serving.ui`) behind the proxy, at `/_ndd/search/`. The engine sees its caller's credentials."""
+"""Searches an engine for the search page (`serving.ui`), and answers the page behind the proxy, at `/_ndd/search/`.
+
+The engine sees its caller's credentials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
 
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_answer import Answer, reason_of
+from ndd_search.search.rest.read_request import Request
 from ndd_search.serving.proxy.http_exchange import Exchange
 from ndd_search.serving.proxy.upstream import Upstream, sent
 from ndd_search.serving.proxy.wire_format import Raw
 from ndd_search.serving.ui.application import SearchPage
-from ndd_search.serving.ui.search_engine import EngineSearcher
+from ndd_search.serving.ui.searcher import (
+    DATES,
+    MOST_SOURCES,
+    SOURCES,
+    Asked,
+    Document,
+    Found,
+    Headers,
+    Searcher,
+    SearchFailed,
+    bounds,
+    check_filters,
+    chosen,
+)
 
 PAGE = "/_ndd/search"
 _NO_HEADERS: Mapping[str, str] = {}
-
-
-class UpstreamSearcher(EngineSearcher):
-    """Searches an engine through the proxy's own connections. headers: sent with every request, as Authorization.
-
-    Raises ValueError if `index` names no index.
-    """
-
-    def __init__(
-        self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
-    ) -> None:
-        super().__init__(driver, partial(sent, upstream, headers), index, _challenge)
-        self._upstream = upstream
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._upstream.close()
+_BOOLEAN = re.compile(r"\S\s+(?:AND|OR|NOT)\s+\S|^NOT\s")
+_FIELD = re.compile(r"(?<!\S)[A-Za-z_][\w.]*:(?=\S)")
 
 
 class PageOfProxy:
@@ -59,6 +64,130 @@ class PageOfProxy:
         await exchange.answer(reply.status, [header for header in raw if header[0] != b"content-length"], reply.body)
 
 
-def _challenge(answer: Answer) -> str:
-    headers = answer.raw.headers if isinstance(answer.raw, Raw) else []
-    return next((value.decode("latin-1") for name, value in headers if name == b"www-authenticate"), "")
+class UpstreamSearcher(Searcher):
+    """Searches an engine through the proxy's own connections, with the rights of the caller.
+
+    driver: collapses the searches. index: what is searched, as in a URL. headers: sent with every request, as
+    Authorization. Raises ValueError if `index` names no index.
+    """
+
+    text: tuple[str, ...] = ()
+
+    def __init__(
+        self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> None:
+        self.name, self._driver, self._upstream = index, driver, upstream
+        self._send = partial(sent, upstream, headers)
+        self._path = f"/{checked_target(index)}"
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._upstream.close()
+
+    async def search(self, asked: Asked, headers: Headers) -> Found:
+        """Search, after a request for the names of the fields that facets are made of."""
+        needed = asked.facets or asked.source or asked.period
+        source, moment = await self._fields(headers) if needed else ("", "")
+        check_filters(asked, source, moment)
+        answer = await self._driver.handle_async(
+            Request("POST", f"{self._path}/_search", {}, headers, _body(asked, source, moment)), self._send
+        )
+        response = self._body(answer)
+        sources = [(str(one["key"]), one["doc_count"]) for one in _buckets(response, "sources")]
+        months = {one["key_as_string"]: one["doc_count"] for one in _buckets(response, "months")}
+        notes = _slips(asked.q)
+        return Found(response=response, sources=sources, months=months, fields=(source, moment), notes=notes)
+
+    async def _fields(self, headers: Headers) -> tuple[str, str]:
+        """Return the names of the fields of source and date, "" if the index has none that can be counted."""
+        keywords = [name for one in SOURCES for name in (one, f"{one}.keyword")]
+        params = {"fields": ",".join((*keywords, *DATES)), "ignore_unavailable": "true"}
+        found = self._body(await self._send(Request("GET", f"{self._path}/_field_caps", params, headers, None)))
+        kinds = {
+            name: {kind for kind, facts in kinds.items() if facts.get("aggregatable")}
+            for name, kinds in found.get("fields", {}).items()
+        }
+        return (
+            chosen(keywords, (name for name, kind in kinds.items() if kind in ({"keyword"}, {"constant_keyword"}))),
+            chosen(DATES, (name for name, kind in kinds.items() if kind and kind <= {"date", "date_nanos"})),
+        )
+
+    async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
+        """Search for documents by id, in the indexes of the page only. Raises ValueError if a name lacks its index."""
+        if not all(index for index, _ in names):
+            raise ValueError("the URL of a document needs its index: open the document from a page of results")
+        field, recipe = self._driver.settings.sketch_field, self._driver.settings.recipe
+        indexes, ids = ([*{name[part] for name in names}] for part in (0, 1))
+        body = {
+            "query": {"bool": {"filter": [{"ids": {"values": ids}}, {"terms": {"_index": indexes}}]}},
+            "size": len(ids) * len(indexes),
+            "docvalue_fields": list(field.read),
+            "_source": {"excludes": [field.name, field.keys]},
+        }
+        answer = await self._send(Request("POST", f"{self._path}/_search", {}, headers, body))
+        hits = {(hit["_index"], hit["_id"]): hit for hit in self._body(answer)["hits"]["hits"]}
+        found = [hits[name] for name in names if name in hits]
+        sketches = field.decode([hit.get("fields") or {} for hit in found], recipe)
+        return [Document(hit, None if isinstance(one, str) else one) for hit, one in zip(found, sketches, strict=True)]
+
+    def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
+        """Return "": the frequency table that decides belongs to a whole search."""
+        return ""
+
+    def _body(self, answer: Answer) -> dict[str, Any]:
+        if answer.ok and isinstance(answer.body, dict):
+            return answer.body
+        status = HTTPStatus.BAD_GATEWAY if answer.ok else answer.status
+        headers = answer.raw.headers if isinstance(answer.raw, Raw) else []
+        challenge = next((value.decode("latin-1") for name, value in headers if name == b"www-authenticate"), "")
+        raise SearchFailed(status, reason_of(answer.body), challenge)
+
+
+def checked_target(index: str) -> str:
+    """Return the names of indexes, encoded for a path. Raises ValueError for what is not a list of names."""
+    names = index.split(",")
+    if not all(names) or any(name.startswith(("_", ".")) and name != "_all" for name in names):
+        raise ValueError(f"the search page needs the name of an index, several names, or a pattern, got {index!r}")
+    return quote(index, safe=",*:")
+
+
+def _slips(q: str) -> list[str]:
+    """Return what an engine reads in another way than it was meant, with the right form."""
+    notes = []
+    if _BOOLEAN.search(q):
+        right = re.sub(r"\s*\bOR\b\s*", " | ", re.sub(r"\s*\b(?:AND )?NOT\s+", " -", q))
+        right = re.sub(r"(\S+)\s+AND\s+", r"\1 +", right).strip()
+        right = f"+{right}" if " +" in right and not right.startswith(("+", "-")) else right
+        notes.append(f"AND, OR and NOT are words like others here: write {right}")
+    if field := _FIELD.search(q):
+        notes.append(f"all fields are searched here, and {field[0]} is read as a word: leave it out")
+    if q.count('"') % 2:
+        notes.append(f'a phrase has no end: write {q}"')
+    return notes
+
+
+def _body(asked: Asked, source: str, moment: str) -> dict[str, Any]:
+    """Return the body of a search. source, moment: names of the fields, "" if there is none."""
+    filters: list[dict[str, Any]] = []
+    if asked.source:
+        filters.append({"term": {source: asked.source}})
+    if asked.period:
+        first, last = bounds(asked.period)
+        limits = {"gte": first, "lte": last, "format": "yyyy-MM-dd"}  # engines take the end of the last day
+        filters.append({"range": {moment: limits}})
+    aggregations: dict[str, Any] = {}
+    if asked.facets and source:
+        aggregations["sources"] = {"terms": {"field": source, "size": MOST_SOURCES}}
+    if asked.facets and moment:
+        by_month = {"field": moment, "calendar_interval": "month", "format": "yyyy-MM", "min_doc_count": 1}
+        aggregations["months"] = {"date_histogram": by_month}
+    typed = {"simple_query_string": {"query": asked.q, "lenient": True}}
+    body: dict[str, Any] = {"query": typed, "from": asked.start, "size": asked.size, "ndd": dict(asked.options) or True}
+    if filters:
+        body["query"] = {"bool": {"must": [typed], "filter": filters}}
+    return body | ({"aggs": aggregations} if aggregations else {})
+
+
+def _buckets(response: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = response.get("aggregations", {}).get(name, {}).get("buckets", [])
+    return found
