@@ -227,7 +227,7 @@ def test_queries_are_words_or_search_bodies_each_once_and_broken_ones_are_told()
 
 
 def marked(first: str, second: str) -> tuple[list[str], list[str]]:
-    return tuple([piece.text.strip() for piece in side if piece.own] for side in side_by_side(first, second))  # type: ignore[return-value]
+    return tuple([piece.text.strip() for piece in side if piece.marked] for side in side_by_side(first, second))  # type: ignore[return-value]
 
 
 def test_what_only_one_text_has_is_marked_and_punctuation_and_case_are_not() -> None:
@@ -239,7 +239,7 @@ def test_what_only_one_text_has_is_marked_and_punctuation_and_case_are_not() -> 
 def test_long_texts_are_shortened_where_they_are_alike_and_what_differs_is_still_there() -> None:
     story = [f"word{i}" for i in range(400)]
     first, second = side_by_side(" ".join(story), " ".join([*story[:200], "another", *story[200:]]))
-    assert [piece.text for piece in second if piece.own] == ["another "]
+    assert [piece.text for piece in second if piece.marked] == ["another"]
     assert sum(len(piece.text) for piece in first) < 600
 
 

@@ -369,6 +369,8 @@ def _text(pieces: Sequence[Piece], plain: bool) -> Text:
 
     text = Text()
     for piece in pieces:
-        shown_text = f"«{piece.text.rstrip()}»{' ' * piece.text.endswith(' ')}" if piece.own and plain else piece.text
-        text.append(shown_text, "bold yellow" if piece.own and not plain else "")
+        shown_text = (
+            f"«{piece.text.rstrip()}»{' ' * piece.text.endswith(' ')}" if piece.marked and plain else piece.text
+        )
+        text.append(shown_text, "bold yellow" if piece.marked and not plain else "")
     return text

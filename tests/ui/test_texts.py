@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.core.text.tokens import words_at
-from ndd_search.serving.ui.mark_texts import RUN, Wording, compared, passage, reason, title_and_text
+from ndd_search.reports.side_by_side import RUN, SHORT, Wording, compared
+from ndd_search.serving.ui.mark_texts import passage, reason, title_and_text
 from ndd_search.serving.ui.page_url import State
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "日", "\u202e", "x" * 400, "\n", ", "]), max_size=40).map(
@@ -57,7 +58,7 @@ def test_what_is_marked_is_in_no_run_of_three_words_that_both_have(left: str, ri
     shared = compared(first, second)
     assert "".join(piece.text for piece in shared.left) == first.text
     assert "".join(piece.text for piece in shared.right) == second.text
-    size = max(1, min(RUN, len(first.words), len(second.words)))
+    size = RUN if min(len(first.words), len(second.words)) >= SHORT else 1
     words = [[word for *_, word in one.words] for one in (first, second)]
     other = {tuple(words[1][i : i + size]) for i in range(len(words[1]) - size + 1)}
     common = set(first.in_common(second))

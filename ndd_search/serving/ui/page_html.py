@@ -16,18 +16,10 @@ from ndd_search.core.document_fields import value_of
 from ndd_search.core.sketching.estimate_similarity import Estimate, estimate_resemblance
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import importing
+from ndd_search.reports.side_by_side import MOST_SHOWN, Piece, Wording, compared
 from ndd_search.search.rest.read_page import info
 from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SIMILARITY
-from ndd_search.serving.ui.mark_texts import (
-    MOST_SHOWN,
-    Piece,
-    Wording,
-    compared,
-    passage,
-    reason,
-    shortened,
-    title_and_text,
-)
+from ndd_search.serving.ui.mark_texts import passage, reason, shortened, title_and_text
 from ndd_search.serving.ui.page_url import SIZE, State
 from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
 
