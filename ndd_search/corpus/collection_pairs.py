@@ -129,10 +129,7 @@ class Search:
 
         old: so many documents at the head are leaders whatever they share, but for those equal to an earlier one.
         """
-        found = self._native("corpus_leaders", sketches, old)
-        if found is not None:
-            return Led(np.frombuffer(found[0], np.int64), np.frombuffer(found[1]), Effort(*found[2]))
-        pairs, same, effort = self._without_core(sketches)
+        pairs, same, effort = self._found(sketches, 0, old)
         leader, similarity = choose_leaders(len(sketches), pairs.where(pairs.second >= old) if old else pairs)
         leader, similarity = leader[same], similarity[same]
         leader[:old], similarity[:old] = np.arange(old), 1.0
@@ -144,12 +141,7 @@ class Search:
         Documents with equal sketches are in `same`, not in pairs: a thousand equal texts would be half a million pairs.
         each: pairs of one document with earlier ones at most; what that leaves out counts as cut.
         """
-        found = self._native("corpus_pairs", sketches, each or _EVERY)
-        if found is not None:
-            first, second = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
-            pairs = Pairs(first, second, np.frombuffer(found[2]))
-            return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]), sketches, self.recipe.k)
-        return Found(*self._without_core(sketches), sketches, self.recipe.k)
+        return Found(*self._found(sketches, each or _EVERY), sketches, self.recipe.k)
 
     @property
     def native_rule(self) -> native.Rule:
@@ -166,21 +158,29 @@ class Search:
         table = self.decision.frequency_table
         return (table.native_table or b"") if table else None
 
-    def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
-        if not native.core or self.decision.measure not in _MEASURES:
-            return None
-        call = getattr(native.core, name)
-        found: tuple | None = call(  # type: ignore[type-arg]
-            sketches.values,
-            sketches.offsets,
-            self.recipe.k,
-            self.native_rule,
-            self.native_table,
-            self.guards.arguments,
-            self.progress,
-            (self.budget, last, _THREADS),
-        )
-        return found
+    def _found(self, sketches: Sketches, each: int, old: int = 0) -> tuple[Pairs, Ranks, Effort]:
+        """The pairs of different documents, of each document the first with its values, and the effort.
+
+        each: as in `pairs`; 0 may leave out all but the pair of each document with its leader. old: as in `leaders`.
+        """
+        if native.core and self.decision.measure in _MEASURES:
+            found = native.core.corpus_pairs(
+                sketches.values,
+                sketches.offsets,
+                self.recipe.k,
+                self.native_rule,
+                self.native_table,
+                self.guards.arguments,
+                self.progress,
+                (self.budget, each, old, _THREADS),
+            )
+            if found is not None:
+                first, second, similarity, same, effort = found
+                pairs = Pairs(
+                    np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity)
+                )
+                return pairs, np.frombuffer(same, np.int64), Effort(*effort)
+        return self._without_core(sketches)
 
     def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
         rows = rows_of(sketches, self.recipe.k)

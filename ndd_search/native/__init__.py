@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 26  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 27  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
@@ -75,26 +75,6 @@ class Core(Protocol):
     ) -> tuple[bytes, ...] | None:
         """Return the near-duplicate pairs: the fields of Pairs and, unless brief, of Overlaps. None as in leaders."""
 
-    def corpus_leaders(
-        self,
-        values: object,
-        offsets: object,
-        k: int,
-        rule: Rule,
-        frequency_table: bytes | None,
-        guards: tuple[object, object, float],
-        progress: object,
-        limits: tuple[int, int, int],
-        /,
-    ) -> tuple[bytes, bytes, tuple[int, int, int, int]] | None:
-        """Like `leaders`, for a whole collection, with the effort (corpus.pairs.Effort).
-
-        A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
-        limits: budget, old (the first `old` documents are leaders), and threads, 1..64.
-        guards: codes (int64) or None, times (float64 as int64) or None, and how far times may be apart.
-        progress: called with the number of documents done, or None.
-        """
-
     def corpus_pairs(
         self,
         values: object,
@@ -104,12 +84,17 @@ class Core(Protocol):
         frequency_table: bytes | None,
         guards: tuple[object, object, float],
         progress: object,
-        limits: tuple[int, int, int],
+        limits: tuple[int, int, int, int],
         /,
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
 
-        limits: budget, the most pairs of one document with earlier ones, and threads, 1..64.
+        Also returns the effort (corpus.pairs.Effort).
+        A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
+        limits: budget; the most pairs of one document with earlier ones, 0 for that with its leader; old (the first
+        `old` documents are leaders); and threads, 1..64.
+        guards: codes (int64) or None, times (float64 as int64) or None, and how far times may be apart.
+        progress: called with the number of documents done, or None.
         """
 
     def meetings(

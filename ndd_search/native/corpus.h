@@ -51,7 +51,7 @@ typedef struct {
     Seeker seekers[MOST_THREADS];
     Team team;
     int64_t budget, old, start, end; /* of the block */
-    int64_t each;                    /* pairs of one document with earlier ones at most; 0: only the first one counts */
+    int64_t each;                    /* pairs of one document with earlier ones at most; 0: only the first one, its leader */
     Run runs[PART];                  /* pairs of each document of the block with documents of earlier blocks */
 } Quest;
 
@@ -146,57 +146,6 @@ static int seek_block(Quest *quest, int64_t count, const Watch *watch)
     return 1;
 }
 
-/* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share.
- * 0: no memory, or stopped. */
-static int lead_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
-                       int64_t old, int threads, int64_t *leaders, double *similarities, Effort *effort,
-                       const Watch *watch)
-{
-    Corpus corpus;
-    Quest *quest = malloc(sizeof *quest);
-    int fine = start_corpus(&corpus, page, rule, guards, weights, effort) && quest;
-    if (fine) {
-        quest->budget = budget;
-        quest->old = old;
-        quest->each = 0;
-        fine = start_quest(quest, &corpus, threads);
-        Seeker *own = quest->seekers;
-        for (quest->start = 0; fine && quest->start < page->count; quest->start = quest->end) {
-            fine = seek_block(quest, page->count, watch);
-            for (int64_t i = quest->start; fine && i < quest->end; i++) {
-                int64_t same = corpus.same[i];
-                leaders[i] = i;
-                similarities[i] = 1;
-                if (same != i && i >= old) { /* it would meet the same leaders */
-                    leaders[i] = leaders[same];
-                    similarities[i] = similarities[same];
-                }
-                if (same != i)
-                    continue;
-                const Pair *pair = NULL;
-                if (i >= old) {
-                    Run run = quest->runs[i - quest->start];
-                    if (run.count)
-                        pair = quest->seekers[run.seeker].pairs + run.first;
-                    else if (seek(quest, own, i, quest->start, 0))
-                        pair = own->pairs + --own->found;
-                }
-                fine = !own->failed;
-                if (pair) {
-                    leaders[i] = pair->hits[0];
-                    similarities[i] = resemblance_of(pair);
-                }
-                else
-                    enlist(&corpus, i);
-            }
-        }
-        end_quest(quest, effort);
-    }
-    free(quest);
-    free_corpus(&corpus);
-    return fine;
-}
-
 /* Add pairs to others. 0: no memory. */
 static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *more, int64_t count)
 {
@@ -212,11 +161,12 @@ static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *mo
     return 1;
 }
 
-/* All pairs of different documents, at most `each` of one document with earlier ones (what that leaves out counts as
- * cut), ordered by the second, then the first. Returns how many, -1: no memory, or
- * stopped. */
+/* All pairs of different documents, ordered by the second, then the first: at most `each` of one document with earlier ones
+ * (what that leaves out counts as cut). each: 0 gives the pair of each document with its leader, as find_leaders; the first
+ * `old` documents are leaders whatever they share. Returns how many, -1: no memory, or stopped. */
 static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
-                           int64_t each, int threads, Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
+                           int64_t each, int64_t old, int threads, Pair **pairs, int64_t *same, Effort *effort,
+                           const Watch *watch)
 {
     Corpus corpus;
     int64_t found = 0, room = 0;
@@ -224,7 +174,7 @@ static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *gua
     int fine = start_corpus(&corpus, page, rule, guards, weights, effort) && quest;
     if (fine) {
         quest->budget = budget;
-        quest->old = 0;
+        quest->old = old;
         quest->each = each;
         fine = start_quest(quest, &corpus, threads);
         Seeker *own = quest->seekers;
@@ -233,15 +183,17 @@ static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *gua
             for (int64_t i = quest->start; fine && i < quest->end; i++) {
                 if (corpus.same[i] != i)
                     continue;
-                Run run = quest->runs[i - quest->start];
+                Run run = i < old ? (Run){0} : quest->runs[i - quest->start];
                 if (run.count)
                     fine = add_pairs(pairs, &found, &room, quest->seekers[run.seeker].pairs + run.first, run.count);
-                int64_t first = own->found, count = seek(quest, own, i, quest->start, run.count);
+                int is_led = run.count && !each;
+                int64_t first = own->found, count = i < old || is_led ? 0 : seek(quest, own, i, quest->start, run.count);
                 fine = fine && !own->failed;
                 if (fine && count)
                     fine = add_pairs(pairs, &found, &room, own->pairs + first, count);
                 own->found = first;
-                enlist(&corpus, i);
+                if (each || !(count || is_led))
+                    enlist(&corpus, i);
             }
         }
         end_quest(quest, effort);

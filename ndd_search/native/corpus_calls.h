@@ -8,7 +8,7 @@ typedef struct {
     Question question;
     Py_buffer values, offsets, codes, times;
     Guards guards;
-    long long budget, last, threads; /* last: `old` or `each` */
+    long long budget, each, old, threads;
     PyObject *progress;      /* called with a number of documents, or None; of corpus_entries the holders */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
 } Inquiry;
@@ -51,7 +51,8 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
                           &rule->third, &rule->few_hold, &shortest, &measure, &table,
-                          &PyTuple_Type, &guards, &inquiry->progress, &inquiry->budget, &inquiry->last, &inquiry->threads)
+                          &PyTuple_Type, &guards, &inquiry->progress, &inquiry->budget, &inquiry->each, &inquiry->old,
+                          &inquiry->threads)
         || !PyArg_ParseTuple(guards, "OOd:guards", &codes, &times, &inquiry->guards.apart)) /* which it holds */
         return -1;
     rule->shortest = shortest;
@@ -93,36 +94,9 @@ static PyObject *effort_of(const Effort *effort)
                          (long long)effort->cut);
 }
 
-PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, guards, progress, (budget, old, threads))\n"
-                                 "-> (leaders, similarities, effort), or None. effort: (documents, met, compared, cut).");
-
-static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Inquiry inquiry;
-    Effort effort = {0};
-    PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLL):corpus_leaders");
-    const Page *page = &inquiry.question.page;
-    int64_t size = page->count * (int64_t)sizeof(int64_t);
-    if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
-        int64_t *found = (int64_t *)PyBytes_AsString(leaders);
-        double *alike = (double *)PyBytes_AsString(similarities);
-        Watch watch = {tell_python, &inquiry};
-        inquiry.released = PyEval_SaveThread();
-        fine = lead_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
-                           inquiry.last, (int)inquiry.threads, found, alike, &effort, &watch);
-        PyEval_RestoreThread(inquiry.released);
-        if (fine)
-            result = Py_BuildValue("OON", leaders, similarities, effort_of(&effort));
-    }
-    Py_XDECREF(leaders);
-    Py_XDECREF(similarities);
-    end_inquiry(&inquiry);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
-}
-
-PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, guards, progress, (budget, each, threads))\n"
-                               "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.");
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, guards, progress, (budget, each, old, threads))\n"
+                               "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.\n"
+                               "effort: (documents, met, compared, cut).");
 
 static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -131,14 +105,14 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLL):corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLLL):corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
         Watch watch = {tell_python, &inquiry};
         inquiry.released = PyEval_SaveThread();
         count = pair_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
-                            inquiry.last, (int)inquiry.threads, &pairs, first, &effort, &watch);
+                            inquiry.each, inquiry.old, (int)inquiry.threads, &pairs, first, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
         if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))
             result = Py_BuildValue("OOOON", PyTuple_GetItem(columns, 0), PyTuple_GetItem(columns, 1),

@@ -11,7 +11,7 @@
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
- * corpus_documents.h, corpus_filters.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
+ * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
  * the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h and super_tokens.h find
  * records that share tokens, names.h, values.h and records.h compare them; clean.h, sketch.h and lines_and_sentences.h sketch texts;
  * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
@@ -31,7 +31,7 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 26 };
+enum { VERSION = 27 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -40,7 +40,6 @@ static PyMethodDef methods[] = {
     {"counted", counted, METH_VARARGS, counted_doc},
     {"common_table", common_table, METH_VARARGS, common_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
-    {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},

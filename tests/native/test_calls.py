@@ -199,7 +199,7 @@ def test_sequences_whose_items_nobody_holds_are_refused() -> None:
     for call in (
         lambda: core.stored_sketches([{}], names, 4),  # type: ignore[arg-type]
         lambda: core.cut_sketches("{}", names, 4),  # type: ignore[arg-type]
-        lambda: core.corpus_leaders(values, offsets, 4, native.Rule(0.5), None, guards, None, (9, 0, 1)),
+        lambda: core.corpus_pairs(values, offsets, 4, native.Rule(0.5), None, guards, None, (9, 0, 0, 1)),
         lambda: core.corpus_check(values, offsets, 4, native.Rule(0.5), None, guards, np.zeros(2, np.int64)),
     ):
         with pytest.raises(TypeError):
