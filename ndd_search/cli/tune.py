@@ -369,8 +369,6 @@ def _text(pieces: Sequence[Piece], plain: bool) -> Text:
 
     text = Text()
     for piece in pieces:
-        shown_text = (
-            f"«{piece.text.rstrip()}»{' ' * piece.text.endswith(' ')}" if piece.marked and plain else piece.text
-        )
+        shown_text = f"«{piece.text}»" if piece.marked and plain else piece.text
         text.append(shown_text, "bold yellow" if piece.marked and not plain else "")
     return text
