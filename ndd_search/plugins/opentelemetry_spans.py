@@ -14,8 +14,8 @@ with importing("opentelemetry", "OpenTelemetrySpans", "opentelemetry-api", "trac
 class OpenTelemetrySpans:
     """An observer that records one span for each search, below the span of its caller.
 
-    Attributes: ndd.trips, ndd.own_seconds, ndd.upstream_seconds, ndd.pages, and of all its pages together ndd.examined,
-    ndd.hidden and ndd.windows; for a search with one page also ndd.cache, ndd.strategy and ndd.degraded.
+    Attributes: ndd.trips, ndd.own_seconds, ndd.upstream_seconds, ndd.pages, and of all its pages together ndd.examined
+    and ndd.hidden; for a search with one page also ndd.cache, ndd.strategy and ndd.degraded.
     provider: None for the one that is set for the process, which another process always uses.
     """
 
@@ -40,7 +40,6 @@ class OpenTelemetrySpans:
                 "ndd.pages": len(seen.pages),
                 "ndd.examined": sum(page.examined for page in seen.pages),
                 "ndd.hidden": sum(page.hidden for page in seen.pages),
-                "ndd.windows": sum(page.windows for page in seen.pages),
             }
         )
         if len(seen.pages) == 1:

@@ -93,7 +93,7 @@ def test_msearch_out_of_the_cache_is_answered_in_the_same_shape(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     caller = connect(proxy.url)
-    lines = [{"index": library.news}, {"query": MATCH, "size": 5}] * 2
+    lines = [one for size in (5, 6) for one in ({"index": library.news}, {"query": MATCH, "size": size})]
     for paths in ({}, {"filter_path": "responses.hits.hits._id"}):
         made = [caller.msearch(body=lines, **paths) for _ in range(3)]
         first, second, third = [

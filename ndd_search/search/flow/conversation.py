@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.options import CollapseOptions
@@ -31,17 +31,6 @@ from ndd_search.search.rest.read_request import Search
 from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 
 
-class Uncached(NamedTuple):
-    """A search that sends a request before it can tell its page, or whose pages are different each time.
-
-    first_windows: how many hits are examined at first, in a list of one search. flow: returns the requests, and the
-                   answer.
-    """
-
-    first_windows: list[int]
-    flow: Callable[[], Flow]
-
-
 class Conversation:
     """The requests for one search, and the answer for its caller, which may be cached.
 
@@ -58,11 +47,6 @@ class Conversation:
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options.as_text, search.start, search.size)
-
-    @property
-    def first_windows(self) -> list[int]:
-        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
-        return [self.options.initial_window]
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""

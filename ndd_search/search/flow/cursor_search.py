@@ -26,7 +26,7 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Uncached, unfiltered_body
+from ndd_search.search.flow.conversation import unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.options_context import NOT_OPTIONS
@@ -43,7 +43,7 @@ _OF_A_PAGE = ("window", "max_window", "keep")
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
-def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
+def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Flow | None:
     """Return how to answer a search that asks for a cursor, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -69,7 +69,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     beside = {name: search.changes[name] for name in (*NOT_OPTIONS, "cursor") if name in search.changes}
     steps = steps_of(options, beside, settings)
     options = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
-    return Uncached([options.initial_window], CursorSearch(search, options, settings, steps, own, cursor).flow)
+    return CursorSearch(search, options, settings, steps, own, cursor).flow()
 
 
 def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:

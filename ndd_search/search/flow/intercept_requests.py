@@ -19,14 +19,14 @@ from urllib.parse import quote
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation, Uncached
+from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.cursor_search import cursor_search
-from ndd_search.search.flow.msearch import MultiConversation, multi_conversation
+from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_memory import indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search, without_options
-from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Wait
+from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.rest.mapping import check_mapping
 from ndd_search.search.rest.read_answer import Answer
@@ -43,7 +43,7 @@ from ndd_search.search.rest.read_request import (
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
-Talk = Conversation | MultiConversation | Uncached
+Talk = Conversation | Flow
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _LOOK, _LOOKED_AT = 2.0, 4  # seconds to wait at most for a mapping after a write; so many mappings after one write
@@ -108,7 +108,7 @@ class Driver:
         try:
             if (talk := self._conversation(request)) is not None:
                 flow, observers = self._flow(talk, flights, timeout), self.settings.observers
-                return (yield from observed(flow, request.path, talk.first_windows, observers) if observers else flow)
+                return (yield from observed(flow, request.path, observers) if observers else flow)
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -144,8 +144,10 @@ class Driver:
         return faults
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
-        if not isinstance(talk, Conversation) or talk.key is None:
-            return (yield from talk.flow())
+        if not isinstance(talk, Conversation):
+            return (yield from talk)
+        if talk.key is None:
+            return (yield from talk.made())
         if (cached := talk.remembered()) is not None:
             return cached
         most = _WAIT if timeout is None else min(_WAIT, timeout)
@@ -185,7 +187,9 @@ class Driver:
     def _conversation(self, request: Request) -> Talk | None:
         settings, changes = self.settings, surrounding()
         if not is_search(request):
-            return template_search(request, settings, changes) or multi_conversation(request, settings, changes)
+            if (flow := template_search(request, settings, changes)) is not None:
+                return flow
+            return None if (several := multi_conversation(request, settings, changes)) is None else several.flow()
         if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
             return talk
         return conversation(request, settings, changes) or pipeline_search(request, settings, changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from http import HTTPStatus
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from ndd_search.core.paging.cache import cache_key
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.round_trips import Asking, Flow
@@ -50,11 +48,6 @@ class MultiConversation:
     conversations: list[Conversation | None]
     texts: list[Text | None]
 
-    @property
-    def first_windows(self) -> list[int]:
-        """The first window of each search, 0 for one that is left alone."""
-        return [talk.options.initial_window if talk else 0 for talk in self.conversations]
-
     def flow(self) -> Flow:
         """Send one `_msearch` a round trip, with the next request of each search that is not finished.
 
@@ -69,7 +62,7 @@ class MultiConversation:
         first: Answer | None = None
         took = 0
         while requests := _advance(flows, results, done):
-            lines, positions = self._lines_to_send(requests)
+            lines = self._lines_to_send(requests)
             try:
                 answer = yield self._round_trip(lines, requests)
             except Exception as error:
@@ -82,7 +75,7 @@ class MultiConversation:
             responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
             if _are_responses(responses, len(lines) // 2):
                 took += answer.took or 0
-                results = _answers_of(requests, responses, positions, answer.cut)
+                results = _answers_of(requests, responses, answer.cut)
             elif first is not None:
                 results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
             else:
@@ -119,22 +112,14 @@ class MultiConversation:
         paths = self.request.params.get("filter_path")
         return filtered(body, paths, "responses.ndd") if paths else body
 
-    def _lines_to_send(self, requests: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
-        """Return the header and body of each search to send, and the positions of the responses that each place gets.
-
-        Equal searches are sent once.
-        """
+    def _lines_to_send(self, requests: Mapping[int, Request]) -> list[Line | str]:
+        """Return the header and body of each search to send."""
         lines: list[Line | str] = []
-        position_of: dict[bytes, int] = {}
-        positions: dict[int, list[int]] = {place: [] for place in requests}
         for place, request in requests.items():
             for search in request.parts or (request,):
                 text = self.texts[place] if search is self.searches[place] else None
-                line = text or (self._header(search, place), search.body or {})
-                positions[place].append(position_of.setdefault(cache_key(*line), len(position_of)))
-                if positions[place][-1] * 2 == len(lines):
-                    lines += line
-        return lines, positions
+                lines += text or (self._header(search, place), search.body or {})
+        return lines
 
     def _header(self, search: Request, place: int) -> Line:
         """Return the header line of a request of the search at a place."""
@@ -248,26 +233,16 @@ def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
     return isinstance(given, list) and len(given) == count and all(isinstance(response, dict) for response in given)
 
 
-def _answers_of(
-    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]], cut: CutSketches
-) -> dict[int, Answer]:
-    """Return the answer to each search. Shared responses are copied, because a flow changes its hits.
-
-    cut: the sketches that were cut out of the responses.
-    """
-    answers, used = {}, set[int]()
-
-    def own_of(at: int) -> Line:
-        given = copy.deepcopy(responses[at]) if at in used else responses[at]
-        used.add(at)
-        return given
-
+def _answers_of(requests: Mapping[int, Request], responses: list[Line], cut: CutSketches) -> dict[int, Answer]:
+    """Return the answer to each search. cut: the sketches that were cut out of the responses."""
+    answers: dict[int, Answer] = {}
+    start = 0
     for place, request in requests.items():
-        own = [own_of(at) for at in positions[place]]  # which may hold a position twice
-        cuts = [cut[at] for at in positions[place]] if cut else ()
-        first = own[0]
-        single = Answer(first, status_in(first), raw=first, cut=cuts)
+        end = start + max(1, len(request.parts))
+        own, cuts = responses[start:end], cut[start:end]
+        single = Answer(own[0], status_in(own[0]), raw=own[0], cut=cuts)
         answers[place] = Answer({"responses": own}, cut=cuts) if request.parts else single
+        start = end
     return answers
 
 

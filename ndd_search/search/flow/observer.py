@@ -20,7 +20,7 @@ class PageFacts:
     """Facts about a page, from its block `ndd`.
 
     collapsed: whether the page was made by us; False for an engine's own page, where the other facts are unknown.
-    examined, hidden: numbers of hits. windows: how often hits were fetched for its stream, at least 1.
+    examined, hidden: numbers of hits.
     cache:     "hit", "miss" or "off". strategy: "one_phase" or "one_trip".
     degraded:  why near-duplicates may be shown, one of a few sentences; "" if all went well.
     changed:   whether the page differs from the engine's own.
@@ -29,7 +29,6 @@ class PageFacts:
     collapsed: bool
     examined: int = 0
     hidden: int = 0
-    windows: int = 0
     cache: str = "off"
     strategy: str = ""
     degraded: str = ""
@@ -38,7 +37,7 @@ class PageFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """Facts about one request of a client: a search, or an `_msearch` with a page for each search that was collapsed.
+    """Facts about one request of a client: a search, or an `_msearch` with a page for each of its searches.
 
     path:    of the request, as in "/news/_search".
     pages:   none if the request failed.
@@ -75,8 +74,8 @@ class WriteObserver(Protocol):
         """Use their number in one request. path: of the request, as in "/news/_bulk"."""
 
 
-def observed(flow: DrivenFlow, path: str, first_windows: Sequence[int], observers: Sequence[Observer]) -> DrivenFlow:
-    """Run a flow, and give its facts to observers when it ends. first_windows: of each search."""
+def observed(flow: DrivenFlow, path: str, observers: Sequence[Observer]) -> DrivenFlow:
+    """Run a flow, and give its facts to observers when it ends."""
     began, waited, trips = perf_counter(), 0.0, 0
     answer: Answer | None = None
     failed = ""
@@ -103,7 +102,7 @@ def observed(flow: DrivenFlow, path: str, first_windows: Sequence[int], observer
         flow.close()
         seen = Observation(
             path=path,
-            pages=tuple(facts_of(None if answer is None else answer.body, first_windows)),
+            pages=tuple(facts_of(None if answer is None else answer.body)),
             trips=trips,
             own_seconds=perf_counter() - began - waited,
             upstream_seconds=waited,
@@ -128,36 +127,26 @@ def give_unsketched(observers: Sequence[Observer], path: str, documents: int) ->
             _give(observer.observe_unsketched, path, documents)
 
 
-def facts_of(body: Any, first_windows: Sequence[int] | None = None) -> list[PageFacts]:
-    """Return the facts of each page in an answer to a search or an `_msearch`.
-
-    first_windows: of each search, 0 for one that is left alone; None if they are unknown, and so the number of windows.
-    """
+def facts_of(body: Any) -> list[PageFacts]:
+    """Return the facts of each page in an answer to a search or an `_msearch`."""
     if not isinstance(body, dict):
         return []
     responses = body.get("responses")
-    bodies = responses if isinstance(responses, list) else [body]
-    if first_windows is None:
-        return [_page(one, 0) for one in bodies]
-    if len(bodies) != len(first_windows):
-        return []
-    return [_page(one, window) for one, window in zip(bodies, first_windows, strict=True) if window]
+    return list(map(_page, responses if isinstance(responses, list) else [body]))
 
 
-def _page(body: Any, window: int) -> PageFacts:
-    """Return the facts of a response. window: the first window of its search, 0 if it is unknown."""
+def _page(body: Any) -> PageFacts:
+    """Return the facts of a response."""
     block = body.get("ndd") if isinstance(body, dict) else None
     if not isinstance(block, dict):
         return PageFacts(collapsed=False)
     degraded = str(block.get("degraded") or "").partition(":")[0]  # after the colon an engine may quote the query
     if "examined" not in block:
         return PageFacts(collapsed=False, degraded=degraded)
-    examined = block["examined"]
     return PageFacts(
         collapsed=True,
-        examined=examined,
+        examined=block["examined"],
         hidden=block["hidden"],
-        windows=1 + max(0, (examined - 1) // window).bit_length() if window else 0,
         cache=block["cache"],
         strategy=block.get("strategy", ""),
         degraded=degraded,

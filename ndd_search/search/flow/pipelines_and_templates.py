@@ -24,12 +24,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ndd_search.core.options import Also
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Uncached
+from ndd_search.search.flow.conversation import Conversation
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.flow.search_steps import conversation
@@ -60,7 +59,7 @@ def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapp
 _NAME = re.compile(r"[^/?#,*\s]+")
 
 
-def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
+def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Flow | None:
     """Return how to answer a search that names a pipeline and asks to be collapsed, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -71,8 +70,7 @@ def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, 
         return None
     if not isinstance(pipeline, Mapping) and not (isinstance(pipeline, str) and _NAME.fullmatch(pipeline)):
         return None
-    flow = partial(_after_pipeline, request, settings, changes, pipeline)
-    return Uncached([settings.options.initial_window], flow)
+    return _after_pipeline(request, settings, changes, pipeline)
 
 
 def _after_pipeline(
@@ -118,7 +116,7 @@ def is_template(request: Request) -> bool:
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
-def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Uncached | None:
+def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Flow | None:
     """Return how to answer a search by a template that asks to be collapsed, None for any other request.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
@@ -130,7 +128,7 @@ def template_search(request: Request, settings: Settings, changes: Mapping[str, 
     unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
     if not wanted or unknown:
         return None
-    return Uncached([settings.options.initial_window], partial(_by_template, request, settings, changes))
+    return _by_template(request, settings, changes)
 
 
 def _by_template(request: Request, settings: Settings, changes: Mapping[str, Any]) -> Flow:
@@ -148,7 +146,7 @@ def _by_template(request: Request, settings: Settings, changes: Mapping[str, Any
         search = replace(request, method="POST", path=path, body={**rendered, **options})
         for kind in (cursor_search, pipeline_search, conversation):
             if (talk := kind(search, settings, changes)) is not None:
-                return (yield from talk.flow())
+                return (yield from talk.flow() if isinstance(talk, Conversation) else talk)
     return (yield without_options(request))
 
 
