@@ -24,6 +24,7 @@ PROFILES = 3  # see core/own_content.h
 _HOT = 1 << PROFILES  # in `kind`, above the profiles
 _CLASS_BITS = 15
 _MULTIPLIER, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_OF_CODES = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,8 @@ class Holders:
 
         codes: of the guards of the sample, or None. A value that is not in the sample counts as held by two.
         """
-        keys = np.frombuffer(_core().corpus_keys(sample.values, sample.offsets, codes) or b"", np.int32)
+        _core()  # raises early
+        keys = keys_of(sample, codes)
         slots = 1 << min(max(len(keys).bit_length(), 4), 31)
         counts = np.bincount(_slots(keys, slots), minlength=slots)
         if documents > len(sample):
@@ -51,6 +53,15 @@ class Holders:
     def of(self, keys: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """The holders of some keys."""
         return self.counts[_slots(keys, len(self.counts))].astype(np.int64)
+
+
+def keys_of(sketches: Sketches, codes: Ranks | None) -> npt.NDArray[np.int32]:
+    """The key under which each value is looked up: the value, mixed with the document's code, as key_of in the core."""
+    if codes is None:
+        return sketches.values
+    values, code = sketches.values.astype(np.uint64), np.repeat(codes + 1, np.diff(sketches.offsets)).astype(np.uint64)
+    mixed = ((values << np.uint64(32) | values) ^ code * _MULTIPLIER) * _OF_CODES >> np.uint64(33)
+    return np.where(code > 0, mixed, values).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

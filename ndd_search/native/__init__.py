@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 27  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 28  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
@@ -160,9 +160,6 @@ class Core(Protocol):
         stage, NaN and -1 where a value is missing, and a sum (float64) for each kind.
         """
 
-    def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:
-        """Return the key (int32) under which each value is looked up: the value, mixed with its document's code."""
-
     def corpus_entries(
         self,
         values: object,
@@ -193,12 +190,6 @@ class Core(Protocol):
         """Return the similarity of each of some pairs (float64), -1 where the two are no near-duplicates.
 
         pairs: int64, the first document of each pair, then the second document of each.
-        """
-
-    def different(self, values: object, offsets: object, k: int, /) -> bytes | None:
-        """Return the places (int64) of the sketches that equal no earlier one and are not empty.
-
-        Returns None also for more than 500 sketches.
         """
 
     def counted(

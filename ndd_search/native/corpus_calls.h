@@ -125,36 +125,6 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_keys_doc, "corpus_keys(values, offsets, codes) -> keys, or None. The key under which each value is\n"
-                              "looked up: see key_of.");
-
-static PyObject *corpus_keys(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *values, *offsets, *codes, *result = NULL;
-    Py_buffer from = {0}, at = {0}, coded = {0};
-    if (!PyArg_ParseTuple(arguments, "OOO:corpus_keys", &values, &offsets, &codes))
-        return NULL;
-    int fine = get_row(values, sizeof(int32_t), &from) && get_row(offsets, sizeof(int64_t), &at)
-               && (codes == Py_None || get_row(codes, sizeof(int64_t), &coded));
-    int64_t count = at.len / (int64_t)sizeof(int64_t) - 1, all = from.len / (int64_t)sizeof(int32_t);
-    const int64_t *first = at.buf;
-    fine = fine && count >= 0 && !first[0] && first[count] == all
-           && (codes == Py_None || coded.len == count * (int64_t)sizeof(int64_t));
-    for (int64_t i = 0; fine && i < count; i++)
-        fine = first[i] <= first[i + 1];
-    if (fine && (result = bytes_of(NULL, from.len))) {
-        int32_t *keys = (int32_t *)PyBytes_AsString(result);
-        Guards guards = {.codes = coded.buf};
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t j = first[i]; j < first[i + 1]; j++)
-                keys[j] = key_of(&guards, i, ((const int32_t *)from.buf)[j]);
-    }
-    PyBuffer_Release(&from);
-    PyBuffer_Release(&at);
-    PyBuffer_Release(&coded);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
-}
-
 /* Multiplier of slots in lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
 static const uint64_t COUNTED_BY = 0x9E3779B97F4A7C15u;
 

@@ -76,27 +76,6 @@ static int64_t count_values(Occurrences *occurrences, const Page *page)
     return largest;
 }
 
-PyDoc_STRVAR(different_doc, "different(sketches, offsets, k) -> places, or None.\n\n"
-                            "int64: the sketches that equal no earlier one, without empty ones.");
-
-static PyObject *different(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *sketches, *offsets, *result = NULL;
-    long long k;
-    Page page = {0};
-    Weights none = {0};
-    if (!PyArg_ParseTuple(arguments, "OOL:different", &sketches, &offsets, &k))
-        return NULL;
-    if (copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
-        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums);
-        if (sums)
-            result = bytes_of(sums + page.count, list_different(&page, sums, sums + page.count) * (int64_t)sizeof *sums);
-        free(sums);
-    }
-    free_page(&page, &none);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
-}
-
 static int ascending_keys(const void *a, const void *b)
 {
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;

@@ -55,6 +55,18 @@ def pairs_by_lists(
 
 @with_core
 @pytest.mark.parametrize("guarded", [False, True])
+def test_holders_are_counted_by_the_keys_that_documents_are_looked_up_by(guarded: bool) -> None:
+    sketches = made.sketches(2, COUNT, RECIPE.k)
+    codes = np.arange(COUNT) % 3 - 1 if guarded else None
+    rule = Search(recipe=RECIPE, decision=Decision(0.5, 3)).native_rule
+    holders = Holders(np.full(16, 2, np.uint32))
+    found = entries_of(sketches, RECIPE.k, rule, None, codes, holders)
+    assert len(found.key)
+    assert np.isin(found.key, inverted_lists.keys_of(sketches, codes)).all()
+
+
+@with_core
+@pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("bar", ["auto", 0.5])
 def test_no_pair_is_lost_however_lists_are_cut(bar: Setting, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether holders are counted in all documents or in a seventh of them, and lists cut into blocks of ten."""

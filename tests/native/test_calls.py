@@ -41,7 +41,6 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
-    assert (native.core.different(page, None, k) is not None) == (regular and k >= 1)
     for rule in (native.Rule(floor, margin=floor), native.Rule(0.27)):
         counted = native.core.counted(page, None, k, rule, floor, 16.0, False)
         assert counted is None or (regular and k >= 1 and len(counted[3]) == 8 * len(page))

@@ -163,16 +163,6 @@ def test_rows_of_thousands_of_values_get_the_same_answers() -> None:
         same_decisions(sketches, rows_of(sketches, 5000), Decision(None, 3, seen))
 
 
-@given(pages)
-def test_equal_sketches_are_found(page: list[list[int]]) -> None:
-    assert native.core
-    rows = [np.array(row, np.int32) for row in page]
-    found = native.core.different(rows, None, 30)
-    assert found is not None
-    first = [place for place, row in enumerate(page) if row and page.index(row) == place]
-    assert np.frombuffer(found, np.int64).tolist() == first
-
-
 def test_a_bad_sketch_is_named_with_the_core_as_without() -> None:
     def problem() -> str:
         with pytest.raises(InvalidSketch) as caught:

@@ -164,13 +164,9 @@ def _sketches(rows: Rows) -> Sketches:
 
 def _different(rows: Rows) -> list[int]:
     """Return the places of the distinct rows, without the empty one."""
-    found = native.core.different(rows.values, rows.offsets, rows.k) if native.core else None
-    if found is not None:
-        places: list[int] = np.frombuffer(found, np.int64).tolist()
-        return places
-    different: dict[bytes, int] = {}
-    for place, (start, end) in enumerate(pairwise(rows.offsets.tolist())):
-        different.setdefault(rows.values[start:end].tobytes(), place)
+    different, values = dict[bytes, int](), rows.values.tobytes()
+    for place, (start, end) in enumerate(pairwise((rows.offsets * rows.values.itemsize).tolist())):
+        different.setdefault(values[start:end], place)
     different.pop(b"", None)
     return list(different.values())
 
