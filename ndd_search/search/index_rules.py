@@ -8,7 +8,8 @@ other indexes. A search is compared by the names that it uses, so an alias needs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -139,7 +140,7 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
         raise ValueError(f"a pattern of index names holds the characters of a name and *, got {pattern!r}")
     if not isinstance(settings, Mapping):
         raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
-    try:
+    with named(pattern):
         check_known(settings, [*OWN, *CollapseChanges.__annotations__])
         own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
         if (kind := settings.get("preset")) is not None:
@@ -148,6 +149,13 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
             own = {**recipe, **({"numbers": True} if chosen.numbers else {}), **own}
         changes = {name: value for name, value in settings.items() if name not in OWN}
         return replace(others, **own, options=collapse_options(others.options, **changes))
+
+
+@contextmanager
+def named(pattern: str) -> Iterator[None]:
+    """Raise a TypeError or ValueError about the settings of a pattern with its name."""
+    try:
+        yield
     except (TypeError, ValueError) as error:
         wrong = TypeError if isinstance(error, TypeError) else ValueError  # an error of ours makes its own sentence
         raise wrong(f"indexes {pattern!r}: {error}") from None

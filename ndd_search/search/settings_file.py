@@ -24,7 +24,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from typing import Any
 from ndd_search.atomic_file import replace_file
 from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_kinds import kinds_of
 from ndd_search.errors import InvalidSettings
 from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
@@ -71,12 +71,23 @@ def read_preset(path: str | os.PathLike[str]) -> Preset:
     known = ("version", "recipe", "collapse", "indexes", "tuned")
     if unknown := [name for name in content if name not in known]:
         raise InvalidSettings(file, f"it has an unknown key {unknown[0]!r}", f"the keys are {', '.join(known)}")
-    options, indexes = _options(file, content), _table(file, content, "indexes")
-    try:
+    changes, indexes = _table(file, content, "collapse"), _table(file, content, "indexes")
+    with _named(file, "[collapse]: "):
+        options = collapse_options(**changes)
+    with _named(file):
         IndexRules.of(indexes, options)
+    with _named(file, "recipe: "):
+        recipe = recipe_named(content["recipe"]) if "recipe" in content else None
+    return Preset(options, recipe, _table(file, content, "tuned"), indexes, str(path))
+
+
+@contextmanager
+def _named(file: Path, about: str = "") -> Iterator[None]:
+    """Raise what settings are refused with as InvalidSettings. about: which part of the file they are in."""
+    try:
+        yield
     except (TypeError, ValueError) as error:
-        raise InvalidSettings(file, str(error), "correct it") from None
-    return Preset(options, _recipe(file, content), _table(file, content, "tuned"), indexes, str(path))
+        raise InvalidSettings(file, f"{about}{error}", "correct it") from None
 
 
 def write_preset(path: str | os.PathLike[str], settings: Preset) -> None:
@@ -133,23 +144,6 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice := [name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number])]:
         raise ValueError(f"an object names {twice[0]!r} twice")
     return members
-
-
-def _options(file: Path, content: Mapping[str, Any]) -> CollapseOptions:
-    changes = _table(file, content, "collapse")
-    try:
-        return collapse_options(**changes)
-    except (TypeError, ValueError) as error:
-        raise InvalidSettings(file, f"[collapse]: {error}", "correct it") from None
-
-
-def _recipe(file: Path, content: Mapping[str, Any]) -> Recipe | None:
-    if "recipe" not in content:
-        return None
-    try:
-        return recipe_named(content["recipe"])
-    except (TypeError, ValueError) as error:
-        raise InvalidSettings(file, f"recipe: {error}", "correct it") from None
 
 
 def _table(file: Path, content: Mapping[str, Any], name: str) -> dict[str, Any]:

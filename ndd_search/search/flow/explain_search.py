@@ -20,7 +20,7 @@ from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, Step, can_be_limited
 from ndd_search.search.flow.round_trips import FOR_EACH, Asking, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, HitReader
+from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, HitReader, identity_of
 from ndd_search.search.rest.wider_requests import widened
 
 MOST_IDS = 100  # in one request
@@ -143,13 +143,13 @@ class _Places:
                 if groups is whole.groups and place in here:
                     continue
                 for hit in (*(copy.hit for copy in group.duplicates), group.hit):
-                    self._of[_name(hit)] = place, group
+                    self._of[identity_of(hit)] = place, group
         self._earlier, self._before = stream.earlier, before
 
     def entry(self, index: int) -> Entry:
         """Return the entry of a hit of the longer stream."""
         hit, rank = self._longer.hits[index], int(self._longer.ranks[index])
-        place, group = self._of.get(_name(hit), (0, None))
+        place, group = self._of.get(identity_of(hit), (0, None))
         if group is None:
             either = "an earlier page has dealt with it, or " if self._earlier else ""
             beyond = "is for a later page" if self._most is None else f"ranks below the {self._most:,} that it asks for"
@@ -159,13 +159,13 @@ class _Places:
         where, at = self._at(place)
         if index < self._examined and not self._earlier:
             at["rank"] = rank + 1
-        if _name(group.hit) == _name(hit):
+        if identity_of(group.hit) == identity_of(hit):
             return self._judged(hit, "shown", rank, f"shown {where}") | at
         above = f"hidden: listed under {group.hit.get('_id')!r} {where}"
         if self._longer.leader[index] == index:  # `keep` prefers another copy
             above += ", which keep prefers"
             ranked = zip(self._longer.ranks.tolist(), self._longer.hits, strict=True)
-            rank = next((at for at, other in ranked if _name(other) == _name(group.hit)), rank)
+            rank = next((at for at, other in ranked if identity_of(other) == identity_of(group.hit)), rank)
         return {**self._judged(hit, "hidden", rank, above), **_leader(group.hit), **at}
 
     def _judged(self, hit: Hit, status: str, rank: int, fate: str) -> Entry:
@@ -208,7 +208,3 @@ def _entry(hit: Mapping[str, Any], status: str, description: str) -> Entry:
 def _leader(hit: Hit) -> Entry:
     """Return the fields of an entry that name the leader of its document."""
     return {"duplicate_of": hit.get("_id"), "duplicate_of_index": hit.get("_index")}
-
-
-def _name(hit: Hit) -> tuple[Any, ...]:
-    return hit.get("_index"), hit.get("_id"), hit.get("_routing")

@@ -40,10 +40,10 @@ from ndd_search.search.rest.facets import (
     Buckets,
     buckets_of,
     facets_of,
-    inner_facets,
     samples_of,
     sampling,
     untyped,
+    usable_facets,
     with_counts,
     wrong_facets,
 )
@@ -120,7 +120,7 @@ def _named(counts: _Counts) -> dict[str, Any]:
 
 def _number(facet: Mapping[str, Any], buckets: Buckets) -> int:
     """Return the number of buckets, with those in them."""
-    inner = inner_facets(facet).items()
+    inner = usable_facets(facet).items()
     return len(buckets) + sum(_number(one, buckets_of(bucket, name)) for _, bucket in buckets for name, one in inner)
 
 
@@ -193,7 +193,7 @@ class _Counter:
         for (key, bucket), sampled in zip(buckets, samples, strict=True):
             entry = {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
             inner = {}
-            for name, one in inner_facets(facet).items():
+            for name, one in usable_facets(facet).items():
                 within = buckets_of(bucket, name)
                 inner[name] = self.counts(one, within, samples_of(sampled, name, one, within))
             found.append({**entry, "facets": _named(inner)} if inner else entry)

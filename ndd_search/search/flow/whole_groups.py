@@ -20,13 +20,13 @@ from ndd_search.core.paging.members import groups_of_members, members_of
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch
-from ndd_search.core.sketching.stored_sketch import KEYS
+from ndd_search.core.sketching.stored_sketch import KEYS, listed
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
 from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, Step, can_be_limited
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, drop_fields, envelope_after
+from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, drop_fields, envelope_after, identity_of
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.stored_keys import shares_keys
 from ndd_search.search.rest.wider_requests import widened
@@ -136,7 +136,7 @@ class _WholeGroups:
         if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
             body["highlight"] = {"highlight_query": asked, **highlight}
         if body.get("sort"):
-            body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
+            body["sort"] = [{"_score": "desc"}, *listed(body["sort"])]
         else:  # the candidates that share most keys, with the scores of the caller's own query
             weights = {"query_weight": 0, "rescore_query_weight": 1}
             body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
@@ -170,12 +170,12 @@ def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], pla
     plan.hide_sketches(answers)
     reasons: dict[int, str] = {}
     for index, answer in zip(leaders, answers, strict=True):
-        if _name(stream.hits[index]) not in map(_name, answer.hits):
+        if identity_of(stream.hits[index]) not in map(identity_of, answer.hits):
             reasons[index] = _NO_KEYS
         elif len(answer.hits) >= MOST_CANDIDATES:
             reasons[index] = _MORE
     hits = [hit for answer in answers for hit in answer.hits]
-    if asked := _as_list(plan.search.body.get("sort") or []):
+    if asked := listed(plan.search.body.get("sort")):
         by_score = any(one == "_score" or (isinstance(one, Mapping) and "_score" in one) for one in asked)
         for hit in hits:  # its score is the number of shared keys
             hit["_score"] = None
@@ -183,11 +183,3 @@ def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], pla
             if by_score:
                 del hit["sort"]
     return hits, reasons
-
-
-def _name(hit: Hit) -> tuple[Any, ...]:
-    return hit["_index"], hit.get("_id"), hit.get("_routing")
-
-
-def _as_list(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]

@@ -62,7 +62,7 @@ def default_size(body: Body) -> int:
 
 def limits_of(body: Body, size: int = SIZE) -> Limits:
     """Return the limits of a search for pages of this size: all its pages have the same."""
-    bounds = list(_bounds(body))
+    bounds = list(_bounds({key: body[key] for key in ("knn", "query", "retriever") if key in body}))
     if window := _rescored(body) or _reranked(body):
         return Limits(size, bounded=bool(bounds), found=window, shown=window)
     if not bounds:
@@ -155,21 +155,17 @@ def _number(node: Body, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _bounds(body: Body) -> Iterator[tuple[str, Body]]:
+def _bounds(node: Any) -> Iterator[tuple[str, Body]]:
     """Yield the nodes with limits: ("knn", its parameters), ("hybrid", ...), ("rrf", ...), ..."""
-    yield from _found({key: body[key] for key in ("knn", "query", "retriever") if key in body})
-
-
-def _found(node: Any) -> Iterator[tuple[str, Body]]:
     if isinstance(node, list):
         for item in node:
-            yield from _found(item)
+            yield from _bounds(item)
     elif isinstance(node, Mapping):
         for kind, inner in node.items():
             for one in inner if isinstance(inner, list) else [inner]:
                 if (parameters := _parameters(kind, one)) is not None:
                     yield kind, parameters
-            yield from _found(inner)
+            yield from _bounds(inner)
 
 
 def _parameters(kind: str, node: Any) -> Body | None:

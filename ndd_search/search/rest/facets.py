@@ -26,13 +26,8 @@ Buckets = Sequence[tuple[Any, Mapping[str, Any]]]  # each with its key
 
 def facets_of(search: Search, names: Sequence[str]) -> dict[str, Any]:
     """Return those of the named aggregations of a search that can count groups."""
-    given = _usable(search.body)
+    given = usable_facets(search.body)
     return {name: given[name] for name in names if name in given}
-
-
-def inner_facets(facet: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facets within the buckets of a facet."""
-    return _usable(facet)
 
 
 def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
@@ -104,7 +99,7 @@ def with_counts(body: dict[str, Any], search: Search, facets: Mapping[str, Seque
     """
     if not facets:
         return body
-    return {**body, "aggregations": _counted(body.get("aggregations") or {}, _usable(search.body), facets)}
+    return {**body, "aggregations": _counted(body.get("aggregations") or {}, usable_facets(search.body), facets)}
 
 
 def _counted(
@@ -116,7 +111,7 @@ def _counted(
         key, found = _answered(aggregations, name)
         if found is None:
             continue
-        buckets, inner = found["buckets"], _usable(given[name])
+        buckets, inner = found["buckets"], usable_facets(given[name])
         is_keyed = isinstance(buckets, Mapping)
         changed = [
             {**_counted(bucket, inner, _inner_of(count)), "doc_count": count["value"]}
@@ -137,7 +132,7 @@ def _aggregations(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) else {}
 
 
-def _usable(body: Mapping[str, Any]) -> dict[str, Any]:
+def usable_facets(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the aggregations of a body, or within another one, that can count groups."""
     return {name: one for name, one in _aggregations(body).items() if isinstance(one, Mapping) and _kind(one)}
 
@@ -154,7 +149,7 @@ def _with(facet: Mapping[str, Any], sampler: Mapping[str, Any]) -> dict[str, Any
     """Return a facet with the sampler for each bucket. Its own parts are left out unless its order needs them."""
     kind = _kind(facet) or ""
     own = {} if _COUNTS.issuperset(_orders(facet[kind])) else _aggregations(facet)
-    inner = {name: _with(one, sampler) for name, one in _usable(facet).items()}
+    inner = {name: _with(one, sampler) for name, one in usable_facets(facet).items()}
     return {kind: facet[kind], "aggs": {**own, **inner, **sampler}}
 
 

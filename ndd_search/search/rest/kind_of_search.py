@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from ndd_search.core.paging.cache import is_value
+from ndd_search.core.sketching.stored_sketch import listed
 
 Body = Mapping[str, Any]
 _SCALARS = (str, int, float, type(None))
@@ -76,7 +77,7 @@ def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
         left.extend(inside(one))
         if isinstance(one, OBJECTS):
             default = one.get("type", one.get("parent_type", one.get("path")))
-            for inner in _several(one.get("inner_hits")):
+            for inner in listed(one.get("inner_hits")):
                 if isinstance(inner, OBJECTS):
                     yield str(inner.get("name", default)), inner
 
@@ -100,7 +101,7 @@ def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
     pure filter does not rank.
     """
     given = body.get("sort")
-    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else _several(given))]
+    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else listed(given))]
     if fields and fields != ["_score"] * len(fields):
         return not _UNORDERED.issuperset(fields)
     if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
@@ -121,8 +122,8 @@ def _scores(query: Any) -> bool:
         return False
     if kind != "bool" or not isinstance(inner, OBJECTS):
         return True
-    should = _several(inner.get("should"))
-    return len(should) > 1 or any(map(_scores, [*should, *_several(inner.get("must"))]))
+    should = listed(inner.get("should"))
+    return len(should) > 1 or any(map(_scores, [*should, *listed(inner.get("must"))]))
 
 
 def _sorted_by(one: Any) -> str:
@@ -141,7 +142,7 @@ def _is_about_ids(name: str, inner: Any) -> bool:
         case "pinned":
             return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
         case "fields" | "default_field":
-            return any(str(one).partition("^")[0] == "_id" for one in _several(inner))
+            return any(str(one).partition("^")[0] == "_id" for one in listed(inner))
         case "query_string":
             return isinstance(inner, Mapping) and _NAMES_ID.search(str(inner.get("query"))) is not None
     return False
@@ -167,10 +168,3 @@ def _parts(node: Any) -> Iterable[Any]:
     if isinstance(node, OBJECTS):
         return node.values()
     return node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
-
-
-def _several(given: Any) -> list[Any]:
-    """Return a single value or a list as a list."""
-    if given is None:
-        return []
-    return list(given) if isinstance(given, list | tuple) else [given]

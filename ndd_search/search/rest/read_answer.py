@@ -172,6 +172,11 @@ def status_in(response: dict[str, Any]) -> int:
     return status if isinstance(status, int) else HTTPStatus.BAD_GATEWAY
 
 
+def identity_of(hit: Hit) -> tuple[Any, ...]:
+    """Return what names the document of a hit."""
+    return hit.get("_index"), hit.get("_id"), hit.get("_routing")
+
+
 def value_in(hit: Hit, field: str) -> Any:
     """Return the value of a field, from `fields` or else `_source`. A list of one value in `fields` is unwrapped."""
     found = (hit.get("fields") or {}).get(field)

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.index_rules import IndexRule, IndexRules
+from ndd_search.search.index_rules import IndexRule, IndexRules, named
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.add_sketches import Sketcher
 from ndd_search.search.writing.helper_actions import open_action
@@ -182,11 +182,8 @@ class BulkLines:
 
 
 def _sketcher(pattern: str, rule: IndexRule) -> Sketcher:
-    try:
+    with named(pattern):
         return Sketcher(rule.text, rule.field or "ndd", rule.recipe, rule.keys, rule.numbers, rule.storage)
-    except (TypeError, ValueError) as error:
-        wrong = TypeError if isinstance(error, TypeError) else ValueError  # an error of ours makes its own sentence
-        raise wrong(f"indexes {pattern!r}: {error}") from None
 
 
 def _same(first: Any, second: Any) -> bool:
