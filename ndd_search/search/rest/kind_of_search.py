@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from ndd_search.core.paging.cache import is_value
-from ndd_search.core.sketching.stored_sketch import listed
 
 Body = Mapping[str, Any]
 _SCALARS = (str, int, float, type(None))
@@ -77,7 +76,7 @@ def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
         left.extend(inside(one))
         if isinstance(one, OBJECTS):
             default = one.get("type", one.get("parent_type", one.get("path")))
-            for inner in listed(one.get("inner_hits")):
+            for inner in _several(one.get("inner_hits")):
                 if isinstance(inner, OBJECTS):
                     yield str(inner.get("name", default)), inner
 
@@ -101,7 +100,7 @@ def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
     pure filter does not rank.
     """
     given = body.get("sort")
-    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else listed(given))]
+    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else _several(given))]
     if fields and fields != ["_score"] * len(fields):
         return not _UNORDERED.issuperset(fields)
     if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
@@ -122,8 +121,8 @@ def _scores(query: Any) -> bool:
         return False
     if kind != "bool" or not isinstance(inner, OBJECTS):
         return True
-    should = listed(inner.get("should"))
-    return len(should) > 1 or any(map(_scores, [*should, *listed(inner.get("must"))]))
+    should = _several(inner.get("should"))
+    return len(should) > 1 or any(map(_scores, [*should, *_several(inner.get("must"))]))
 
 
 def _sorted_by(one: Any) -> str:
@@ -142,7 +141,7 @@ def _is_about_ids(name: str, inner: Any) -> bool:
         case "pinned":
             return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
         case "fields" | "default_field":
-            return any(str(one).partition("^")[0] == "_id" for one in listed(inner))
+            return any(str(one).partition("^")[0] == "_id" for one in _several(inner))
         case "query_string":
             return isinstance(inner, Mapping) and _NAMES_ID.search(str(inner.get("query"))) is not None
     return False
@@ -168,3 +167,10 @@ def _parts(node: Any) -> Iterable[Any]:
     if isinstance(node, OBJECTS):
         return node.values()
     return node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
+
+
+def _several(given: Any) -> list[Any]:
+    """Return a single value or a list as a list, as `stored_sketch.listed`, which a cached search does not enter."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
