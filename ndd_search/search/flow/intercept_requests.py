@@ -25,7 +25,7 @@ from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_memory import indexes_written
-from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search, without_options
+from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.rest.mapping import check_mapping
@@ -113,7 +113,7 @@ class Driver:
             if is_writable(stripped(request).body):
                 raise
         answer: Answer | None = None
-        plain = without_options(stripped(request))
+        plain = stripped(request)
         sent = self.settings.writes(plain)
         try:
             answer = yield sent

@@ -34,7 +34,7 @@ from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.rest.kind_of_search import OBJECTS
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import INDEX, Request, is_search, stripped
+from ndd_search.search.rest.read_request import Request, is_search, is_template, stripped, without_key
 
 
 def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:
@@ -106,14 +106,8 @@ def _definition(name: str, request: Request, settings: Settings) -> Asking[Any]:
     return definition
 
 
-_PATH = re.compile(f"(?:{INDEX})?/_search/template")
 _RENDERED = ("id", "source", "params")
 _CHANGES_THE_ANSWER = {"explain", "profile"}
-
-
-def is_template(request: Request) -> bool:
-    """Return whether a request searches by a template."""
-    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
 def template_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Flow | None:
@@ -138,7 +132,7 @@ def _by_template(request: Request, settings: Settings, changes: Mapping[str, Any
     try:
         answer = yield Request("POST", "/_render/template", {}, request.headers, given)
     except Exception:  # a caller may search without the right to render
-        return (yield without_options(request))
+        return (yield without_key(request))
     rendered = answer.body.get("template_output") if answer.ok and isinstance(answer.body, dict) else None
     if isinstance(rendered, dict):
         options = {"ndd": body["ndd"]} if "ndd" in body else {}
@@ -147,14 +141,7 @@ def _by_template(request: Request, settings: Settings, changes: Mapping[str, Any
         for kind in (cursor_search, pipeline_search, conversation):
             if (talk := kind(search, settings, changes)) is not None:
                 return (yield from talk.flow() if isinstance(talk, Conversation) else talk)
-    return (yield without_options(request))
-
-
-def without_options(request: Request) -> Request:
-    """Return a search by a template without our key "ndd", which engines refuse. Any other request is unchanged."""
-    if is_template(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
-        return replace(request, body={name: value for name, value in request.body.items() if name != "ndd"})
-    return request
+    return (yield without_key(request))
 
 
 KEY = "search_pipeline"

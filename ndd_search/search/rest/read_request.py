@@ -41,6 +41,7 @@ from ndd_search.search.rest.write_response import INNER
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
+_TEMPLATE = re.compile(f"(?:{INDEX})?/_search/template")
 _OF_LINES = re.compile("/_(bulk|msearch|msearch/template)/?$")
 _NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _READS = {
@@ -293,8 +294,8 @@ def option_in(request: Request, name: str) -> Any:
 
 
 def stripped(request: Request) -> Request:
-    """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
-    return without_key(request) if is_search(request) else request
+    """Return a search, or one by a template, without our key "ndd", which engines refuse; others as they are."""
+    return without_key(request) if is_search(request) or is_template(request) else request
 
 
 def read_once(request: Request) -> Request:
@@ -333,6 +334,11 @@ def _number(given: Any) -> int | None:
 def is_search(request: Request) -> bool:
     """Return whether a request is a search of its own."""
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+
+
+def is_template(request: Request) -> bool:
+    """Return whether a request searches by a template."""
+    return request.method in ("GET", "POST") and _TEMPLATE.fullmatch(request.path) is not None
 
 
 def why_left_alone(request: Request) -> str:
