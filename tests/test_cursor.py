@@ -342,7 +342,8 @@ def test_a_token_fits_the_point_in_time_and_the_caller_of_its_pages_alone() -> N
     assert page(page(mine, "mine"), "mine") == "None"
 
 
-def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
+def test_a_sort_is_continued_as_it_was_given_in_body_and_url() -> None:
+    """Engines sort by what the body says, then by what the URL says."""
     body: dict[str, Any] = {"query": {}, "sort": "price"}
 
     def of(body: dict[str, Any], **params: str) -> list[Any]:
@@ -353,7 +354,8 @@ def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
     last = [{"_shard_doc": "asc"}, {"_index": "asc"}]
     assert of({}) == [{"_score": "desc"}, *last]
     assert of(body) == ["price", *last]
-    assert of(body, sort="day:desc,_score") == [{"day": "desc"}, "_score", *last]
+    assert of({}, sort="day:desc,_score") == [{"day": "desc"}, "_score", *last]
+    assert of(body, sort="day:desc,_score") == ["price", {"day": "desc"}, "_score", *last]
     assert of({"sort": [{"day": "asc"}, "_shard_doc"]}) == [{"day": "asc"}, "_shard_doc", {"_index": "asc"}]
 
 

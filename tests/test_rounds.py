@@ -69,7 +69,7 @@ def test_what_two_requests_may_answer_differently_is_asked_in_one(name: str) -> 
 def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one() -> None:
     assert not is_split({"query": MATCH}, keep=[lambda hit: 0])
     assert not is_split({}, params={"q": "market"})
-    assert not is_split({"query": MATCH}, params={"_source_includes": "title"})
+    assert not is_split({"query": MATCH}, params={"stored_fields": "title"})
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one() -> None
 def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
     assert is_split(body)
     assert is_split(body, params={"preference": "mine", "routing": "a", "filter_path": "hits", "size": "5"})
+    assert is_split(body, params={"_source_includes": "title", "sort": "price:desc"})  # which are moved to the body
 
 
 def test_a_search_is_split_where_that_spares_documents() -> None:
