@@ -186,7 +186,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             }
             client.indices.put_index_template(name=index, body=theirs)
             client.indices.create(index=index)
-            put = ["--name", index, "--put", engine.url]
+            put = ["--field", index, "--put", engine.url]
             told = template(engine, *put, "--add-to", index, "--index", index).stdout
             assert told.splitlines() == [
                 f"component template {index} is installed",
@@ -196,7 +196,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             client.indices.create(index=f"{index}-1")
             for name in (index, f"{index}-1"):
                 mapping = client.indices.get_mapping(index=name)[name]["mappings"]["properties"]
-                assert mapping["ndd"]["properties"]["sketch"] == {"type": "integer", "index": False}
+                assert mapping[index]["properties"]["sketch"] == {"type": "integer", "index": False}
             found = client.cluster.get_component_template(name=index)["component_templates"][0]["component_template"]
             assert found["_meta"] == component_template()["_meta"]
         finally:
@@ -213,20 +213,21 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
 def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_changed(engine: Engine, index: str) -> None:
     with engine.client() as client:
         theirs = {"index_patterns": [f"{index}-*"], "priority": 700}
-        theirs["template"] = {"mappings": {"properties": {"ndd": {"type": "text"}}}}
+        theirs["template"] = {"mappings": {"properties": {index: {"type": "text"}}}}
         client.indices.put_index_template(name=index, body=theirs)
         client.indices.create(index=index, body=theirs["template"])
-        put = ["--name", index, "--put", engine.url]
+        put = ["--field", index, "--put", engine.url]
         for words in (["--add-to", index], ["--index", index]):
             done = template(engine, *put, *words, code=2)
-            assert (
-                "ndd is a field of type text, not an object with sketches; choose another name: --field" in done.stderr
-            )
+            assert f"{index} is a field of type text, not an object with sketches; choose another name" in done.stderr
         after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
         assert not after.get("composed_of")
-        assert "index" in template(engine, *put, "--field", "ndd2", "--index", index).stdout
-        document = sketch_fields({"body": "some text"}, "body", field="ndd2")
-        client.index(index=index, id="1", body=document)
-        client.indices.delete_index_template(name=index)
-        with suppress(Exception):
-            client.cluster.delete_component_template(name=index)
+        other = f"{index}_2"
+        try:
+            assert "index" in template(engine, *put, "--field", other, "--index", index).stdout
+            document = sketch_fields({"body": "some text"}, "body", field=other)
+            client.index(index=index, id="1", body=document)
+        finally:
+            client.indices.delete_index_template(name=index)
+            with suppress(Exception):
+                client.cluster.delete_component_template(name=other)

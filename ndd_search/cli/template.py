@@ -7,7 +7,8 @@ examples:
   ndd-search template opensearch --put http://localhost:9200 --index news
 
 A component template takes effect when an index is created from an index template that names it in composed_of. --add-to
-adds it to your index template. --index adds the fields to an existing index, without downtime.
+adds it to your index template. --index adds the fields to an existing index, without downtime. The component template
+has the name of the field (--field), so those of two fields stand beside each other.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.resolve_indexes import look_up
 from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
-
-_NAME = "ndd"  # of the component template
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
             _refuse(facts.name, facts.mapping, arguments.field, facts.settings)
-        client.cluster.put_component_template(name=_NAME, body=template)
-        print(f"component template {_NAME} is installed")
+        component = arguments.field
+        client.cluster.put_component_template(name=component, body=template)
+        print(f"component template {component} is installed")
         if arguments.add_to:
-            client.indices.put_index_template(name=arguments.add_to, body=composed(found, _NAME))
+            client.indices.put_index_template(name=arguments.add_to, body=composed(found, component))
             print(f"index template {arguments.add_to} composes it: new indexes will have the fields")
         for facts in indexes:
             fields = mapping_properties(arguments.field)
