@@ -29,16 +29,19 @@ Case = dict[str, Any]
 class Program:
     """A program. draw: makes a case. check: counts what holds for it; raises if something does not.
 
-    within: starts and stops what the cases need.
+    within: starts and stops what the cases need. together: how many cases in a row are drawn with an equal second
+    generator, for what they share; 0 for none.
     """
 
-    draw: Callable[[random.Random], Case]
+    draw: Callable[..., Case]
     check: Callable[[Case], Counter[str]]
     within: Callable[[], AbstractContextManager[None]] = nullcontext
+    together: int = 0
 
     def case(self, seed: int, number: int) -> Case:
         """Return case `number` of a seed. It survives JSON unchanged, so that a file can hold it."""
-        case: Case = json.loads(json.dumps(self.draw(random.Random(f"{seed}/{number}"))))
+        shared = [random.Random(f"{seed}/{number // self.together} shared")] if self.together else []
+        case: Case = json.loads(json.dumps(self.draw(random.Random(f"{seed}/{number}"), *shared)))
         return case
 
     def run(self, seed: int, numbers: range) -> Counter[str]:

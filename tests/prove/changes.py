@@ -118,7 +118,7 @@ class History:
         for number, step in enumerate(steps):
             if step[0] == "page":
                 one = self.other if number % 2 else self.caller
-                start = step[1] * self.walk.size
+                start = step[1] * self.walk.size % self.walk.end
                 pages = [without_counts(self.walk.page(each, start, {})) for each in (one, self.fresh)]
                 assert comparable(pages[:1]) == comparable(pages[1:]), step
             else:

@@ -122,6 +122,7 @@ NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python ha
     {"client": ["sync", "async"], "given": ["url"]},
 ]
 
+_SEARCHED = ("storage", "keys", "query", "k", "target", "size", "splits", "frequency_table")
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
 _ENDS = ("whole", "half0", "half1")  # of the names of indexes with the same documents
 
@@ -156,17 +157,27 @@ class Place:
 _running: dict[str, Place] = {}
 
 
-def draw(rng: random.Random) -> Row:
-    """Draw an engine, a client, a set of documents, and the values of some factors."""
-    share, row = rng.choice(_SHARES), Row()
-    refused = [*REFUSED, *NOT_TOGETHER]
-    for name in rng.sample(list(FACTORS), len(FACTORS)):
-        if rng.random() < share:
-            row[name] = rng.choice([one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, refused)])
+def draw(rng: random.Random, shared: random.Random | None = None) -> Row:
+    """Draw an engine, a client, a set of documents, and the values of some factors.
+
+    shared: draws what decides most of the requests to an engine. For cases with equal ones, few requests are new.
+    """
+    row = _drawn(shared, _SEARCHED, Row()) if shared else Row()
+    row = _drawn(rng, [name for name in FACTORS if name not in row], row)
     (client,) = rng.choices(AROUND["client"], weights=[3, 3, 1])
     if not is_allowed({**FIRST, **row, "client": client}, NOT_BY_PROXY):
         client = "proxy" if row.get("given") == "url" else "sync"
-    return {"engine": rng.choice(ENGINES), "client": client, "which": rng.choice(WHICH)} | row
+    shared = shared or rng
+    return {"engine": shared.choice(ENGINES), "client": client, "which": shared.choice(WHICH)} | row
+
+
+def _drawn(rng: random.Random, names: Sequence[str], row: Row) -> Row:
+    """Return a row with values of a share of some factors."""
+    share, row, refused = rng.choice(_SHARES), Row(row), [*REFUSED, *NOT_TOGETHER]
+    for name in rng.sample(list(names), len(names)):
+        if rng.random() < share:
+            row[name] = rng.choice([one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, refused)])
+    return row
 
 
 def check(case: Row) -> Counter[str]:

@@ -170,6 +170,11 @@ class Walk:
         return {**self.body, **({"knn": near} if "knn" in self.body else {"query": {"knn": near}})}
 
     @property
+    def end(self) -> int:
+        """Where the last page begins at the latest: of k neighbours, the engine answers further pages itself."""
+        return self.most + self.size if self.few == self.most else self.few
+
+    @property
     def bounded(self) -> bool:
         """Whether fewer hits are examined than the result has."""
         return bool(self.options.get("max_window", self.most) < self.most)
@@ -216,8 +221,7 @@ class Walk:
 
         other: asks for every second page.
         """
-        end = self.most + self.size if self.few == self.most else self.few  # the engine answers further ones itself
-        starts, callers = range(0, end, every * self.size), cycle((caller, other or caller))
+        starts, callers = range(0, self.end, every * self.size), cycle((caller, other or caller))
         with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
             match paging:
                 case "from":
