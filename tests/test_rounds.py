@@ -15,7 +15,7 @@ from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.client_settings import settings_of
-from ndd_search.search.flow.learned_targets import Reaches
+from ndd_search.search.flow.learned_targets import Learned, width_for
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.plan import is_worth_splitting, own_part, ranges_of, sketches_only
 from ndd_search.search.flow.round_trips import together
@@ -38,7 +38,7 @@ def search(body: dict[str, Any], **params: str) -> Search:
 def is_split(body: dict[str, Any], params: dict[str, str] | None = None, **options: Any) -> bool:
     made = CollapseOptions(**options)
     reading = SKETCH.and_of((), made.document_fields)
-    return is_worth_splitting(search(body, **(params or {})), made, reading, Reaches().width(10))
+    return is_worth_splitting(search(body, **(params or {})), made, reading, width_for(10, ()))
 
 
 WHOLE: dict[str, dict[str, Any]] = {
@@ -140,10 +140,10 @@ def test_the_first_trip_is_as_wide_as_pays_off() -> None:
     """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
 
     def width(reaches: list[float], page: int = 10) -> float:
-        found = Reaches()
+        known = Learned()
         for reach in reaches:
-            found = found.after(reach, 60.0)
-        return found.width(page)
+            known.reached(b"caller", reach)
+        return width_for(page, known.of_caller(b"caller").reaches)
 
     assert width([4.0] * 7) == 1.75  # too few to say
     assert width([4.0] * 8) == 4.0

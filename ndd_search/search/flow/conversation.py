@@ -3,7 +3,7 @@
 An exception of the client is thrown into the generator where its request was yielded. On the first request it passes
 through unchanged. Later it ends the fetching of hits, and the caller gets the page made of the hits fetched so far.
 A search follows a plan (see `plan`). An answer of the engine may show that another plan is needed: then the search
-continues with that one.
+begins again with that one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ndd_search.core.paging.cache import hash_of_json
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, peeked, reader_of
+from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.page_memory import Moment
-from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, plan_of
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Flow, RoundTrips
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
@@ -68,15 +68,11 @@ class Conversation:
     def made(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
         search, settings = self.search, self.settings
-        plan = plan_of(search, self.options, settings)
+        plan = plan_of(search, self._allowed(search), settings)
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
         if settings.clock() < plan.of_caller.bypass_until:  # learned before, or while this search waited for another
             return as_it_is((yield search.request), search)
-        if not search.start and settings.clock() < plan.learned.bare_until:
-            page = yield from peeked(plan, self.round_trips)
-            if page is not None:
-                return as_it_is(replace(page, body=search.filtered(page.body)), search) if page.has_hits else page
         for step in self.steps:
             plan = yield from step.planned(plan, self.round_trips)
         if plan.of_caller.charged:
@@ -89,15 +85,21 @@ class Conversation:
             try:
                 answer = yield from self._carry_out(plan, state, cached)
                 break
-            except Replan as other:
-                plan, state = other.plan, other.state
-            except DoesNotFit:
-                plan = replace(plan, is_split=False, may_split=False)
-                learns = cached is None  # a cached stream may merely be older than the index
+            except AskAnew as refused:
+                plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)
+                learns = cached is None and not refused.learned  # a cached stream may merely be older than the index
                 state, cached = State(), None
         if learns and answer.ok:  # the same search in one phase was answered
             settings.known.learn(search.target, whole_until=settings.clock() + settings.bypass_seconds)
         return answer
+
+    def _allowed(self, search: Search) -> CollapseOptions:
+        """Return the options with windows that the engine allows, and that are no wider than the search finds hits."""
+        options, limit = self.options, self.settings.known.about(search.target).window_limit
+        most = min(limit, max(search.limits.found or limit, search.start + search.size))
+        if most >= options.max_window:
+            return options
+        return replace(options, window=min(options.window, most), max_window=most)
 
     def hide_sketches(self, body: Any) -> None:
         """Take the sketches out of an answer to the user's own request, in place, unless he names them."""
@@ -130,7 +132,7 @@ class Conversation:
             settings.memory.remember(self.stream_key, to_cache, self._moment)
         if has_fetched_hits and cached is None and plan.is_split:
             reach = (max(page.ranks, default=0) + 1) / (search.start + search.size)
-            settings.known.reached(search.target_of_caller, reach, settings.clock(), settings.bypass_seconds)
+            settings.known.reached(search.target_of_caller, reach)
         cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
         return (yield from self._answered(plan, state, page, cache))
 

@@ -30,7 +30,15 @@ from ndd_search.search.flow.conversation import unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.options_context import NOT_OPTIONS
-from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, has_random_scores, plan_of, replan_if_learned
+from ndd_search.search.flow.plan import (
+    AskAnew,
+    Plan,
+    Step,
+    ask_anew_if_learned,
+    has_random_scores,
+    plan_of,
+    planned_anew,
+)
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.search_steps import steps_of
@@ -123,10 +131,8 @@ class CursorSearch:
                 try:
                     answer = yield from self._page(plan, cursor)
                     break
-                except Replan as other:
-                    plan = other.plan
-                except DoesNotFit:
-                    plan = replace(plan, may_split=False)  # no request goes beside the first one
+                except AskAnew as refused:
+                    plan = planned_anew(plan, refused)  # unless something was learned, no request goes beside the first
         except Exception:
             if self.cursor is None:
                 yield from self._close()
@@ -182,7 +188,7 @@ class CursorSearch:
     def _first_answers(self, plan: Plan, cursor: Cursor, size: int) -> Asking[list[Answer]]:
         """Make the first trip, on the first page with the requests of steps. Their answers follow that to our own.
 
-        Raises CursorExpired, Replan, DoesNotFit, and the client's own errors.
+        Raises CursorExpired, AskAnew, and the client's own errors.
         """
         beside = [] if cursor.pages else [request for step in self.steps for request in step.beside(plan)]
         requests = [self._request(plan, cursor.after, size, first=True), *beside]
@@ -194,7 +200,7 @@ class CursorSearch:
         answers = answers if isinstance(answers, list) else [answers]
         answer = answers[0]
         if not answer.ok and len(answers) > 1:
-            raise DoesNotFit
+            raise AskAnew
         if not answer.ok:
             self._explain(answer.complaint, plan, None)
         elif not answer.whole:
@@ -203,14 +209,14 @@ class CursorSearch:
         return answers
 
     def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:
-        """Raise the error for a complaint of the engine about a point in time, or Replan. Returns for any other."""
+        """Raise the error for a complaint of the engine about a point in time, or AskAnew. Returns for any other."""
         path = self.search.request.path
         if "No search context" in complaint or "search_context_missing" in complaint:
             remedy = "begin again with a new cursor"
             raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
         if "No mapping found for [_shard_doc]" in complaint:
             raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
-        replan_if_learned(plan, State(), complaint)
+        ask_anew_if_learned(plan, complaint)
 
     def _request(self, plan: Plan, after: list[Any], size: int, first: bool) -> Request:
         (request,) = plan.requests(Fetch(0, size), first)

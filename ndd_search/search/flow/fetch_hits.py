@@ -1,13 +1,11 @@
 """Fetches the hits and documents of one page according to a plan, and adds them to the state of the search.
 
-What sends requests is a generator that yields them. An answer that shows how to ask instead raises Replan. Requests of
-a split search that do not fit raise DoesNotFit. Where no page can be made, the answer is the engine's own page.
+What sends requests is a generator that yields them. An answer that shows how to ask instead, and requests of a split
+search that do not fit together, raise AskAnew. Where no page can be made, the answer is the engine's own page.
 
 Whether a target holds sketches is learned from documents, so only the caller who found hits and no sketch is left
 alone. A search without hits says nothing, and a write through the client may bring sketches: after it no caller is left
-alone. One request per minute and target asks for any sketch, for all callers together. While some caller has found
-none, the first page of another caller is requested as it was written, plus the sketches of its hits: no window and no
-second request. If one of these hits has a sketch, the search is collapsed as usual.
+alone. One request per minute and target asks for any sketch, for all callers together.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
-from ndd_search.search.flow.plan import DoesNotFit, Plan, Replan, Step, ranges_of, replan_if_learned
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, ranges_of
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.read_answer import (
@@ -36,7 +34,7 @@ from ndd_search.search.rest.read_answer import (
     without_fields,
 )
 from ndd_search.search.rest.read_request import Search
-from ndd_search.search.rest.wider_requests import any_sketch, peek
+from ndd_search.search.rest.wider_requests import any_sketch
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
@@ -109,18 +107,16 @@ class HitFetcher:
         """
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
-        if unreadable is None and trouble(answers, like=answers[0]):
-            if plan.is_split or has_others:
-                raise DoesNotFit
-            if plan.search.limits.apart:
-                raise Replan(replace(plan, search=plan.search.as_found), State())
+        is_several = plan.is_split or has_others or plan.search.limits.apart
+        if is_several and unreadable is None and trouble(answers, like=answers[0]):
+            raise AskAnew
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
-            replan_if_learned(plan, State(), refused.complaint)
+            ask_anew_if_learned(plan, refused.complaint)
             reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
             return (yield from own_request(plan, reason))
         if refusals := answers[0].refusals:  # of some shards, whose hits are missing
-            replan_if_learned(plan, State(), answers[0].complaint)
+            ask_anew_if_learned(plan, answers[0].complaint)
             (own,) = yield from self.round_trips.later([plan.search.request])
             if own.has_hits and len(own.refusals) < len(refusals):
                 return _degraded(own, plan, _WIDER + refusals[0])
@@ -141,7 +137,7 @@ class HitFetcher:
             state = with_more_hits(state, self.plan, answers, fetch)
             check_distinct(state, self.plan)
             return state
-        replan_if_learned(self.plan, state, answers[-1].complaint)
+        ask_anew_if_learned(self.plan, answers[-1].complaint)
         return state.stop(reason)
 
 
@@ -177,7 +173,7 @@ def with_more_hits(state: State, plan: Plan, answers: Sequence[Answer], fetch: F
     """Return the state after a trip for more hits.
 
     answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches.
-    Raises DoesNotFit if these documents do not belong to the stream.
+    Raises AskAnew if these documents do not belong to the stream.
     """
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
     hits, sketches = window.hits, sketches_in(window, plan)
@@ -215,20 +211,20 @@ def with_documents(
 ) -> State:
     """Return the state with the documents of ranks. answers: to the requests for these ranges.
 
-    Raises DoesNotFit if the documents are not those that the sketches belong to, or one has two ranks.
+    Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks.
     """
     documents = dict(state.documents)
     for fetch, answer in zip(ranges, answers, strict=True):  # a range may hold documents that are there, also whole
         documents = _documents(state.stream, plan, fetch.start, answer) | documents
     if not ranks <= documents.keys():
-        raise DoesNotFit
+        raise AskAnew
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
     return state
 
 
 def check_distinct(state: State, plan: Plan) -> None:
-    """Raise DoesNotFit if one document has two ranks of the stream.
+    """Raise AskAnew if one document has two ranks of the stream.
 
     Then the index has changed between two requests, and a document has moved to the rank of another one. A stream of
     sketches without ids does not show that.
@@ -236,7 +232,7 @@ def check_distinct(state: State, plan: Plan) -> None:
     ranks = [rank for rank in state.stream.ranks.tolist() if rank in state.documents]
     hits = [state.documents[rank] for rank in ranks]
     if len(set(reader_of(state, plan).identities(hits, ranks))) < len(ranks):
-        raise DoesNotFit
+        raise AskAnew
 
 
 def _drop(hits: Sequence[Hit], names: Sequence[str]) -> None:
@@ -260,16 +256,16 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
     """Return documents by rank, with the scores and sort values of the answer that brought their sketches.
 
     start: rank of the first hit. sketches: those that came with the documents.
-    Raises DoesNotFit if they differ from those of the stream.
+    Raises AskAnew if they differ from those of the stream.
     """
     first = int(stream.ranks.searchsorted(start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
-        raise DoesNotFit
+        raise AskAnew
     if not _are_of(stream, first, hits, sketches):
-        raise DoesNotFit
+        raise AskAnew
     for hit, before in zip(hits, stream.hits[first:], strict=False):
         if hit["_index"] != before["_index"]:
-            raise DoesNotFit
+            raise AskAnew
         for name in ("_score", "sort"):
             if name in before:
                 hit[name] = before[name]
@@ -365,40 +361,24 @@ def saw_a_sketch(plan: Plan) -> None:
 def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
 
+    A caller who sees none, as another caller just before, is left alone for a minute.
+
     has_hits: whether the search has any. Without hits, the target may only be empty, and nothing is learned of it.
     """
     search, settings = plan.search, plan.settings
-    now, writes = settings.clock(), settings.known.writes
-    if not settings.known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
-        return
-    (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
-    if not found.whole:
-        return
-    if found.hits:
-        saw_a_sketch(plan)
-        return
-    if not has_hits:
-        return
-    until = settings.clock() + settings.bypass_seconds
-    settings.known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
-    settings.degrade(search.request.path, _NO_SKETCH)
-    if not has_sketches(plan):
-        settings.known.learn(search.target, bare_until=until)
-
-
-def peeked(plan: Plan, round_trips: RoundTrips) -> Asking[Answer | None]:
-    """Return the caller's own first page if another caller found no sketch in the target and this page has none.
-
-    Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
-    """
-    search = plan.search
-    answers = yield from round_trips.first([peek(search, plan.sketch_reading)], {HTTPStatus.BAD_REQUEST})
-    answer = answers[0] if isinstance(answers, list) else answers
-    if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
-        return None
-    if answer.has_hits:
-        found = plan.field.decode([hit.get("fields") or {} for hit in answer.hits], plan.settings.recipe)
-        if any(not isinstance(one, str) or one != "missing" for one in found):
+    now, known, writes = settings.clock(), settings.known, settings.known.writes
+    if now >= known.about(search.target).bare_until:  # else another caller has found none
+        if not known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
+            return
+        (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
+        if not found.whole:
+            return
+        if found.hits:
             saw_a_sketch(plan)
-            return None
-    return answer
+            return
+        if has_hits and not has_sketches(plan):
+            known.learn(search.target, bare_until=settings.clock() + settings.bypass_seconds)
+    if has_hits:
+        until = settings.clock() + settings.bypass_seconds
+        known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
+        settings.degrade(search.request.path, _NO_SKETCH)

@@ -7,7 +7,7 @@ only if a probe showed that both see about the same documents (see `frequency_ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -67,32 +67,16 @@ class Counted:
         return _OVERHEAD + _PER_VALUE * len(self.frequency_table.values)
 
 
-@dataclass(frozen=True)
-class Reaches:
-    """How far down the last pages reached that a caller fetched from a target in one trip.
+def width_for(page: int, reaches: Sequence[float]) -> float:
+    """Return where the documents of the first trip should end, in multiples of the end of the page.
 
-    ends:  the end of the hits that each page showed or listed, in multiples of the end of the page.
-    until: time at which the figures expire.
+    page: end of the page. reaches: see LearnedOfCaller. The cheapest of them is chosen, or the page alone, to which
+    `own_part` adds two hits: a wider request fetches more documents, and a narrower one needs a second trip more often.
     """
-
-    ends: tuple[float, ...] = ()
-    until: float = 0.0
-
-    def after(self, end: float, until: float) -> Reaches:
-        """Return the figures after another page."""
-        return Reaches((*self.ends, end)[-_REMEMBERED:], until)
-
-    def width(self, page: int) -> float:
-        """Return where the documents of the first trip should end, in multiples of the end of the page.
-
-        page: end of the page. The cheapest of the former ends is chosen, or the page alone, to which `own_part` adds
-        two hits: a wider request fetches more documents, and a narrower one needs a second trip more often.
-        """
-        if len(self.ends) < _ENOUGH:
-            return _WIDER
-        each = _TRIP / len(self.ends)  # what a page spares that needs no second trip
-        widths = enumerate((1.0, *sorted(self.ends)))
-        return min((width * page - each * pages, width) for pages, width in widths)[1]
+    if len(reaches) < _ENOUGH:
+        return _WIDER
+    each = _TRIP / len(reaches)  # what a page spares that needs no second trip
+    return min((width * page - each * pages, width) for pages, width in enumerate((1.0, *sorted(reaches))))[1]
 
 
 @dataclass(frozen=True)
@@ -104,7 +88,7 @@ class LearnedOfTarget:
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
     window_limit:   the target's max_result_window.
     sketched_until: until then, the target counts as having sketches: a caller saw one.
-    bare_until:     until then, a small request looks for sketches first: a caller found none at all.
+    bare_until:     until then, a caller who finds no sketch need not ask for any: another caller found none at all.
     probe_again:    earliest time for the next request that asks whether the target holds any sketch.
     counting_until: until then, one caller counts a frequency table and the others do not.
     tables:         digests of the tables counted last, for new callers of the target.
@@ -133,7 +117,8 @@ class LearnedOfCaller:
     table:       digest of this caller's frequency table, "" for none.
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
-    reaches:     how far down the caller's last pages reached.
+    reaches:     how far down each of the caller's last pages reached that was fetched in one trip: the end of the hits
+                 that it showed or listed, in multiples of the end of the page.
     lacks_until: until then, samples of groups count the documents without values: there are some.
     """
 
@@ -143,12 +128,8 @@ class LearnedOfCaller:
     table: str = ""
     met: bool = False
     charged: bool = False
-    reaches: Reaches = Reaches()
+    reaches: tuple[float, ...] = ()
     lacks_until: float = 0.0
-
-    def reaches_at(self, now: float) -> Reaches:
-        """Return how far down the last pages reached, unless that is long ago."""
-        return self.reaches if now < self.reaches.until else Reaches()
 
 
 _NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
@@ -205,9 +186,9 @@ class Learned:
         with self._lock:
             self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
 
-    def reached(self, target_of_caller: bytes, end: float, now: float, seconds: float) -> None:
-        """Note how far down a page reached, in multiples of the end of the page. It counts for some seconds."""
-        reaches = self.of_caller(target_of_caller).reaches_at(now).after(end, now + seconds)
+    def reached(self, target_of_caller: bytes, end: float) -> None:
+        """Note how far down a page reached, in multiples of the end of the page."""
+        reaches = (*self.of_caller(target_of_caller).reaches, end)[-_REMEMBERED:]
         self.learn_of_caller(target_of_caller, reaches=reaches)
 
     def table(self, target: bytes, digest: str) -> Counted | None:

@@ -24,7 +24,7 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Shown
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.learned_targets import LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.flow.learned_targets import LearnedOfCaller, width_for
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
@@ -50,7 +50,7 @@ class Plan:
     """How one search is carried out.
 
     search, options: what is searched and how its hits are collapsed.
-    learned:         what was known of the target when the search was planned. of_caller: the same of the caller.
+    of_caller:       what was known of the caller when the search was planned.
     settings:        of the client, for the target. field: where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     is_split:        whether documents and sketches are fetched by different requests of one trip.
@@ -63,7 +63,6 @@ class Plan:
 
     search: Search
     options: CollapseOptions
-    learned: LearnedOfTarget
     of_caller: LearnedOfCaller
     settings: Settings
     field: SketchField
@@ -135,11 +134,10 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     added = (*values, *numbers)
-    width = of_caller.reaches_at(now).width(search.start + search.size)
+    width = width_for(search.start + search.size, of_caller.reaches)
     return Plan(
         search=search,
         options=options,
-        learned=learned,
         of_caller=of_caller,
         settings=settings,
         field=field,
@@ -158,38 +156,35 @@ def _not_requested(search: Search, field: SketchField, names: Sequence[str]) -> 
     return tuple(name for name in names if not asked_for(search, field, name)) if search.wanted_fields else tuple(names)
 
 
-def narrowed(options: CollapseOptions, most: int) -> CollapseOptions:
-    """Return options whose windows hold at most `most` hits."""
-    most = min(most, options.max_window)
-    return replace(options, window=min(options.window, most), max_window=most)
+class AskAnew(Exception):
+    """The answers to a search cannot be used: it begins again, with other requests (see `planned_anew`).
 
-
-class Replan(Exception):
-    """The search continues with another plan. state: the hits fetched so far that it keeps."""
-
-    def __init__(self, plan: Plan, state: State) -> None:
-        super().__init__(plan, state)
-        self.plan, self.state = plan, state
-
-
-def replan_if_learned(plan: Plan, state: State, complaint: str) -> None:
-    """Raise Replan if the engine's complaint about a request shows how to ask instead. It is learned for the target.
-
-    A first window is planned anew. Later ones are fetched as it was, because documents were fetched accordingly.
+    learned: whether the engine's complaint shows how to ask instead, which is learned for the target. If not, a request
+             was refused or failed in part beside others, or requests of one search returned different hits.
     """
-    most, search = window_limit(complaint), plan.search
-    if most and search.start + search.size <= most < plan.options.max_window:
-        plan.settings.known.learn(search.target, window_limit=most)
-        narrow = replace(plan, options=narrowed(plan.options, most))
-        raise Replan(_again(narrow) if state.envelope is None else narrow, state)
+
+    def __init__(self, learned: bool = False) -> None:
+        super().__init__(learned)
+        self.learned = learned
+
+
+def ask_anew_if_learned(plan: Plan, complaint: str) -> None:
+    """Raise AskAnew if the engine's complaint about a request shows how to ask instead."""
+    search, known = plan.search, plan.settings.known
+    most = window_limit(complaint)
+    if most and search.start + search.size <= most < known.about(search.target).window_limit:
+        known.learn(search.target, window_limit=most)
+        raise AskAnew(learned=True)
     is_about_text = plan.field.recipe in complaint and "ielddata" in complaint
     if is_about_text and not plan.sketch_reading.fields:
-        plan.settings.known.learn(plan.search.target, text_until=plan.settings.clock() + _MAPPED)
-        raise Replan(_again(plan), state)
+        known.learn(search.target, text_until=plan.settings.clock() + _MAPPED)
+        raise AskAnew(learned=True)
 
 
-def _again(plan: Plan) -> Plan:
-    again = plan_of(plan.search, plan.options, plan.settings, plan.may_split)
+def planned_anew(plan: Plan, refused: AskAnew) -> Plan:
+    """Return the next plan of a search whose plan did not serve: in one request, unless something was learned."""
+    search = plan.search.as_found if plan.search.limits.apart and not refused.learned else plan.search
+    again = plan_of(search, plan.options, plan.settings, plan.may_split and refused.learned)
     return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
 
 
@@ -254,10 +249,6 @@ _MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may pre
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
 _GAP = 10  # so many unneeded hits between two ranges cost less than another request
-
-
-class DoesNotFit(Exception):
-    """A split search was refused, failed in part, or its requests returned different hits."""
 
 
 def is_worth_splitting(search: Search, options: CollapseOptions, reading: Reading, width: float) -> bool:

@@ -16,7 +16,7 @@ from ndd_search.search.flow.explain_search import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.group_count import AllGroups, GroupCount
 from ndd_search.search.flow.options_context import NOT_OPTIONS
-from ndd_search.search.flow.plan import Step, narrowed
+from ndd_search.search.flow.plan import Step
 from ndd_search.search.flow.round_trips import goes_together
 from ndd_search.search.flow.seen_items import SeenItems
 from ndd_search.search.flow.whole_groups import AllMembers
@@ -48,15 +48,12 @@ def conversation(
     if not search.ranks_hits and "unranked" not in options.also:
         return None
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
-    wanted, limit = search.start + search.size, learned.window_limit
     is_bypassed = own_settings.clock() < of_caller.bypass_until
-    if wanted > limit or (is_bypassed and not search.changes):
+    if search.start + search.size > learned.window_limit or (is_bypassed and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
-    most = min(options.max_window, limit, max(search.limits.found or limit, wanted))
     if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
     steps = steps_of(options, beside, own_settings)
-    options = options if most >= options.max_window else narrowed(options, most)
     return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)) and not is_bypassed)
 
 

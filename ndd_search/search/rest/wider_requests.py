@@ -77,17 +77,6 @@ def widened(
     return search.request.asking(body, params, None if is_shown else reading.sketches)
 
 
-def peek(search: Search, reading: Reading) -> Request:
-    """Return the caller's own request, with the sketches of its hits."""
-    params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
-    body = dict(search.body)
-    in_url = names_of(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    if reading.fields:
-        body["fields"] = _completed(body.get("fields", []), reading.fields)
-    return search.request.asking(body, params)
-
-
 def sample_body(sketches: StoredSketches, size: int, reading: Reading | None) -> dict[str, Any]:
     """Return the body of a search for a random sample of the documents with a sketch, and for their number.
 
