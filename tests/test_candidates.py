@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import cos, pi
 from typing import Any
 
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.cli import main
 from ndd_search.core.methods.simhash import as_sketches
 from ndd_search.core.sketching import resemblance
 from ndd_search.core.sketching.stored_sketch import SketchField
@@ -21,7 +19,6 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.stored_keys import shared_keys
-from tests.command_line import run
 from tests.engines.find import Engine
 from tests.keyed import COPY, DOCUMENTS, TEXT, create, store
 
@@ -55,10 +52,8 @@ def test_short_texts_are_found_only_when_they_are_identical(engine: Engine, inde
 
 @pytest.mark.parametrize("recipe", ["w3-k128-v2", "w3-k16-v2-minhash", "w1-k4-v2-simhash"])
 def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_both(
-    engine: Engine, index: str, recipe: str, tmp_path: Any
+    engine: Engine, index: str, recipe: str
 ) -> None:
-    text = tmp_path / "text"
-    text.write_text(TEXT)
     with engine.client() as client:
         create(client, index, recipe=recipe)
         assert ndd.find_duplicates(client, index, TEXT, min_similarity=0.9)[0].id == "a"
@@ -66,10 +61,6 @@ def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_
         wrong = f"holds sketches of recipe {recipe}, this call uses w5-k64-v2"
         with pytest.raises(RecipeMismatch, match=wrong):
             ndd.find_duplicates(client, index, TEXT, recipe="w5-k64-v2")
-        for words in (("--text", text), ("--of", "a")):
-            assert wrong in run("duplicates", engine.url, index, *words, "--recipe", "w5-k64-v2", code=2).stderr
-        found = run("duplicates", engine.url, index, "--text", text, "--min-similarity", 0.9, "--json").stdout
-        assert json.loads(found.splitlines()[0])["id"] == "a"
 
 
 @pytest.mark.parametrize("bits", [3, 6, 8, 15])
@@ -117,10 +108,10 @@ def test_copies_of_one_id_in_two_indexes_are_found(engine: Engine, index: str) -
         create(client, index)
         create(client, other, DOCUMENTS[:1])
         try:
-            found = run("duplicates", engine.url, f"{index}*", "--of", "a", "--json").stdout.splitlines()
+            found = ndd.find_duplicates(client, f"{index}*", TEXT)
         finally:
             client.indices.delete(index=other)
-    assert sorted(json.loads(line)["id"] for line in found) == ["a", "b"]
+    assert sorted((one.id, one.index) for one in found) == [("a", index), ("a", other), ("b", index)]
 
 
 @pytest.mark.parametrize("keys", [8, 16])
@@ -144,40 +135,8 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: 
 
 
 @pytest.mark.newest_servers
-def test_the_command_line_finds_them_for_a_document_and_for_a_text(engine: Engine, index: str, tmp_path: Any) -> None:
-    text = tmp_path / "text"
-    text.write_text(COPY)
-    with engine.client() as client:
-        create(client, index)
-        of = json.loads(run("duplicates", engine.url, index, "--of", "b", "--json").stdout)
-        similarity = round(resemblance(ndd.sketch(TEXT), ndd.sketch(COPY), 64), 4)
-        assert (of["of"], of["id"], of["similarity"]) == ("b", "a", similarity)
-        assert "1.000" in run("duplicates", engine.url, index, "--text", text).stdout
-        assert run("duplicates", engine.url, index, "--of", "c", code=1).stdout == "nothing found\n"
-        assert "--text --record is required" in run("duplicates", engine.url, index, code=2).stderr
-        assert "no document d" in run("duplicates", engine.url, index, "--of", "d", code=2).stderr
-
-
-@pytest.mark.newest_servers
-def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engine: Engine, index: str) -> None:
-    with engine.client() as client:
-        create(client, index)
-        copies = [{"_id": f"again{number}", "body": TEXT} for number in range(3)]
-        store(client, index, ndd.with_sketches(copies, "body", keys=8))
-        client.indices.refresh(index=index)
-        done = run("duplicates", engine.url, index, "--of", "again0", "--size", 3)
-        assert "there are more: --size shows more" in done.stdout
-        assert done.stderr == ""
-        assert "there are more" not in run("duplicates", engine.url, index, "--of", "again0", "--size", 4).stdout
-        done = run("duplicates", engine.url, index, "--of", "again0", "--size", 1, "--json")
-        assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {"a", "b", "again1", "again2"}
-        done = run("duplicates", engine.url, index, "--of", "a", "--size", 0, code=2)
-        assert "argument --size: expected a whole number in 1.." in done.stderr
-
-
-@pytest.mark.newest_servers
 def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
-    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """More candidates are compared until the requested number is found; if a limit ends that, it is reported."""
     with engine.client() as client:
@@ -187,25 +146,17 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
         with pytest.raises(ValueError, match=r"size must be 1\.\.10,000, got 0"):
             ndd.find_duplicates(client, index, TEXT, size=0)
         assert not caplog.messages
-        words = ["duplicates", engine.url, index, "--of", "7"]
-        assert main([*words, "--json"]) == 0
-        told = capsys.readouterr()
-        assert (len(told.out.splitlines()), told.err) == (249, "")
         monkeypatch.setattr("ndd_search.indexing.duplicates_in_index.MOST_EXAMINED", 100)
         assert len(ndd.find_duplicates(client, index, TEXT, size=100, examined=20)) == 100
-        assert main([*words, "--json"]) == 3
-        told = capsys.readouterr()
-        assert len(told.out.splitlines()) in (99, 100)  # the document itself is one of those, or is not
-        assert "documents that share most keys with it were compared: there may be more" in told.err
-        assert main(words) == 0
-        assert "there are more: --size shows more" in capsys.readouterr().out
+        assert not caplog.messages
+        assert len(ndd.find_duplicates(client, index, TEXT, size=150)) == 100
+        assert "documents that share most keys with it were compared: there may be more" in caplog.text
 
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=False)}})
         store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body", keys=0))
-        assert "has no keys" in run("duplicates", engine.url, index, "--of", "a", code=2).stderr
         with pytest.raises(IndexUnusable, match=r"has no keys \(ndd_keys\); store them"):
             ndd.find_duplicates(client, index, TEXT)
         settings = Backfill(index=index, fields=["body"])

@@ -152,7 +152,7 @@ def test_nobody_there_is_a_sentence() -> None:
 
 @pytest.mark.newest_servers
 def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) -> None:
-    for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index, "--text", "x"]):
+    for words in (["doctor", index], ["backfill", index, "--fields", "text"]):
         assert (
             f"{index}: there is no such index, alias or data stream"
             in run(words[0], engine.url, *words[1:], code=2).stderr

@@ -34,7 +34,6 @@ COMMANDS = {
     "dedupe": "read a ranked list and print a page of it without near-duplicates",
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "add sketches to the documents of a live index",
-    "duplicates": "find the near-duplicates of one document, text or record in an index",
     "explain": "say where documents are in the pages of a search, and why",
     "corpus": "find every near-duplicate group of a collection",
     "serve": "serve a proxy in front of an engine, for programs in any language",

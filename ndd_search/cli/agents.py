@@ -27,7 +27,8 @@ from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_page import copies
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.write_response import ORIGINS
-from ndd_search.serving.proxy.server import address_of, is_loopback
+from ndd_search.serving.proxy.proxy_settings import address_of
+from ndd_search.serving.proxy.server import is_loopback
 from ndd_search.serving.ui.searcher import Asked, Searcher, SearchFailed
 
 with importing("mcp", "the tools for agents", "mcp", "agents"):

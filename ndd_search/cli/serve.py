@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.cluster import API_KEY
 from ndd_search.cli.output import add_set, add_shared, say, warn
 from ndd_search.core.options import KINDS
-from ndd_search.serving.proxy.application import Proxy, app
+from ndd_search.serving.proxy.application import Proxy
 from ndd_search.serving.proxy.check_mapping import compared_rules
+from ndd_search.serving.proxy.proxy_settings import ProxySettings
 from ndd_search.serving.proxy.read_settings import SETTINGS, read_configuration, text_rules
-from ndd_search.serving.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
+from ndd_search.serving.proxy.server import is_loopback, listening, serve, url_of
+from ndd_search.serving.proxy.upstream import Upstream
 
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
@@ -56,12 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         settings = _settings(arguments)
-        settings.application()  # raises for invalid settings, before any worker starts
+        Proxy(settings)  # raises for invalid settings, before any worker starts
     except TypeError as error:  # an unknown name
         raise ValueError(str(error)) from None
     if arguments.check:
         return asyncio.run(_check(settings))
-    if settings.proxy.get("insecure"):
+    if settings.insecure:
         warn("the engine's certificate is not verified")
     if not is_loopback(settings.listen) and not settings.certificate:
         warn(f"{settings.listen} is served without https: credentials of callers can be read on the way")
@@ -71,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _settings(arguments: argparse.Namespace) -> ServeSettings:
+def _settings(arguments: argparse.Namespace) -> ProxySettings:
     named = (*_TEXTS, "ca_certs", "insecure")
     given: dict[str, Any] = {name: value for name in named if (value := getattr(arguments, name))}
     given |= {name: value for name, value in arguments.set if name in SETTINGS}
@@ -81,19 +84,19 @@ def _settings(arguments: argparse.Namespace) -> ServeSettings:
     return read_configuration(arguments.config, os.environ, given)
 
 
-async def _check(settings: ServeSettings) -> int:
+async def _check(settings: ProxySettings) -> int:
     """Ask every node, one by one, and compare the rules for documents with the indexes. Returns the exit code."""
     code = DONE
     for url in settings.upstream:
-        proxy = app(url, **settings.proxy)
-        problem = await proxy.upstream.answers()
+        upstream = Upstream(replace(settings, upstream=(url,)))
+        problem = await upstream.answers()
         if problem:
             warn(problem)
             code = FAILED
         else:
             say(f"{url} answers")
-        await proxy.upstream.close()
-    return code if code == FAILED else await _check_rules(settings.application())
+        await upstream.close()
+    return code if code == FAILED else await _check_rules(Proxy(settings))
 
 
 async def _check_rules(proxy: Proxy) -> int:

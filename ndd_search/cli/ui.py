@@ -24,8 +24,8 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
-from ndd_search.serving.proxy.proxy_settings import ProxySettings, nodes_of
-from ndd_search.serving.proxy.server import address_of, is_loopback, serve_application
+from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
+from ndd_search.serving.proxy.server import is_loopback, serve_application
 from ndd_search.serving.proxy.upstream import Upstream
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.searcher import Searcher
@@ -71,7 +71,7 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
     if not arguments.index:
         raise ValueError(f'name what to search at {arguments.place}: an index, or a pattern such as "news*"')
     address = Address.of(arguments, arguments.place)
-    settings = ProxySettings(nodes=nodes_of(address.url), ca_certs=address.ca_certs, insecure=address.insecure)
+    settings = ProxySettings(upstream=(address.url,), ca_certs=address.ca_certs, insecure=address.insecure)
     upstream, driver = Upstream(settings), kind(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)
     return UpstreamSearcher(driver, upstream, arguments.index, address.authorization)

@@ -33,7 +33,7 @@ from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_ke
 
 _RECIPES = 20  # recipes of one index that are named
 _FACTOR = 2  # of the least shingles of a page: what is hidden there is still listed
-NOT_ALL_COMPARED = (
+_NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
     "resemble it; a higher min_similarity asks for more shared keys"
 )
@@ -122,7 +122,8 @@ def find_duplicates(
     """Return the documents of an index that resemble a text or a sketch, most similar first; at most `size`.
 
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
-    size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
+    size:     1..10,000. Documents are compared until this many are found, but at most 10,000; a warning is logged if
+              there may be more. Those that share most keys with the given one are compared first.
     recipe:   of the sketches; by default the one that the index stores.
     items:    a schema such as ndd_search.items.Items. `document` is then a record, and documents that are one thing
               with it are returned. The index needs neither sketches nor keys: the engine looks for near values in its
@@ -144,23 +145,9 @@ def find_duplicates(
     if recipe is None:
         search = replace(search, recipe=stored_recipe(client, index, search.field))
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
-    found, to_the_end = resembling(client, index, wanted, search, size)
-    if len(found) < size and not to_the_end:
-        logger.warning("find_duplicates: %s", NOT_ALL_COMPARED)
-    return found[:size]
-
-
-def resembling(
-    client: Any, index: str, wanted: Sketch, search: CandidateSearch, size: int | None = None
-) -> tuple[list[Candidate], bool]:
-    """Return the documents that resemble a sketch, most similar first; and whether all candidates were compared.
-
-    size: `examined` documents are compared, then ten times as many, and so on, until this many are found or 10,000 are
-          compared; with None, until all are found. Those that share most keys with the sketch are compared first.
-    """
     if not len(wanted):
-        return [], True
-    examined = min(max(search.examined, size or 1), MOST_EXAMINED)
+        return []
+    examined = min(max(search.examined, size), MOST_EXAMINED)
     while True:
         with options(enabled=False):  # a wrapped client would collapse the duplicates
             body = replace(search, examined=examined).body(wanted)
@@ -168,9 +155,12 @@ def resembling(
         if not hits:
             _check_keys(client, index, search)
             stored_recipe(client, index, search.field, search.recipe)
-        found, to_the_end = search.verified(wanted, hits), len(hits) < examined
-        if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
-            return found, to_the_end
+        found = search.verified(wanted, hits)
+        if len(hits) < examined or len(found) >= size:
+            return found[:size]
+        if examined == MOST_EXAMINED:
+            logger.warning("find_duplicates: %s", _NOT_ALL_COMPARED)
+            return found[:size]
         examined = min(10 * examined, MOST_EXAMINED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.paging.records_of_one_thing import Candidate
-from tests.command_line import run
 from tests.engines.find import Engine
 from tests.items.made import PEOPLE, people
 
@@ -65,13 +63,9 @@ def test_an_index_in_a_folder_finds_the_documents_that_are_one_thing_with_a_reco
         assert index.find_duplicates(by_place, items=PLACES, min_similarity=0.6)[0].id == "cork"
 
 
-def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
-    engine: Engine, index: str, tmp_path: Path
-) -> None:
+def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(engine: Engine, index: str) -> None:
     points = {"name": {"type": "text"}, "location": {"type": "geo_point"}, "height": {"type": "float"}}
     objects = {"name": {"type": "text"}, "code": {"type": "keyword"}}  # the place is an object with two numbers
-    schema = tmp_path / "places.toml"
-    PLACES.write(schema)
     with engine.client() as client:
         for name, mapping, documents in (
             (f"{index}-people", {}, RECORDS),
@@ -100,14 +94,6 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
                 by_place = {"location": WANTED["location"], "height": 72}
                 same = ndd.find_duplicates(client, name, by_place, items=PLACES, examined=5, min_similarity=0.6)
                 assert {one.id for one in same} == {"cork", "other"}
-            arguments = (engine.url, f"{index}-points", "--items", str(schema), "--json")
-            found_by_record = run("duplicates", *arguments, "--record", json.dumps(WANTED))
-            assert json.loads(found_by_record.stdout)["id"] == "cork"
-            of_other = json.loads(run("duplicates", *arguments, "--of", "other").stdout)
-            assert (of_other["of"], of_other["id"]) == ("other", "cork")
-            run("duplicates", *arguments, "--of", "city", code=1)
-            told = run("duplicates", engine.url, f"{index}-points", "--record", json.dumps(WANTED), code=2).stderr
-            assert "--items goes with --of or --record, and --record with --items" in told
         finally:
             for name in ("people", "points", "objects"):
                 client.indices.delete(index=f"{index}-{name}")

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from uvicorn import Server
 
 from ndd_search.serving.proxy import Proxy
-from ndd_search.serving.proxy.server import ServeSettings, configuration, listening
+from ndd_search.serving.proxy.proxy_settings import ProxySettings
+from ndd_search.serving.proxy.server import configuration, listening
 from tests.engines.launch import free_ports
 
 SECONDS = 30.0  # that a test waits for anything
@@ -37,10 +38,10 @@ class Served:
 
 
 @contextmanager
-def serving(*upstream: str, server: dict[str, Any] | None = None, **proxy: Any) -> Iterator[Served]:
-    """Serve a proxy on a free port until the block ends. server: settings of ServeSettings."""
-    settings, sockets = _bound(ServeSettings(upstream=upstream, listen="127.0.0.1:0", proxy=proxy, **(server or {})))
-    made, config = settings.application(), configuration(settings)
+def serving(*upstream: str, **proxy: Any) -> Iterator[Served]:
+    """Serve a proxy on a free port until the block ends."""
+    settings, sockets = _bound(ProxySettings.of(upstream, {"listen": "127.0.0.1:0", **proxy}))
+    made, config = Proxy(settings), configuration(settings)
     config.app, config.factory = made, False
     running = Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": sockets}, daemon=True)
@@ -56,7 +57,7 @@ def serving(*upstream: str, server: dict[str, Any] | None = None, **proxy: Any) 
         assert not thread.is_alive(), "the server did not stop"
 
 
-def _bound(settings: ServeSettings) -> tuple[ServeSettings, list[socket.socket]]:
+def _bound(settings: ProxySettings) -> tuple[ProxySettings, list[socket.socket]]:
     """Settings with a free port for management, and their sockets."""
     for port in free_ports(20):  # a connection of another process may take one before it is bound here
         settings = replace(settings, manage=f"127.0.0.1:{port}")

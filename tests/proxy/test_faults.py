@@ -301,7 +301,7 @@ def test_the_engine_is_verified_unless_the_user_says_otherwise(certificates: Pat
 
 def test_callers_come_in_over_tls(certificates: Path, behind: Engine) -> None:
     own = {"certificate": str(certificates / "server.pem"), "key": str(certificates / "server.key")}
-    with serving(behind.url, server=own) as served:
+    with serving(behind.url, **own) as served:
         context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
         with closing(http.client.HTTPSConnection(*served.address, context=context, timeout=SECONDS)) as connection:
             connection.request("GET", "/_cat/health")

@@ -214,7 +214,7 @@ def test_an_upstream_with_credentials_is_refused_without_showing_them() -> None:
 
 
 def test_slow_clients_are_cut_off(behind: Engine) -> None:
-    with serving(behind.url, server={"header_seconds": 0.3}, idle_seconds=0.3) as served:
+    with serving(behind.url, header_seconds=0.3, idle_seconds=0.3) as served:
         assert say(served.address, b"GET / HTTP/1.1\r\nHost: x\r\n") == b""
         assert say(served.address, b"") == b""
         begun = lines(b"GET / HTTP/1.1", b"Host: x") + b"GET / HT"

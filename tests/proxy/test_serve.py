@@ -19,7 +19,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.errors import InvalidSettings
-from ndd_search.serving.proxy import app
+from ndd_search.serving.proxy import Proxy, app
 from ndd_search.serving.proxy.read_settings import PREFIX, SETTINGS, read_configuration, text_rules
 from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
@@ -242,11 +242,12 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
     }
     settings = read_configuration(file, environment, given)
     assert (settings.upstream, settings.workers) == (("http://a", "http://b"), 4)
-    assert settings.proxy == {
-        **{"max_parsed": 6, "insecure": True, "cache": False, "window": 40, "mode": "drop"},
+    assert (settings.max_parsed, settings.insecure) == (6, True)
+    assert settings.wrapping == {
+        **{"cache": False, "window": 40, "mode": "drop"},
         "indexes": {"shop": {"text": ["name"], "keys": 2}, "news*": {"text": ["title", "body"]}},
     }
-    assert settings.application().driver.settings.options.window == 40
+    assert Proxy(settings).driver.settings.options.window == 40
 
 
 def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
@@ -263,7 +264,7 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
     }
     environment = {f"{PREFIX}{name.upper()}": texts.get(name, "1") for name in SETTINGS if name not in skipped}
     settings = read_configuration(None, environment, {"upstream": "http://x"})
-    assert settings.application().settings.max_parsed == 1
+    assert Proxy(settings).settings.max_parsed == 1
 
 
 def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
@@ -276,7 +277,7 @@ def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
     pages = []
     for _ in range(10):  # a server that is too busy to answer in time costs a "miss"
         settings = read_configuration(None, {"NDD_SERVE_CACHE": redis_url}, {"upstream": behind.url})
-        with serving(*settings.upstream, **settings.proxy) as served:
+        with serving(*settings.upstream, **settings.wrapping) as served:
             page = ask(served.url, "POST", "/i/_search", body, {"content-type": "application/json"})
         pages.append(json.loads(page.body)["ndd"]["cache"])
         if pages[-1] == "hit":
@@ -303,4 +304,4 @@ def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> 
     schema = ndd.items.Items(name=ndd.items.Name(), price=ndd.items.Number())
     schema.write(file := tmp_path / "shop.toml")
     settings = read_configuration(None, {}, {"upstream": behind.url, "items": str(file)})
-    assert settings.application().driver.settings.items == schema
+    assert Proxy(settings).driver.settings.items == schema

@@ -19,7 +19,8 @@ pytest.importorskip("tantivy", reason="the search page needs tantivy")
 from uvicorn import Server
 
 import ndd_search as ndd
-from ndd_search.serving.proxy.server import ServeSettings, configuration, listening, url_of
+from ndd_search.serving.proxy.proxy_settings import ProxySettings
+from ndd_search.serving.proxy.server import configuration, listening, url_of
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.search_folder import FolderSearcher
 from tests.proxy.serving import SECONDS, Engine, engine_of_bytes, wait_until
@@ -44,7 +45,7 @@ def address(news: ndd.Index) -> Iterator[str]:
 @contextmanager
 def served(application: Any) -> Iterator[str]:
     """Serve an ASGI application on a free port until the block ends."""
-    settings = ServeSettings(upstream=(), listen="127.0.0.1:0")
+    settings = ProxySettings(listen="127.0.0.1:0")
     sockets = listening(settings)
     running = Server(configuration(settings, application))
     thread = threading.Thread(target=running.run, kwargs={"sockets": sockets}, daemon=True)

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -19,7 +19,7 @@ from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
-from ndd_search.serving.proxy.proxy_settings import ProxySettings, nodes_of
+from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
 from ndd_search.serving.proxy.upstream import Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import is_search, plain_path
@@ -30,7 +30,6 @@ access = logging.getLogger("ndd_search.access")
 
 HEALTH, READY, MAPPING, METRICS = "/_ndd/health", "/_ndd/ready", "/_ndd/mapping", "/metrics"
 _QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
-_OWN = {field.name for field in fields(ProxySettings)} - {"nodes"}
 _JSON: list[Header] = [(b"content-type", b"application/json")]
 
 
@@ -38,24 +37,21 @@ def app(upstream: str | Sequence[str], **settings: Any) -> Proxy:
     """Return the proxy in front of an engine, an ASGI application.
 
     upstream: http[s]://HOST[:PORT][/PREFIX] of the engine, or several nodes of one cluster.
-    settings: those of ProxySettings (ca_certs, max_parsed, ...) and of ndd_search.wrap (sketch, recipe, window, ...).
+    settings: those of ProxySettings (ca_certs, max_parsed, ...) and of ndd_search.wrap (recipe, window, ...).
     Raises TypeError or ValueError for invalid settings, MissingExtra if a recipe needs a package that is missing.
     """
-    own = {name: value for name, value in settings.items() if name in _OWN}
-    others = {name: value for name, value in settings.items() if name not in _OWN}
-    return Proxy(ProxySettings(nodes=nodes_of(upstream), **own), others)
+    return Proxy(ProxySettings.of(upstream, settings))
 
 
 class Proxy:
-    """Passes requests on to the engine, collapses searches, and adds sketches to documents.
+    """Passes requests on to the engine, collapses searches, and adds sketches to documents."""
 
-    wrapping: settings of ndd_search.wrap by name.
-    """
-
-    def __init__(self, settings: ProxySettings, wrapping: dict[str, Any]) -> None:
+    def __init__(self, settings: ProxySettings) -> None:
         self.settings, self.upstream = settings, Upstream(settings)
         self._metrics: Any = None
-        if settings.manage_port is not None:
+        self._manage_port = address_of(settings.manage)[1] if settings.manage else None
+        wrapping = settings.wrapping
+        if settings.manage:
             from ndd_search.plugins.prometheus_metrics import metrics_of_process  # imported here: only for this address
 
             self._metrics = metrics_of_process()
@@ -131,10 +127,7 @@ class Proxy:
             log.warning("%s", sentence)
 
     async def _answer(self, exchange: Exchange, scope: Message) -> None:
-        if (
-            self.settings.manage_port is not None
-            and (scope.get("server") or ("", None))[1] == self.settings.manage_port
-        ):
+        if self._manage_port is not None and (scope.get("server") or ("", None))[1] == self._manage_port:
             await self._manage(exchange)
             return
         _check(exchange, bool(scope.get("root_path")) or any(node.prefix for node in self.settings.nodes))

@@ -1,13 +1,15 @@
-"""The settings of the proxy itself: the engine's addresses, TLS to the engine, and limits."""
+"""The settings of the proxy: the engine's addresses, TLS to the engine, limits, and where it is served."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.core.setting_kinds import Seconds, Text, Whole, YesNo, kinds_of, setting
+from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, YesNo, kinds_of, setting
 
 MEGABYTE = 2**20
 
@@ -43,9 +45,9 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxySettings:
-    """The settings of the proxy itself.
+    """The settings of the proxy, and of the server that runs it.
 
-    nodes:           addresses of one cluster; requests are spread over them in turn.
+    upstream:        addresses of the nodes of one cluster; requests are spread over them in turn.
     ca_certs:        a file of certificates to trust for https, "" for the system's.
     client_cert, client_key: files of a certificate that the proxy shows to the engine; "" for none. The engine then
                      gives the rights of that certificate to every caller without credentials.
@@ -58,13 +60,19 @@ class ProxySettings:
     answer_seconds:  between two parts of an answer of the engine; None for no limit, as some requests take hours. A
                      request ends when its caller leaves.
     idle_seconds:    in which a caller has to send the next part of a body, or to accept the next part of an answer.
-    manage_port:     the local port on which `/_ndd/health`, `/_ndd/ready`, `/_ndd/mapping` and `/metrics` are answered,
-                     and nothing else; None for none.
     search_page:     names or a pattern of the indexes that the page at `/_ndd/search/` searches, "" for no such page.
     access_log:      log one JSON object for each request, to the logger "ndd_search.access".
+    listen:          HOST:PORT for callers.
+    manage:          HOST:PORT on which `/_ndd/health`, `/_ndd/ready`, `/_ndd/mapping` and `/metrics` are answered, and
+                     nothing else; "" for none.
+    workers:         processes. Each has a cache of its own.
+    certificate, key: files for https from callers, "" for http.
+    header_seconds:  in which a caller has to send the head of a request.
+    stop_seconds:    that requests in flight get to end in when the server is stopped.
+    wrapping:        settings of `ndd_search.wrap` by name.
     """
 
-    nodes: tuple[Node, ...]
+    upstream: tuple[str, ...] = setting(Several(Text(), one=True), ())
     ca_certs: str = setting(Text(), "")
     client_cert: str = setting(Text(), "")
     client_key: str = setting(Text(), "")
@@ -75,17 +83,45 @@ class ProxySettings:
     connect_seconds: float = setting(Seconds(), 5.0)
     answer_seconds: float | None = setting(Seconds(), None)
     idle_seconds: float = setting(Seconds(), 60.0)
-    manage_port: int | None = None
     search_page: str = setting(Text(), "")
     access_log: bool = setting(YesNo(), False)
+    listen: str = setting(Text(), "127.0.0.1:9201")
+    manage: str = setting(Text(), "")
+    workers: int = setting(Whole(1), 1)
+    certificate: str = setting(Text(), "")
+    key: str = setting(Text(), "")
+    header_seconds: float = setting(Seconds(), 10.0)
+    stop_seconds: int = setting(Whole(1), 30)
+    wrapping: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.nodes:
-            raise ValueError("upstream names no address: write https://HOST:9200")
-        for name, kind in kinds_of(self).items():
+        for name, kind in OWN.items():
             kind.check(name, getattr(self, name))
+        _ = self.nodes  # raises for what is no address
+        port = address_of(self.listen)[1]
+        if self.manage and address_of(self.manage)[1] == port:
+            raise ValueError(f"manage {self.manage} needs a port of its own, other than that of listen {self.listen}")
         if self.client_key and not self.client_cert:
             raise ValueError("client_key is given without client_cert: name the file of the certificate, too")
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("https from callers needs both certificate and key")
+
+    @classmethod
+    def of(cls, upstream: str | Sequence[str], settings: Mapping[str, Any]) -> ProxySettings:
+        """Create from one address or several, as a list or separated by commas, and settings of both kinds by name.
+
+        Raises TypeError or ValueError for settings of the proxy that cannot be.
+        """
+        urls = tuple(url.strip() for url in (upstream.split(",") if isinstance(upstream, str) else upstream))
+        if not urls:
+            raise ValueError("upstream names no address: write https://HOST:9200")
+        own = {name: value for name, value in settings.items() if name in OWN}
+        return cls(upstream=urls, **own, wrapping={name: settings[name] for name in settings if name not in OWN})
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The addresses of the engine."""
+        return tuple(map(Node.parse, self.upstream))
 
     def tls(self) -> ssl.SSLContext | None:
         """Return how to verify the engine, None without https. Raises ValueError for a file that cannot be used."""
@@ -105,7 +141,12 @@ class ProxySettings:
         return context
 
 
-def nodes_of(upstream: str | Sequence[str]) -> tuple[Node, ...]:
-    """Parse one address, several in a list, or several in a text, separated by commas. Raises ValueError."""
-    urls = upstream.split(",") if isinstance(upstream, str) else upstream
-    return tuple(Node.parse(url.strip()) for url in urls)
+OWN = kinds_of(ProxySettings)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 2**16:
+        raise ValueError(f"{text!r} is not an address to listen on: write HOST:PORT, as in 127.0.0.1:9201")
+    return host.strip("[]") or "0.0.0.0", int(port)

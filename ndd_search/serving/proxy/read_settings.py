@@ -20,31 +20,27 @@ The text fields of indexes are NDD_SERVE_TEXT=news*:title,body;shop*:name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import Kind, Text, kinds_of
+from ndd_search.core.setting_kinds import Kind, Text
 from ndd_search.errors import InvalidSettings
 from ndd_search.search.flow.client_settings import IN_FILES
 from ndd_search.search.settings_file import parse_file, preset
-from ndd_search.serving.proxy.proxy_settings import ProxySettings
-from ndd_search.serving.proxy.server import ServeSettings
+from ndd_search.serving.proxy.proxy_settings import OWN, ProxySettings
 
 PREFIX = "NDD_SERVE_"
 TABLES = ("collapse", "indexes")
 SETTINGS: dict[str, Kind] = {  # the kind of each setting that is no table
-    **kinds_of(ServeSettings),
-    **kinds_of(ProxySettings),
+    **OWN,
     **IN_FILES,
     **dict.fromkeys(("preset", "items"), Text()),
 }
-_OF_THE_SERVER = {field.name for field in fields(ServeSettings)}
 
 
-def read_configuration(file: Path | None, environment: Mapping[str, str], given: Mapping[str, Any]) -> ServeSettings:
+def read_configuration(file: Path | None, environment: Mapping[str, str], given: Mapping[str, Any]) -> ProxySettings:
     """Return the settings. given: those of the command line, by name.
 
     Raises OSError, InvalidSettings for a file or variable that cannot be read, ValueError or TypeError for settings
@@ -67,9 +63,7 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
         values["items"] = Items.read(schema)
     if name := values.pop("preset", None):
         values["preset"] = preset(name)
-    own = {name: value for name, value in values.items() if name in _OF_THE_SERVER}
-    others = {name: value for name, value in values.items() if name not in _OF_THE_SERVER}
-    return ServeSettings(**{**own, "upstream": _several(own["upstream"])}, proxy={**others, **collapse})
+    return ProxySettings.of(values.pop("upstream"), {**values, **collapse})
 
 
 def text_rules(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -91,11 +85,6 @@ def _merged(before: Any, later: Any) -> Any:
     if not isinstance(before, Mapping) or not isinstance(later, Mapping):
         return later
     return {**before, **{name: _merged(before.get(name), value) for name, value in later.items()}}
-
-
-def _several(given: str | Iterable[str]) -> tuple[str, ...]:
-    listed = given.split(",") if isinstance(given, str) else given
-    return tuple(one.strip() for one in listed)
 
 
 def _of_file(file: Path) -> dict[str, Any]:

@@ -9,16 +9,15 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from tempfile import mkdtemp
 from typing import Any
 
-from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, kinds_of, setting
 from ndd_search.errors import importing
-from ndd_search.serving.proxy.application import Proxy, app
+from ndd_search.serving.proxy.application import Proxy
 from ndd_search.serving.proxy.http_exchange import error_bytes
+from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 
 with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn import Config, Server
@@ -30,53 +29,6 @@ with importing("httptools", "the proxy or the search page", "httptools", "proxy"
 _MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
 _WORKER_SECONDS = 60  # in which a worker has to start: with uvicorn's 5, a busy machine would start it again for ever
 _KEEP_ALIVE = 75  # seconds: pools of clients keep idle connections open for about as long, and engines for ever
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeSettings:
-    """Where and how the proxy is served.
-
-    upstream:        addresses of the engine's nodes, see ProxySettings.
-    listen, manage:  HOST:PORT for callers, and for health and readiness ("" for none).
-    workers:         processes. Each has a cache of its own.
-    certificate, key: files for https from callers, "" for http.
-    header_seconds:  in which a caller has to send the head of a request.
-    stop_seconds:    that requests in flight get to end in when the server is stopped.
-    proxy:           settings of `ndd_search.serving.proxy.app` by name.
-    """
-
-    upstream: tuple[str, ...] = setting(Several(Text(), one=True), ())
-    listen: str = setting(Text(), "127.0.0.1:9201")
-    manage: str = setting(Text(), "")
-    workers: int = setting(Whole(1), 1)
-    certificate: str = setting(Text(), "")
-    key: str = setting(Text(), "")
-    header_seconds: float = setting(Seconds(), 10.0)
-    stop_seconds: int = setting(Whole(1), 30)
-    proxy: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for given in filter(None, (self.listen, self.manage)):
-            address_of(given)
-        if self.manage and address_of(self.manage)[1] == address_of(self.listen)[1]:
-            raise ValueError(f"manage {self.manage} needs a port of its own, other than that of listen {self.listen}")
-        for name, kind in kinds_of(self).items():
-            kind.check(name, getattr(self, name))
-        if bool(self.certificate) != bool(self.key):
-            raise ValueError("https from callers needs both certificate and key")
-
-    def application(self) -> Proxy:
-        """Return the proxy. Raises TypeError or ValueError for invalid settings."""
-        port = address_of(self.manage)[1] if self.manage else None
-        return app(self.upstream, **self.proxy, manage_port=port)
-
-
-def address_of(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT. Raises ValueError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or not 0 <= int(port) < 2**16:
-        raise ValueError(f"{text!r} is not an address to listen on: write HOST:PORT, as in 127.0.0.1:9201")
-    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def is_loopback(text: str) -> bool:
@@ -192,10 +144,10 @@ class Guarded(HttpToolsProtocol):
             self.transport.close()
 
 
-def configuration(settings: ServeSettings, application: Any = None) -> Config:
+def configuration(settings: ProxySettings, application: Any = None) -> Config:
     """Return the configuration of the server. Each worker makes a proxy of its own, unless an application is given."""
-    idle = settings.proxy.get("idle_seconds", 60.0)
-    protocol: Any = partial(Guarded, header_seconds=settings.header_seconds, idle_seconds=idle)
+    seconds = {"header_seconds": settings.header_seconds, "idle_seconds": settings.idle_seconds}
+    protocol: Any = partial(Guarded, **seconds)
     return Config(
         application or partial(_worker, settings),
         factory=application is None,
@@ -216,18 +168,18 @@ def configuration(settings: ServeSettings, application: Any = None) -> Config:
     )
 
 
-def _worker(settings: ServeSettings) -> Proxy:
+def _worker(settings: ProxySettings) -> Proxy:
     """Return the proxy of one process, which is a new one if there are several workers."""
-    log_to_output(bool(settings.proxy.get("access_log")))
-    return settings.application()
+    log_to_output(settings.access_log)
+    return Proxy(settings)
 
 
-def listening(settings: ServeSettings) -> list[socket.socket]:
+def listening(settings: ProxySettings) -> list[socket.socket]:
     """Return the sockets for callers and for management. Raises OSError with the address that cannot be used."""
     return [_bound(given) for given in (settings.listen, settings.manage) if given]
 
 
-def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
+def serve(settings: ProxySettings, sockets: list[socket.socket]) -> None:
     """Serve until a signal to stop; requests in flight then end first."""
     config = configuration(settings)
     if settings.workers > 1:
@@ -239,14 +191,14 @@ def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
 
 def serve_application(application: Any, listen: str, announce: Callable[[str], None]) -> None:
     """Serve another ASGI application in this process until a signal to stop. announce: gets the address."""
-    settings = ServeSettings(upstream=(), listen=listen)
+    settings = ProxySettings(listen=listen)
     sockets = listening(settings)
     announce(url_of(settings, sockets[0]))
     log_to_output(access_log=False)
     Server(configuration(settings, application)).run(sockets=sockets)
 
 
-def url_of(settings: ServeSettings, listening: socket.socket) -> str:
+def url_of(settings: ProxySettings, listening: socket.socket) -> str:
     """Return the address at which callers reach a socket."""
     host, port = listening.getsockname()[:2]
     return f"{'https' if settings.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
