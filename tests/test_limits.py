@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ndd_search.search.rest.candidate_limits import Limits, limits_of, raised
-from ndd_search.search.rest.kind_of_search import names_in
-from ndd_search.search.rest.read_request import Request, read_search
+from ndd_search.search.rest.read_request import Request, names_in, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}

@@ -234,7 +234,7 @@ def _json_value(value: Any) -> Any:
     """Convert a value that JSON cannot encode. Arrays become lists, because repr abbreviates long arrays.
 
     The repr of other objects may be abbreviated, too, so each of them differs from all others that live meanwhile. The
-    body of a search that is collapsed holds none: see `rest.kind_of_search.names_in`.
+    body of a search that is collapsed holds none: see `rest.read_request.names_in`.
     """
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -26,7 +26,7 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import unfiltered_body
+from ndd_search.search.flow.conversation import steps_of, unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.options_context import NOT_OPTIONS
@@ -41,7 +41,6 @@ from ndd_search.search.flow.plan import (
 )
 from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.flow.search_steps import steps_of
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds, sorts
 from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
@@ -27,7 +27,6 @@ from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_memory import indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
-from ndd_search.search.flow.search_steps import conversation
 from ndd_search.search.rest.mapping import check_mapping
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import (

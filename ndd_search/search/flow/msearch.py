@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.round_trips import Asking, Flow
-from ndd_search.search.flow.search_steps import conversation
-from ndd_search.search.rest.filter_path import filtered
 from ndd_search.search.rest.read_answer import Answer, CutSketches, status_in
 from ndd_search.search.rest.read_request import INDEX, Request, without_key
+from ndd_search.search.rest.write_response import filtered
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 
@@ -29,7 +29,7 @@ _HEADERS = {
 _OF_ALL = {"filter_path", "max_concurrent_searches"}  # parameters of the whole request that no search has
 
 Line = dict[str, Any]
-Text = tuple[str, str]  # header and body of a search that is left alone, byte for byte
+Pair = tuple[Any, Any]  # header and body of a search as the caller gave them, objects or texts
 Requests = dict[int, Request]  # by the place of the search in the `_msearch`
 
 
@@ -39,14 +39,14 @@ class MultiConversation:
 
     headers:  of each search, as given. searches: each as a request of its own, without our key "ndd".
     conversations: of each search, None for one that is left alone.
-    texts:    of each search that is left alone in a body that is text, None for any other.
+    given:    of each search whose body has no key of ours, what is sent if it is left alone: byte for byte.
     """
 
     request: Request
     headers: list[Line]
     searches: list[Request]
     conversations: list[Conversation | None]
-    texts: list[Text | None]
+    given: list[Pair | None]
 
     def flow(self) -> Flow:
         """Send one `_msearch` a round trip, with the next request of each search that is not finished.
@@ -96,8 +96,8 @@ class MultiConversation:
     def _own_request(self) -> Request:
         """Return the user's own request, for an engine that refuses a wider search and with it all searches."""
         lines: list[Line | str] = []
-        for header, search, text in zip(self.headers, self.searches, self.texts, strict=True):
-            lines += text or (header, search.body or {})
+        for header, search, given in zip(self.headers, self.searches, self.given, strict=True):
+            lines += given or (header, search.body or {})
         return replace(self.request, body=self._body(lines))
 
     def _body(self, lines: list[Line | str]) -> Any:
@@ -117,8 +117,8 @@ class MultiConversation:
         lines: list[Line | str] = []
         for place, request in requests.items():
             for search in request.parts or (request,):
-                text = self.texts[place] if search is self.searches[place] else None
-                lines += text or (self._header(search, place), search.body or {})
+                given = self.given[place] if search is self.searches[place] else None
+                lines += given or (self._header(search, place), search.body or {})
         return lines
 
     def _header(self, search: Request, place: int) -> Line:
@@ -142,7 +142,8 @@ def multi_conversation(
 ) -> MultiConversation | None:
     """Return how to answer a request, None if it is no `_msearch` or none of its searches is collapsed."""
     path = _PATH.fullmatch(request.path)
-    lines = _parsed_lines(request.body) if path else None
+    given = _lines(request.body) if path else []
+    lines = _parsed(given)
     if path is None or not lines or len(lines) % 2:
         return None
     headers, bodies = lines[::2], lines[1::2]
@@ -158,9 +159,9 @@ def multi_conversation(
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
     plain = [without_key(search) for search in searches]  # also if the path of a search cannot name its index
-    given = _texts(request.body) or [None] * len(searches)
-    texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
-    return MultiConversation(request, headers, plain, conversations, texts)
+    pairs = zip(given[::2], given[1::2], strict=True)
+    unchanged = [pair if same is search else None for pair, same, search in zip(pairs, plain, searches, strict=True)]
+    return MultiConversation(request, headers, plain, conversations, unchanged)
 
 
 def _is_understood(header: Line) -> bool:
@@ -184,36 +185,25 @@ def _params(header: Line) -> Line:
     return {name: value for name, value in header.items() if name not in ("index", "indices")}
 
 
-def _texts(body: Any) -> list[Text | None] | None:
-    """The text of each search of an NDJSON body, None for a body that is no text."""
-    text = body.decode() if isinstance(body, bytes) else body
-    if not isinstance(text, str):
-        return None
-    lines = _split(text)
-    return list(zip(lines[::2], lines[1::2], strict=True))
+def _lines(body: Any) -> list[Any]:
+    """Return the lines of NDJSON, with the empty ones between others: engines read these as headers without keys.
 
-
-def _parsed_lines(body: Any) -> list[Line] | None:
-    """Return the JSON objects of an NDJSON body, None if it holds anything else."""
-    try:
+    There are none in what is neither text nor a list.
+    """
+    with suppress(UnicodeDecodeError):
         text = body.decode() if isinstance(body, bytes) else body
-        parts = _split(text) if isinstance(text, str) else text
-        if not isinstance(parts, list | tuple):
-            return None
-        lines = [_parsed(part) if isinstance(part, str | bytes) else part for part in parts]
+        if isinstance(text, str):  # splitlines would split at U+2028 in a query
+            return text.removesuffix("\n").removesuffix("\n").split("\n")
+    return list(body) if isinstance(body, list | tuple) else []
+
+
+def _parsed(lines: list[Any]) -> list[Line]:
+    """Return the JSON objects of lines, none if one is empty, no object, or names a key twice."""
+    try:
+        parsed = [json.loads(one, object_pairs_hook=unique) if isinstance(one, str | bytes) else one for one in lines]
     except ValueError:
-        return None
-    return lines if all(isinstance(line, dict) for line in lines) else None
-
-
-def _split(text: str) -> list[str]:
-    """Return the lines of NDJSON, with the empty ones between others: engines read these as headers without keys."""
-    return text.removesuffix("\n").removesuffix("\n").split("\n")  # splitlines would split at U+2028 in a query
-
-
-def _parsed(line: str | bytes) -> Any:
-    """Parse a line. Raises ValueError for an empty one, and for one that names a key twice: engines refuse that."""
-    return json.loads(line, object_pairs_hook=unique)
+        return []
+    return parsed if all(isinstance(line, dict) for line in parsed) else []
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

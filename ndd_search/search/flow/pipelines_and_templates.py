@@ -28,13 +28,11 @@ from typing import Any
 
 from ndd_search.core.options import Also
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation
+from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.round_trips import Asking, Flow
-from ndd_search.search.flow.search_steps import conversation
-from ndd_search.search.rest.kind_of_search import OBJECTS
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request, is_search, is_template, stripped, without_key
+from ndd_search.search.rest.read_request import OBJECTS, Request, is_search, is_template, stripped, without_key
 
 
 def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:

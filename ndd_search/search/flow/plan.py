@@ -12,7 +12,7 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, window_limit
-from ndd_search.search.rest.read_request import Request, Search
+from ndd_search.search.rest.read_request import Request, Search, named_values
 from ndd_search.search.rest.wider_requests import (
     Reading,
     asked_for,
@@ -189,7 +189,7 @@ def planned_anew(plan: Plan, refused: AskAnew) -> Plan:
 
 
 class Step:
-    """A part of a search that it has only if it asks for it: see `search_steps`.
+    """A part of a search that it has only if it asks for it: see `conversation.steps_of`.
 
     Its methods are called in this order, and do nothing unless the step needs them.
     is_remembered: whether the page may be read from the cache and stored there.
@@ -321,27 +321,17 @@ def can_be_split(search: Search, options: CollapseOptions) -> bool:
     if "collapse" in body and not isinstance(body["collapse"], Mapping):
         return False
     aggregations = [body.get("aggs"), body.get("aggregations")]
-    if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
+    if "fields" in body and any(name == "top_hits" for name, _ in named_values(aggregations)):
         return False  # Elasticsearch adds the `fields` of the whole search to them
     if _MAYBE_WHOLE.isdisjoint(search.names):
         return True
     which = {key: body[key] for key in _WHICH if key in body}
-    return not has_random_scores(which) and all(name not in _WHOLE_ONLY for name, _ in _names(which))
+    return not has_random_scores(which) and all(name not in _WHOLE_ONLY for name, _ in named_values(which))
 
 
 def has_random_scores(body: Mapping[str, Any]) -> bool:
     """Return whether scores differ from request to request: `random_score` without a seed."""
     return any(
-        name == "random_score" and not (isinstance(value, Mapping) and "seed" in value) for name, value in _names(body)
+        name == "random_score" and not (isinstance(value, Mapping) and "seed" in value)
+        for name, value in named_values(body)
     )
-
-
-def _names(node: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every name in a JSON value with its value."""
-    if isinstance(node, Mapping):
-        for name, value in node.items():
-            yield name, value
-            yield from _names(value)
-    elif isinstance(node, list | tuple):
-        for item in node:
-            yield from _names(item)

@@ -13,8 +13,8 @@ from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.search.rest.kind_of_search import inside, named_inner_hits
 from ndd_search.search.rest.read_answer import drop_fields
+from ndd_search.search.rest.read_request import inside, named_inner_hits, names_of
 
 _VALUES = ("fields", "docvalue_fields")
 
@@ -121,23 +121,9 @@ def _are_hits(node: Any) -> bool:
     return isinstance(node, dict) and isinstance(node.get("hits"), dict) and isinstance(node["hits"].get("hits"), list)
 
 
-def names_of(given: Any) -> list[str]:
-    """Return the names or patterns in a user's list of fields."""
-    if given is None:
-        return []
-    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
-
-
 def is_named(pattern: str, field: SketchField) -> bool:
     """Return whether a pattern names a field of ours, rather than matching everything."""
     return pattern in (field.name, f"{field.name}*", field.keys) or pattern.startswith(f"{field.name}.")
-
-
-def listed(given: Any) -> list[Any]:
-    """Return a single value, a list, or names separated by commas as a list."""
-    if given is None:
-        return []
-    return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
 
 
 def _without_values(source: Any, field: SketchField) -> Any:

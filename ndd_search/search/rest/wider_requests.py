@@ -12,8 +12,8 @@ from typing import Any
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
-from ndd_search.search.rest.hide_sketches import exclude_sketch, is_named, names_of
-from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search
+from ndd_search.search.rest.hide_sketches import exclude_sketch, is_named
+from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search, names_of
 
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
