@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 28  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 29  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
@@ -223,12 +223,12 @@ class Core(Protocol):
         is_ascii: a byte for each text, 1 if it is all ASCII. Texts left to numpy have no values.
         """
 
-    def hash_units(
-        self, texts: Sequence[str], is_ascii: bytes, plan: Plan, table: bytes | None, crc: bool, stems: object, /
-    ) -> tuple[bytes, bytes] | None:
-        """Return the hashes (uint64) of the lines or sentences of texts, and how many (int64) each text has.
+    def words_of(
+        self, texts: Sequence[str], is_ascii: bytes, plan: Plan, table: bytes | None, stems: object, /
+    ) -> bytes | None:
+        """Return for each text a line of its words, with one space between them (UTF-8, also of lone surrogates).
 
-        plan: True for lines, size, seed, k. stems: from a list of words to that of their stems; None for lines.
+        stems: from a word of four letters or more to its stem, which is written instead; shorter words are left out.
         None also if the numpy code must order marks of one of the texts.
         """
 

@@ -13,7 +13,8 @@
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
  * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
  * the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h and super_tokens.h find
- * records that share tokens, names.h, values.h and records.h compare them; clean.h, sketch.h and lines_and_sentences.h sketch texts;
+ * records that share tokens, names.h, values.h and records.h compare them; clean.h and sketch.h sketch texts,
+ * words_calls.h writes their words;
  * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
  * through. Each includes the ones before.
  */
@@ -26,12 +27,12 @@
 #include "names.h"
 #include "records.h"
 #include "text_calls.h"
-#include "lines_and_sentences.h"
+#include "words_calls.h"
 #include "stored_calls.h"
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 28 };
+enum { VERSION = 29 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -50,7 +51,7 @@ static PyMethodDef methods[] = {
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"hash_key", hash_key, METH_O, hash_key_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
-    {"hash_units", hash_units, METH_VARARGS, hash_units_doc},
+    {"words_of", words_of, METH_VARARGS, words_of_doc},
     {"know_words", know_words, METH_O, know_words_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {"cut_sketches", cut_sketches, METH_VARARGS, cut_sketches_doc},
@@ -62,10 +63,10 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_native", "The native core: see ndd_search/native/module.c.", 0, methods, NULL, NULL, NULL, NULL,
 };
 
-/* Draw the random numbers of page.h and lines_and_sentences.h, once in a process. 0: an error was raised. */
+/* Draw the random numbers of page.h, once in a process. 0: an error was raised. */
 static int draw_random(void)
 {
-    uint64_t numbers[3];
+    uint64_t numbers[2];
     if (multiplier)
         return 1;
     PyObject *os = PyImport_ImportModule("os"), *drawn = os ? PyObject_CallMethod(os, "urandom", "i", (int)sizeof numbers) : NULL;
@@ -74,7 +75,6 @@ static int draw_random(void)
         memcpy(numbers, PyBytes_AsString(drawn), sizeof numbers);
         multiplier = numbers[0] | 1;
         addend = numbers[1];
-        fill_units(numbers[2]);
     }
     Py_XDECREF(os);
     Py_XDECREF(drawn);

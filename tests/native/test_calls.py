@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -84,15 +86,11 @@ def test_nothing_handed_over_harms_the_core(texts: Any, is_ascii: bytes, plan: A
         native.core.sketch_text(text, plan, table)
     native.core.sketch_texts(items, is_ascii, plan, table)
     native.core.sketch_texts(items, bytes(len(items)), plan, table)
-    for stems in (
-        None,
-        list,
-        lambda words: [*words, "more"],
-        lambda words: [None] * len(words),
-        lambda words: "x" * 9999,
-    ):
-        native.core.hash_units(items, is_ascii, plan, table, True, stems)
-        native.core.hash_units(items, bytes(len(items)), plan, table, False, stems)
+    mappings: list[Any] = [None, {}, {"": ""}, defaultdict(int), defaultdict(lambda: "x" * 9999), 5]
+    for stems in mappings:
+        for flags in (is_ascii, bytes(len(items))):
+            with suppress(KeyError, TypeError):
+                native.core.words_of(items, flags, plan, table, stems)
     if not isinstance(texts, list | str | bytes):
         with pytest.raises(TypeError):
             native.core.sketch_texts(texts, is_ascii, plan, table)

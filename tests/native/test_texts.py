@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch, sketch_many
+from ndd_search.core.text.sentences import stems_of
 from ndd_search.core.text.shingles import shingle_hashes
 from ndd_search.core.text.unicode_tables import native_table
 from ndd_search.native import Core
@@ -92,8 +93,8 @@ def test_any_lines_and_sentences_get_the_same_sketch(
     assert [one.tolist() for one in found] == [one.tolist() for one in plain]
 
 
-def test_words_whose_stems_are_new_or_forgotten_get_the_same_sketch(core: Core) -> None:
-    """More words than the core keeps stems of, twice, by two stemmers in turn; and words too long for it."""
+def test_words_whose_stems_are_new_or_forgotten_get_the_same_sketch() -> None:
+    """More words than are kept with their stems, twice, by two stemmers in turn; and long ones, which are not kept."""
     some = [" ".join(f"{first:x}running{at:x}" for at in range(40_000)) for first in range(4)]
     for language in ("english", "dutch", "english"):
         for text in [*some, *some, "x" * 300 + " running", "running"]:
@@ -101,13 +102,13 @@ def test_words_whose_stems_are_new_or_forgotten_get_the_same_sketch(core: Core) 
             assert found.tolist() == plain.tolist()
 
 
-def test_lines_and_sentences_of_common_scripts_are_hashed_by_the_core(core: Core) -> None:
+def test_words_of_common_scripts_are_found_by_the_core(core: Core) -> None:
     with gzip.open(UDHR, "rt", encoding="utf-8") as lines:
         articles = [article for line in lines for article in json.loads(line)["articles"]]
-    for for_lines, stems in ((True, None), (False, list)):
-        found = core.hash_units(articles, bytes(len(articles)), (for_lines, 1, 0, 64), native_table(), True, stems)
+    for apart, stems in ((True, None), (False, stems_of(None))):
+        found = core.words_of(articles, bytes(len(articles)), (apart, 1, 0, 1), native_table(), stems)
         assert found is not None
-        assert len(found[1]) == 8 * len(articles)
+        assert found.count(b"\n") == len(articles)
 
 
 def test_long_texts_get_the_same_sketch() -> None:

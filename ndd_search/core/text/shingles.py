@@ -43,8 +43,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.secret import HashNumbers
-from ndd_search.core.text.sentences import sentences, stemmer
+from ndd_search.core.text.sentences import SHORT_WORD, Stems, sentences, stems_of
 from ndd_search.core.text.tokens import Clean, Points, clean, find_tokens, prepare, split, split_each
 from ndd_search.core.text.unicode_tables import POINT, Places, code_points, native_table
 
@@ -89,7 +88,7 @@ def shingle_texts(text: str, recipe: Recipe) -> list[str]:
     """Return the shingles of a text in readable form, in order and with repeats: tokens joined by spaces."""
     text = prepare(text, recipe)
     if recipe.kind in ("lines", "sentences"):
-        return [" ".join(tokens) for tokens in _units([text], recipe)[0]]
+        return _units([text], recipe)[0]
     words = split(clean([text], apart=recipe.kind == "words").points)
     if recipe.kind == "words":
         return [" ".join(words[i : i + recipe.size]) for i in _windows(len(words), recipe.size)]
@@ -109,12 +108,12 @@ def hash_shingles(texts: Sequence[str], recipe: Recipe, *, prepared: bool = Fals
     if not prepared and (recipe.markup != "keep" or recipe.urls != "keep"):
         texts = [prepare(text, recipe) for text in texts]
     if recipe.fingerprint and recipe.kind in ("words", "characters"):
-        return _hash_in_groups([_runs(text, recipe) for text in texts], recipe)
+        return _keyed([_runs(text, recipe) for text in texts], recipe)
     if recipe.kind == "words":
         return _hash_words(clean(texts, apart=True), recipe)
     if recipe.kind == "characters":
         return _hash_characters(clean(texts, apart=False), recipe)
-    return _units_by_core(texts, recipe) or _hash_in_groups(_units(texts, recipe), recipe)
+    return _hash_units(_units(texts, recipe), recipe)
 
 
 def _runs(text: str, recipe: Recipe) -> list[Sequence[str]]:
@@ -125,9 +124,25 @@ def _runs(text: str, recipe: Recipe) -> list[Sequence[str]]:
     return list(runs) if recipe.kind == "words" else [[run] for run in runs]  # type: ignore[list-item]
 
 
-def _hash_in_groups(groups: Sequence[Sequence[Sequence[str]]], recipe: Recipe) -> Hashed:
-    count = np.array([len(group) for group in groups], np.int64)
-    return Hashed(_hash_groups(list(chain.from_iterable(groups)), recipe), np.cumsum(count) - count, count)
+def _hash_units(units: Sequence[list[str]], recipe: Recipe) -> Hashed:
+    """Hash lines or sentences, given as words with one space between them."""
+    if recipe.numbers:
+        return _keyed([[unit.split(" ") for unit in of_text] for of_text in units], recipe)
+    count = np.fromiter(map(len, units), np.int64, len(units))
+    every = list(chain.from_iterable(units))
+    if recipe.hash == "crc32":
+        numbers = [zlib.crc32(unit.encode("utf-8", "surrogatepass")) for unit in every]
+        return Hashed(np.array(numbers, np.uint64) << np.uint64(32), np.cumsum(count) - count, count)
+    points = code_points("\n".join(["", *every, ""]))
+    ends = np.flatnonzero(points == ord("\n"))
+    points = np.where((points == ord(" ")) | (points == ord("\n")), 0, points)
+    edges = find_tokens(points, 0)
+    tokens = token_hashes(points, edges)
+    starts = np.searchsorted(edges[::2], ends[:-1])
+    words = np.diff(starts, append=len(tokens))
+    tokens *= _weights(int(words.max(initial=1))).take(np.arange(len(tokens)) - np.repeat(starts, words))
+    states = np.add.reduceat(tokens, starts) if len(starts) else tokens
+    return Hashed(mix(states, recipe.seed), np.cumsum(count) - count, count)
 
 
 def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
@@ -251,59 +266,44 @@ def _join_tokens(texts: Clean) -> tuple[Points, Places, Places]:
     return line, first, length
 
 
-def _hash_groups(groups: Sequence[Sequence[str]], recipe: Recipe) -> Hashes:
-    """Return the hash of each group of tokens; groups can differ in length."""
-    if recipe.hash == "crc32":
-        numbers = [zlib.crc32(" ".join(group).encode("utf-8", "surrogatepass")) for group in groups]
-        return np.array(numbers, np.uint64) << np.uint64(32)
-    if secret := recipe.numbers:
-        return np.array(_keyed(groups, secret), np.uint64)
-    if not groups:
-        return np.empty(0, np.uint64)
-    tokens = list(chain.from_iterable(groups))
-    edges = np.cumsum([0, *(length for token in tokens for length in (len(token), 1))])[:-1]
-    hashed = token_hashes(code_points("\0".join(["", *tokens])), edges)
-    counts = np.fromiter(map(len, groups), np.int64, len(groups))
-    starts = np.cumsum(counts) - counts
-    hashed *= _weights(int(counts.max())).take(np.arange(len(hashed)) - np.repeat(starts, counts))
-    return mix(np.add.reduceat(hashed, starts), recipe.seed)
-
-
-def _keyed(groups: Sequence[Sequence[str]], secret: HashNumbers) -> list[int]:
-    """Return the hash of each group of tokens with a key."""
-    known: dict[str, int] = {}
+def _keyed(groups: Sequence[Sequence[Sequence[str]]], recipe: Recipe) -> Hashed:
+    """Hash the shingles of each text, lists of tokens, with the recipe's key."""
+    secret, known = recipe.numbers, dict[str, int]()
+    assert secret
     hashes = []
-    for group in groups:
-        for token in group:
+    for tokens in chain.from_iterable(groups):
+        for token in tokens:
             if token not in known:
                 known[token] = _polynomial([secret.term(ord(letter)) for letter in token], secret.p) * secret.a & _MASK
-        state = _polynomial([known[token] for token in group], secret.q) + secret.seed & _MASK
+        state = _polynomial([known[token] for token in tokens], secret.q) + secret.seed & _MASK
         state = (state ^ state >> 32) * secret.first & _MASK
         hashes.append((state ^ state >> 29) * secret.second & _MASK)
-    return hashes
+    count = np.fromiter(map(len, groups), np.int64, len(groups))
+    return Hashed(np.array(hashes, np.uint64), np.cumsum(count) - count, count)
 
 
-def _units_by_core(texts: Sequence[str], recipe: Recipe) -> Hashed | None:
-    """Hash lines or sentences of prepared texts with the native core. Returns None if it cannot."""
-    if not native.core or recipe.fingerprint:
-        return None
-    plain, plan = bytes(map(str.isascii, texts)), (recipe.kind == "lines", recipe.size, recipe.seed, recipe.k)
-    table = native_table() if 0 in plain else None
-    found = native.core.hash_units(texts, plain, plan, table, recipe.hash == "crc32", stemmer(recipe.language))
-    if found is None:
-        return None
-    count = np.frombuffer(found[1], np.int64)
-    return Hashed(np.frombuffer(found[0], np.uint64), np.cumsum(count) - count, count)
+def _units(texts: Sequence[str], recipe: Recipe) -> list[list[str]]:
+    """Return every `size` consecutive lines or sentences of each prepared text that hold words, as these words.
 
-
-def _units(texts: Sequence[str], recipe: Recipe) -> list[list[list[str]]]:
-    """Return the tokens of every `size` consecutive lines or sentences of each prepared text."""
-    if recipe.kind == "sentences":
-        found = sentences(texts, recipe.language)
-    else:
-        parts = [text.splitlines() for text in texts]
-        lines = iter(split_each(list(chain.from_iterable(parts)), apart=True))
-        found = [[line for line in islice(lines, len(part)) if line] for part in parts]
+    One space is between words. The words of sentences are stems.
+    """
+    is_lines = recipe.kind == "lines"
+    parts = [text.splitlines() if is_lines else sentences(text) for text in texts]
+    written = iter(_words_of(list(chain.from_iterable(parts)), None if is_lines else stems_of(recipe.language)))
+    found = [[unit for unit in islice(written, len(part)) if unit] for part in parts]
     if recipe.size == 1:
         return found
-    return [[list(chain(*one[i : i + recipe.size])) for i in _windows(len(one), recipe.size)] for one in found]
+    return [[" ".join(one[i : i + recipe.size]) for i in _windows(len(one), recipe.size)] for one in found]
+
+
+def _words_of(texts: Sequence[str], stems: Stems | None) -> list[str]:
+    """Return the words of each text with one space between them; of stems, those of words of four letters or more."""
+    if native.core:
+        plain, plan = bytes(map(str.isascii, texts)), (stems is None, 1, 0, 1)
+        written = native.core.words_of(texts, plain, plan, native_table() if 0 in plain else None, stems)
+        if written is not None:
+            return written.decode("utf-8", "surrogatepass").split("\n")[:-1]
+    words = split_each(texts, apart=stems is None)
+    if stems is not None:
+        words = [[stems[word] for word in one if len(word) > SHORT_WORD] for one in words]
+    return list(map(" ".join, words))

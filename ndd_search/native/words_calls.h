@@ -1,0 +1,125 @@
+/* The words of texts, or their stems, as text: units of text/shingles.py are hashed from it. */
+#pragma once
+#include "text_calls.h"
+
+enum { SHORT_WORD = 3 }; /* letters: as in text/sentences.py */
+
+typedef struct {
+    uint8_t *bytes; /* UTF-8 */
+    int64_t count, room;
+} Written;
+
+/* Room for more bytes. 0: no memory. */
+static int reserve(Written *written, int64_t more)
+{
+    if (written->count + more <= written->room)
+        return 1;
+    int64_t room = 2 * (written->count + more) + BLOCK;
+    uint8_t *larger = realloc(written->bytes, (size_t)room);
+    if (larger)
+        written->bytes = larger, written->room = room;
+    return larger != NULL;
+}
+
+/* Replace what was written from `start` on, a word, by its stem. 0: an error was raised, or there is no memory. */
+static int write_stem(Written *written, int64_t start, PyObject *stems)
+{
+    const char *bytes = (const char *)written->bytes + start;
+    PyObject *word = PyUnicode_DecodeUTF8(bytes, (Py_ssize_t)(written->count - start), "surrogatepass");
+    PyObject *stem = word ? PyObject_GetItem(stems, word) : NULL;
+    Py_ssize_t length = 0;
+    const char *found = stem && PyUnicode_Check(stem) ? PyUnicode_AsUTF8AndSize(stem, &length) : NULL;
+    written->count = start;
+    int fine = found && reserve(written, length + 1);
+    if (fine) {
+        memcpy(written->bytes + start, found, (size_t)length);
+        written->count += length;
+    }
+    Py_XDECREF(word);
+    Py_XDECREF(stem);
+    return fine;
+}
+
+/* Write a word, or its stem, and a space. 0: as above. */
+static int write_word(Written *written, const uint32_t *word, int64_t length, PyObject *stems)
+{
+    int64_t start = written->count;
+    if (!reserve(written, 4 * length + 1))
+        return 0;
+    uint8_t *next = written->bytes + start;
+    for (int64_t i = 0; i < length; i++) {
+        uint32_t c = word[i];
+        int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes after the first */
+        *next++ = (uint8_t)(more ? (0xFF00u >> (more + 1)) | c >> 6 * more : c);
+        while (more--)
+            *next++ = (uint8_t)(0x80 | (c >> 6 * more & 0x3F));
+    }
+    written->count = next - written->bytes;
+    if (stems && !write_stem(written, start, stems))
+        return 0;
+    written->bytes[written->count++] = ' ';
+    return 1;
+}
+
+/* Write the words of a text, and the end of a line. 0: as above, or it is left to Python. */
+static int write_words(Written *written, Tools *tools, const Text *text, uint32_t *room, PyObject *stems)
+{
+    int64_t length = text->length, start = written->count;
+    const uint32_t *points = room;
+    if (!text->bytes) {
+        length = clean_text(&tools->cleaner, text->codes, length);
+        points = tools->cleaner.points;
+    } else
+        for (int64_t i = 0; i < length; i++)
+            room[i] = clean_ascii(text->bytes[i]);
+    for (int64_t i = 0, first = 0; i <= length; i++)
+        if (i == length || !points[i]) {
+            if (i - first > (stems ? SHORT_WORD : 0) && !write_word(written, points + first, i - first, stems))
+                return 0;
+            first = i + 1;
+        }
+    written->count -= written->count > start; /* the last space */
+    if (length < 0 || !reserve(written, 1))
+        return 0;
+    written->bytes[written->count++] = '\n';
+    return 1;
+}
+
+PyDoc_STRVAR(words_of_doc, "words_of(texts, is_ascii, plan, table, stems) -> a line of words for each, as bytes of UTF-8, or None.\n\n"
+                           "stems: a mapping from words, of which short ones are left out, to their stems, or None.");
+
+static PyObject *words_of(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sequence, *plan, *table, *stems, *result = NULL;
+    const char *is_ascii;
+    Py_ssize_t number;
+    int64_t longest = 0;
+    Tools tools;
+    Written written = {0};
+    if (!PyArg_ParseTuple(arguments, "Oy#OOO", &sequence, &is_ascii, &number, &plan, &table, &stems))
+        return NULL;
+    PyObject *items = PySequence_Tuple(sequence);
+    if (!items)
+        return NULL;
+    if (get_tools(&tools, plan, table) && PyTuple_Size(items) == number) {
+        for (Py_ssize_t i = 0; i < number; i++) {
+            PyObject *item = PyTuple_GetItem(items, i);
+            int64_t length = PyUnicode_Check(item) ? PyUnicode_GetLength(item) : 0;
+            longest = length > longest ? length : longest;
+        }
+        uint32_t *room = malloc((size_t)(longest + 1) * sizeof *room);
+        int fine = room != NULL;
+        for (Py_ssize_t i = 0; fine && i < number; i++) {
+            Text text;
+            fine = get_text(&text, PyTuple_GetItem(items, i), is_ascii[i], &tools, room)
+                && write_words(&written, &tools, &text, room, stems == Py_None ? NULL : stems);
+        }
+        if (fine)
+            result = bytes_of(written.bytes, written.count);
+        free(room);
+    }
+    free(written.bytes);
+    free_tools(&tools);
+    Py_DECREF(items);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
