@@ -90,9 +90,8 @@ test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, 
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
-reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
+reference: $(VENV)/dev-installed  ## write the manual page again
 	$(UV) pip install --quiet --python $(VENV)/bin/python --requirements pyproject.toml --extra agents
-	$(VENV)/bin/python -m ndd_search.search.settings_file >docs/settings.schema.json
 	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
 		--description "search results without near-duplicates" --manual-title "User Commands" \
 		--format single-commands-section --output docs/ndd-search.1

@@ -1,69 +1,17 @@
-"""The JSON Schema of settings files, the manual page and the shell completion agree with the program."""
+"""The manual page and the shell completion agree with the program."""
 
-import json
 import shutil
 import subprocess
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.output import every_action
-from ndd_search.core.options import CollapseOptions
-from ndd_search.core.presets import collapse_options
-from ndd_search.search.settings_file import settings_schema
 from tests.command_line import run as ndd
 from tests.examples import ROOT
 
-SCHEMA = ROOT / "docs" / "settings.schema.json"
 MANUAL = ROOT / "docs" / "ndd-search.1"
-VALID = Draft202012Validator(settings_schema()).is_valid
-VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 2),
-    st.floats(-1, 2).filter(lambda value: not value.is_integer()),  # to JSON Schema, 1.0 is an integer
-    st.sampled_from(["auto", "high", "group", "window", "x", ""]),
-    st.lists(
-        st.one_of(
-            st.integers(),
-            st.sampled_from(
-                ["score", "longest", "newest:", "newest:at", "lowest:price", "preferred:a=b", "templates", ""]
-            ),
-        )
-    ),
-)
-
-
-def test_the_schema_in_docs_is_the_one_of_the_program() -> None:
-    assert settings_schema() == json.loads(SCHEMA.read_text()), "run `make reference`"
-    Draft202012Validator.check_schema(settings_schema())
-
-
-@pytest.mark.parametrize("option", [option.name for option in fields(CollapseOptions)])
-@given(value=VALUES)
-@example(value=float("inf"))
-def test_the_schema_allows_the_values_that_an_option_takes(option: str, value: Any) -> None:
-    collapse = {option: value, **({"window": 1} if option == "max_window" else {})}
-    try:
-        collapse_options(**collapse)
-        taken = True
-    except (TypeError, ValueError):
-        taken = False
-    assert VALID({"version": 1, "collapse": collapse}) == taken
-
-
-def test_the_schema_describes_every_option_and_refuses_what_is_none() -> None:
-    options = settings_schema()["properties"]["collapse"]["properties"]
-    assert all(option["description"] for option in options.values())
-    assert VALID({"version": 1, "recipe": "w3-k64-v2-html", "tuned": {"answers": 3}})
-    for wrong in ({}, {"version": 2}, {"version": 1, "collapse": {"windw": 3}}, {"version": 1, "recipe": "w3"}):
-        assert not VALID(wrong)
 
 
 def test_a_command_that_reads_a_settings_file_checks_it(tmp_path: Path) -> None:

@@ -74,10 +74,6 @@ Preference = ByScore | ByField | Longest | Preferred | Callable[[Any], Any]
 class _Similarity(Kind):
     """A name of a similarity, or a number above 0 and at most 1."""
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"enum": list(_NAMED)}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
-
     def check(self, name: str, value: Any) -> float | str:
         if isinstance(value, str):
             if value not in _NAMED:
@@ -98,11 +94,6 @@ class _Similarity(Kind):
 
 class _Wish(Kind):
     """An entry of `keep`."""
-
-    schema = {  # noqa: RUF012 - of the kind, as in the others
-        "type": "string",
-        "pattern": r"^(score|longest|(longest|newest|oldest|highest|lowest):.+|preferred:[^=]+=.+)$",
-    }
 
     def check(self, name: str, value: Any) -> Keep:
         preference_of(value)

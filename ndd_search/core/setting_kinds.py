@@ -1,7 +1,7 @@
 """The kinds of values that settings take.
 
 A setting is declared once, with its kind: `window: int = setting(Whole(1), 100)`. The kind checks a value wherever it
-is given, reads it from a word of the command line or the environment, and gives the JSON Schema for files of settings.
+is given, and reads it from a word of the command line or the environment.
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ _YES_AND_NO = {"true": True, "yes": True, "1": True, "on": True, "false": False,
 class Kind:
     """One kind of values."""
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the values that a file can hold."""
-        raise NotImplementedError
-
     def check(self, name: str, value: Any) -> Any:
         """Return a value as it is kept. Raises TypeError or ValueError, which name the setting."""
         raise NotImplementedError
@@ -42,13 +37,6 @@ class Text(Kind):
     pattern: str = ""
     example: str = ""
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": "string",
-            **({"pattern": f"^({self.pattern})$", "examples": [self.example]} if self.pattern else {}),
-        }
-
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a text, got {value!r}")
@@ -63,10 +51,6 @@ class OneOf(Kind):
 
     words: tuple[str, ...]
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
-
     def check(self, name: str, value: Any) -> Any:
         check_one_of(name, value, self.words)
         return value
@@ -74,8 +58,6 @@ class OneOf(Kind):
 
 class YesNo(Kind):
     """True or false."""
-
-    schema = {"type": "boolean"}  # noqa: RUF012 - of the kind, as in the others
 
     def check(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -95,10 +77,6 @@ class Whole(Kind):
     least: int
     most: int | None = None
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return {"type": "integer", "minimum": self.least, **({} if self.most is None else {"maximum": self.most})}
-
     def check(self, name: str, value: Any) -> Any:
         check_whole(name, value, self.least, self.most)
         return value
@@ -110,8 +88,6 @@ class Whole(Kind):
 class Share(Kind):
     """A number in 0..1."""
 
-    schema = {"type": "number", "minimum": 0, "maximum": 1}  # noqa: RUF012
-
     def check(self, name: str, value: Any) -> Any:
         check_share(name, value)
         return value
@@ -122,8 +98,6 @@ class Share(Kind):
 
 class Seconds(Kind):
     """A number of seconds, above 0; None where there is no limit."""
-
-    schema = {"type": "number", "exclusiveMinimum": 0}  # noqa: RUF012
 
     def check(self, name: str, value: Any) -> Any:
         if value is None:
@@ -156,12 +130,6 @@ class Several(Kind):
     one: bool = False
     most: int | None = None
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        several: dict[str, Any] = {"type": "array", "items": self.kind.schema}
-        several |= {} if self.most is None else {"maxItems": self.most}
-        return {"anyOf": [self.kind.schema, several]} if self.one else several
-
     def check(self, name: str, value: Any) -> tuple[Any, ...]:
         if self.one and isinstance(value, str):
             value = (value,)
@@ -183,10 +151,6 @@ class OfFields(Kind):
     kind: Kind
     example: str
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": self.kind.schema}
-
     def read(self, name: str, text: str) -> dict[str, Any]:
         """Read "source:2,publisher:3"; the last colon counts."""
         pairs = [word.strip().rpartition(":") for word in text.split(",")]
@@ -204,8 +168,6 @@ class OfFields(Kind):
 
 class Field(Kind):
     """The name of a field, dotted for one inside another."""
-
-    schema = {"type": "string", "minLength": 1}  # noqa: RUF012
 
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):

@@ -33,21 +33,12 @@ _MOST_TARGETS = 1000
 class _OfRecipe(Kind):
     """A recipe; in a file its id, and where its key is."""
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return Text(rf"[wcls]\d+-k\d+-v{Recipe.version}(-[a-z0-9]+)*(\+(env|file):.+)?", Recipe().id).schema
-
     def check(self, name: str, value: Any) -> Recipe | None:
         return None if value is None else recipe_named(value)
 
 
 class _TextFields(Kind):
     """One field, several, or the fields of several sketches by the name of the object that holds each."""
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        several = Several(Field(), one=True).schema
-        return {"anyOf": [*several["anyOf"], {"type": "object", "additionalProperties": several}]}
 
     def check(self, name: str, value: Any) -> Any:
         if isinstance(value, Mapping):

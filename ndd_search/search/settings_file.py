@@ -13,13 +13,11 @@
     [tuned]                   # how the settings were found; informational only
     answers = 24
 
-A name that ends in .json selects the same structure in JSON. Only this module knows the format, and makes its JSON
-Schema from `CollapseOptions`: editors check and complete a file with it.
+A name that ends in .json selects the same structure in JSON. Only this module knows the format.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -31,11 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.atomic_file import replace_file
-from ndd_search.core.options import KINDS, CollapseOptions
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
-from ndd_search.core.setting_kinds import kinds_of
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
+from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.named_recipe import recipe_named
 
 VERSION = 1
@@ -174,67 +171,3 @@ def _toml_value(value: Any) -> str:
         raise ValueError("TOML has no null, which a rule holds: save to a file whose name ends in .json")
     text = repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)  # inf, not Infinity
     return text.encode("utf-8", "replace").decode().replace("\x7f", "\\u007f")
-
-
-def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a settings file, in TOML or JSON.
-
-    It does not express that window is at most max_window; reading the file checks that.
-    """
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Settings of ndd-search",
-        "type": "object",
-        "required": ["version"],
-        "additionalProperties": False,
-        "properties": {
-            "version": {"const": VERSION, "description": "The version of this format."},
-            "recipe": {
-                **OWN["recipe"].schema,
-                "description": "The recipe of the sketches, maybe with +env:NAME of its key.",
-            },
-            "collapse": {
-                "type": "object",
-                "description": "How the hits of a request are collapsed.",
-                "additionalProperties": False,
-                "properties": _properties(CollapseOptions()),
-            },
-            "indexes": {
-                "type": "object",
-                "description": "Other settings for the indexes of a pattern. The most specific pattern wins.",
-                "propertyNames": {"pattern": r"^[^?\[\],/\\\s]+$"},
-                "additionalProperties": _index_rule(),
-            },
-            "tuned": {"type": "object", "description": "How the settings were found; informational only."},
-        },
-    }
-
-
-def _index_rule() -> dict[str, Any]:
-    options = {name: {"$ref": f"#/properties/collapse/properties/{name}"} for name in KINDS}
-    own = _properties(IndexRule(options=CollapseOptions()))
-    preset = {"enum": [*PRESETS], "description": "Options, recipe and numbers of a kind of text."}
-    return {"type": "object", "additionalProperties": False, "properties": {**own, "preset": preset, **options}}
-
-
-def _properties(defaults: Any) -> dict[str, Any]:
-    """Return the schema of each setting of a dataclass, by name. defaults: an object of it without changes."""
-    described, found = _descriptions(type(defaults)), dict[str, Any]()
-    for name, kind in kinds_of(defaults).items():
-        default = getattr(defaults, name)
-        known = {} if default is None else {"default": list(default) if isinstance(default, tuple) else default}
-        found[name] = {**kind.schema, **known, "description": described[name]}
-    return found
-
-
-def _descriptions(options: type) -> dict[str, str]:
-    """Return what the docstring says of each field: below "name:" or "name, name:"."""
-    found = {}
-    entry = re.compile(r"^((?:\w+, )*\w+): +(.*(?:\n +.*)*)", re.MULTILINE)
-    for names, text in entry.findall(inspect.getdoc(options) or ""):
-        found.update(dict.fromkeys(names.split(", "), " ".join(text.split())))
-    return found
-
-
-if __name__ == "__main__":  # the file docs/settings.schema.json
-    print(json.dumps(settings_schema(), indent=2))
