@@ -12,9 +12,10 @@ another text by then, is passed on after all.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import isawaitable
 from itertools import islice
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from cachetools import LRUCache
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, sketch_in
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
-from ndd_search.indexing.run_memory import NONE, Copies, Original, Recent, Write
+from ndd_search.indexing.run_memory import NONE, Original, Recent, Write
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.writing.add_sketches import Sketcher
 
@@ -74,14 +75,7 @@ class DuplicatePolicy:
             raise ValueError(f"remembered must be at least 0, got {self.remembered}")
 
 
-@dataclass(frozen=True)
-class Question:
-    """A request to the index: a method of the client, and the body."""
-
-    method: Literal["msearch", "mget"]
-    body: Any
-
-
+Question = tuple[Literal["msearch", "mget"], Any]  # a method of the client, and the body of the request
 Questions = Generator[Question, Any, None]
 Found = list[tuple[float, Original]]  # what a search found, with its similarity
 _Read = Mapping[tuple[str, str], Mapping[str, Any]]  # answers of a multi-get by index and id
@@ -100,9 +94,13 @@ class DuplicateFilter:
             min_similarity=policy.min_similarity,
             examined=20,
         )
-        self._recent, self._copies = Recent(self._search, policy.remembered), Copies()
-        # Ids without their index, which writes may name by an alias: whether the last write was no deletion.
-        self._written: LRUCache[str, bool] = LRUCache(_TRACKED)
+        self._recent = Recent(self._search, policy.remembered)
+        self._copies: dict[Write, Original] = {}  # those that are held back, each with its original; the oldest first
+        self._copy_with_id: dict[str, Write] = {}
+        self._copies_of: defaultdict[str | None, dict[Write, None]] = defaultdict(dict)
+        # By ids without their index, which writes may name by an alias: the number of actions passed on up to the last
+        # write, and whether that was no deletion.
+        self._written: LRUCache[str, tuple[int, bool]] = LRUCache(_TRACKED)
         self._upserted: LRUCache[str, bool] = LRUCache(_TRACKED)  # by updates that leave the text of a document
         self._handed_on = 0
         self._failed = False
@@ -120,35 +118,36 @@ class DuplicateFilter:
             }
         )
         for write in writes:
-            if copy := self._copies.with_id(write.id):  # this action may need it
+            if copy := self._copy_with_id.get(write.id or ""):  # this action may need it
                 self._pass_on_after_all(copy)
             self._take(write, found.get(write, []), there)
-        while (more := len(self._copies.originals) - self._policy.remembered) > 0:
-            yield from self._settle(list(islice(self._copies.originals, min(more, CHUNK))))
+        while (more := len(self._copies) - self._policy.remembered) > 0:
+            yield from self._settle(list(islice(self._copies, min(more, CHUNK))))
 
     def finish(self) -> Questions:
         """After the last action: settle the copies whose originals the helper has sent by now."""
-        yield from self._settle_all(lambda original: original.id is not None and self._was_sent(original))
+        yield from self._settle_all()
 
     def finish_sent(self) -> Questions:
         """After the helper has sent all actions: settle all copies."""
         self._handed_on += CHUNK
-        yield from self._settle_all(lambda original: original.id is not None)
-        unsure = list(self._copies.originals)  # the id of their original is unknown, so they are searched for again
+        yield from self._settle_all()
+        unsure = list(self._copies)  # the id of their original is unknown, so they are searched for again
         found = yield from self._similar(unsure)
         for write in unsure:
-            self._copies.forget(write) if found[write] else self._pass_on_after_all(write)
+            self._forget(write) if found[write] else self._pass_on_after_all(write)
 
-    def _settle_all(self, can_be_read: Callable[[Original], bool]) -> Questions:
-        copies = [write for write, original in self._copies.originals.items() if can_be_read(original)]
+    def _settle_all(self) -> Questions:
+        """Settle the copies whose originals can be read: by their id, after the last action on them was sent."""
+        copies = [write for write, original in self._copies.items() if self._can_be_read(original)]
         for start in range(0, len(copies), CHUNK):
             yield from self._settle(copies[start : start + CHUNK])
 
     def _settle(self, copies: Sequence[Write]) -> Questions:
         """Read the originals of some copies. A copy that does not resemble what is there is passed on after all."""
-        known = {write: self._copies.originals[write] for write in copies}
+        known = {write: self._copies[write] for write in copies}
         stored = yield from self._read(
-            {(one.index, one.id): one.routing for one in known.values() if one.id is not None and self._was_sent(one)}
+            {(one.index, one.id or ""): one.routing for one in known.values() if self._can_be_read(one)}
         )
         for write, original in known.items():
             answer = stored.get((original.index, original.id or ""), {})
@@ -156,7 +155,7 @@ class DuplicateFilter:
             values = source.get(self._field.name) if isinstance(source, Mapping) else None
             sketch = sketch_in(values, self._search.recipe.k) if isinstance(values, Mapping) else None
             if sketch is not None and self._resembles(write, sketch):
-                self._copies.forget(write)
+                self._forget(write)
             else:
                 self._pass_on_after_all(write)
 
@@ -167,9 +166,7 @@ class DuplicateFilter:
         lines: list[dict[str, Any]] = []
         for write in asked:
             lines += [{"index": self._where(write), "ignore_unavailable": True}, self._search.body(write.sketch)]
-        answer = yield Question("msearch", lines)
-        if (responses := _parts(answer, "responses", len(asked))) is None:
-            self._fail(answer)
+        if not (responses := (yield from self._asked("msearch", lines, "responses", len(asked)))):
             return {write: [] for write in asked}
         return {write: self._verified(write, each) for write, each in zip(asked, responses, strict=True)}
 
@@ -193,11 +190,25 @@ class DuplicateFilter:
             {"_index": index, "_id": id, "_source": self._field.values, **({"routing": routing} if routing else {})}
             for (index, id), routing in wanted.items()
         ]
-        answer = yield Question("mget", {"docs": lines})
-        if (documents := _parts(answer, "docs", len(lines))) is None:
-            self._fail(answer)
-            return {}
-        return dict(zip(wanted, documents, strict=True))
+        documents = yield from self._asked("mget", {"docs": lines}, "docs", len(lines))
+        return dict(zip(wanted, documents, strict=True)) if documents else {}
+
+    def _asked(
+        self, method: Literal["msearch", "mget"], body: Any, name: str, count: int
+    ) -> Generator[Question, Any, list[dict[str, Any]]]:
+        """Return the list of `count` objects under a name of an answer, [] for an error or another answer."""
+        try:
+            answer = yield method, body
+        except Exception as error:
+            answer = error
+        if isawaitable(answer):
+            raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
+        found = getattr(answer, "body", answer)
+        parts = found.get(name) if isinstance(found, dict) else None
+        if isinstance(parts, list) and len(parts) == count and all(isinstance(one, dict) for one in parts):
+            return parts
+        self._fail(answer)
+        return []
 
     def _fail(self, reason: Any) -> None:
         if not self._failed:
@@ -224,7 +235,10 @@ class DuplicateFilter:
             self._policy.on_duplicate(FoundDuplicate(write.id, original.id, similarity))
         if skips:
             self._report.skipped += 1
-            self._copies.hold(write, original)
+            self._copies[write] = original
+            self._copies_of[original.id][write] = None
+            if write.id is not None:
+                self._copy_with_id[write.id] = write
         else:
             self._hand_on(write, leads=False)
 
@@ -239,7 +253,8 @@ class DuplicateFilter:
         error = answer.get("error")
         kind = error.get("type") if isinstance(error, Mapping) else None
         is_absent = answer.get("found") is False or kind == "index_not_found_exception"
-        return is_absent and not self._written.get(write.id) and write.id not in self._upserted
+        _, is_there = self._written.get(write.id, (0, False))
+        return is_absent and not is_there and write.id not in self._upserted
 
     def _hand_on(self, write: Write, leads: bool = True) -> None:
         """Append an action to `ready`, and update what is remembered of the document that it writes.
@@ -253,29 +268,38 @@ class DuplicateFilter:
                 self._upserted[write.id] = True
             return
         if write.id is not None:
-            self._written[write.id] = write.action.kind != "delete"
+            self._written[write.id] = self._handed_on, write.action.kind != "delete"
             self._recent.forget(write.id)
         if leads and len(write.sketch):
             where, index = self._where(write), self._index(write)
-            self._recent.add(Original(write.id, where, index, write.routing, write.sketch, self._handed_on))
-        for copy in self._copies.of(write.id) if write.id is not None else ():
-            if self._resembles(copy, write.sketch):
-                self._copies.originals[copy].handed_on = self._handed_on
-            else:
+            self._recent.add(Original(write.id, where, index, write.routing, write.sketch))
+        for copy in list(self._copies_of.get(write.id, ())) if write.id is not None else ():
+            if not self._resembles(copy, write.sketch):
                 self._pass_on_after_all(copy)
 
     def _pass_on_after_all(self, copy: Write) -> None:
         """Pass on a copy that was held back."""
-        self._copies.forget(copy)
+        self._forget(copy)
         self._report.duplicates -= 1
         self._report.skipped -= 1
         self._hand_on(copy)
 
+    def _forget(self, copy: Write) -> None:
+        """Hold a copy back no longer."""
+        original = self._copies.pop(copy).id
+        del self._copies_of[original][copy]
+        if not self._copies_of[original]:
+            del self._copies_of[original]
+        if copy.id is not None:
+            del self._copy_with_id[copy.id]
+
     def _resembles(self, write: Write, sketch: Sketch) -> bool:
         return len(sketch) > 0 and bool(self._search.similarities(write.sketch, [sketch])[0])
 
-    def _was_sent(self, original: Original) -> bool:
-        return original.handed_on is None or self._handed_on - original.handed_on >= CHUNK
+    def _can_be_read(self, original: Original) -> bool:
+        """Whether the last action on it has been sent, and its id is known."""
+        last, _ = self._written.get(original.id or "", (-CHUNK, True))
+        return original.id is not None and self._handed_on - last >= CHUNK
 
     def _where(self, write: Write) -> str:
         """The index or pattern that is searched for originals of a document."""
@@ -287,12 +311,3 @@ class DuplicateFilter:
     def _index(self, write: Write) -> str:
         """The index that a document is written to."""
         return str(write.action.content.get("_index") or self._where(write))
-
-
-def _parts(answer: Any, name: str, count: int) -> list[dict[str, Any]] | None:
-    """Return the list of `count` objects in an answer, None for an error or an answer in another shape."""
-    body = getattr(answer, "body", answer)
-    parts = body.get(name) if isinstance(body, dict) else None
-    if not isinstance(parts, list) or len(parts) != count or not all(isinstance(one, dict) for one in parts):
-        return None
-    return parts

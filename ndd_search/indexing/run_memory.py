@@ -1,4 +1,4 @@
-"""The memory of one run with a DuplicatePolicy: the last documents, and the copies that are held back."""
+"""The memory of one run with a DuplicatePolicy: its last documents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class Original:
 
     where:     the index or pattern that was searched. index: the index that holds it.
     sketch:    of a document of this run, else empty.
-    handed_on: number of actions passed on in this run up to its last one, None if a search found it.
     """
 
     id: str | None
@@ -57,7 +56,6 @@ class Original:
     index: str
     routing: str | None
     sketch: Sketch
-    handed_on: int | None = None
 
 
 class Recent:
@@ -104,35 +102,3 @@ class Recent:
             self._by_key[key].pop(document, None)
             if not self._by_key[key]:
                 del self._by_key[key]
-
-
-class Copies:
-    """The copies that are held back, each with its original; the oldest first."""
-
-    def __init__(self) -> None:
-        self.originals: dict[Write, Original] = {}
-        self._by_id: dict[str | None, Write] = {}
-        self._by_original: dict[str | None, dict[Write, None]] = {}
-
-    def with_id(self, id: str | None) -> Write | None:
-        """Return the copy with an id, if one is held."""
-        return None if id is None else self._by_id.get(id)
-
-    def of(self, id: str) -> list[Write]:
-        """Return the copies of a document, in order."""
-        return list(self._by_original.get(id, ()))
-
-    def hold(self, write: Write, original: Original) -> None:
-        """Hold a copy of a document."""
-        self.originals[write] = original
-        self._by_id[write.id] = write
-        self._by_original.setdefault(original.id, {})[write] = None
-
-    def forget(self, write: Write) -> None:
-        """Forget a copy."""
-        of = self.originals.pop(write).id
-        del self._by_original[of][write]
-        if not self._by_original[of]:
-            del self._by_original[of]
-        if self._by_id.get(write.id) is write:
-            del self._by_id[write.id]

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import suppress
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import KEYS, Storage
-from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
+from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question
 from ndd_search.indexing.run_memory import NONE, Write
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
@@ -141,24 +142,24 @@ class SketchedActions:
         return await anext(self._started)
 
     def _filtered(self, actions: Iterable[Any], policy: DuplicatePolicy) -> Iterator[Any]:
-        chosen = self._memory(policy)
+        chosen, ask = self._memory(policy), partial(_answer, policy.client)
         for batch in self._batches(actions):
-            _ask(policy.client, chosen.decide(batch))
+            run(chosen.decide(batch), ask)
             yield from _drained(chosen.ready)
-        _ask(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
+        run(chosen.finish_sent() if self._is_rest else chosen.finish(), ask)
         yield from _drained(chosen.ready)
 
     async def _async_filtered(self, policy: DuplicatePolicy) -> AsyncIterator[Any]:
-        chosen, actions = self._memory(policy), self._actions
+        chosen, actions, ask = self._memory(policy), self._actions, partial(_async_answer, policy.client)
         if isinstance(actions, AsyncIterable):
             batches: AsyncIterator[list[Write]] = ([self._write(action)] async for action in actions)
         else:
             batches = _asynchronous(self._batches(actions))
         async for batch in batches:
-            await _ask_async(policy.client, chosen.decide(batch))
+            await run_async(chosen.decide(batch), ask)
             for action in _drained(chosen.ready):
                 yield action
-        await _ask_async(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
+        await run_async(chosen.finish_sent() if self._is_rest else chosen.finish(), ask)
         for action in _drained(chosen.ready):
             yield action
 
@@ -195,37 +196,17 @@ def _drained(ready: deque[Any]) -> Iterator[Any]:
         yield ready.popleft()
 
 
-def _ask(client: Any, questions: Questions) -> None:
-    """Run the requests of a policy."""
-    answer: Any = None
-    with suppress(StopIteration):
-        while True:
-            answer = _answer(client, questions.send(answer))
-            if isawaitable(answer):
-                raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
-
-
-async def _ask_async(client: Any, questions: Questions) -> None:
-    """Run the requests of a policy with an asynchronous client."""
-    answer: Any = None
-    with suppress(StopIteration):
-        while True:
-            answer = _answer(client, questions.send(answer))
-            if isawaitable(answer):
-                try:
-                    with options(enabled=False):
-                        answer = await answer
-                except Exception as error:
-                    answer = error
-
-
 def _answer(client: Any, question: Question) -> Any:
-    """Return the response of the client, or the exception that it raised."""
-    try:
-        with options(enabled=False):  # a wrapped client would collapse the duplicates
-            return getattr(client, question.method)(body=question.body)
-    except Exception as error:
-        return error
+    with options(enabled=False):  # a wrapped client would collapse the duplicates
+        method, body = question
+        return getattr(client, method)(body=body)
+
+
+async def _async_answer(client: Any, question: Question) -> Any:
+    with options(enabled=False):
+        method, body = question
+        answer = getattr(client, method)(body=body)
+        return await answer if isawaitable(answer) else answer
 
 
 async def _asynchronous(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
