@@ -80,6 +80,9 @@ def test_items_of_a_list_are_texts_hits_or_sketches() -> None:
     assert len(ndd.collapse(books[1:], text="body", seen=books[:1], max_per={"isbn": 1})) == 1
     with pytest.raises(InvalidSketch):
         ndd.collapse(hits, text="body", seen=[[3, 2]])
+    for one in (TEXTS[1], hits[1]):  # else its characters or names would be items, and hide nothing
+        with pytest.raises(TypeError, match=r"seen must be a list of hits, got one (str|dict)"):
+            ndd.collapse(hits, text="body", seen=one)
 
 
 @pytest.fixture(params=["memory", "redis"])

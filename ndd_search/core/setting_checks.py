@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from operator import index
+from typing import Any
 
 
 def check_page(size: int, from_: int) -> None:
@@ -14,6 +15,13 @@ def check_page(size: int, from_: int) -> None:
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if index(value) < 0:
             raise ValueError(f"{name} must be at least 0, got {value}")
+
+
+def hits_in(name: str, given: Iterable[Any]) -> list[Any]:
+    """Return hits as a new list. Raises TypeError for what is not several hits."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of hits, got one {type(given).__name__}")
+    return list(given)
 
 
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:

@@ -99,6 +99,27 @@ def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, co
 
 
 @pytest.mark.parametrize("splits", [False, True])
+def test_an_index_that_stores_no_documents_is_collapsed_in_every_search(
+    splits: bool, engine: Engine, index: str, library: Library, connect: Connect
+) -> None:
+    """Its sketches are in doc values; it refuses any `_source` that excludes something."""
+    made = mapping(engine)
+    made["mappings"]["_source"] = {"enabled": False}
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, actions(index, engine))
+    caller = connect(cache=False, window=40, splits=splits)
+    for target in (index, f"{index},{library.news}"):
+        for start in (0, 10, 0):
+            answer = caller.search(index=target, body={"query": MATCH, "size": 10, "from": start})
+            assert answer["ndd"]["degraded"] is None
+            assert answer["ndd"]["hidden"] > 0
+        if engine.name != "opensearch2":  # which has no cursors
+            page = caller.search(index=target, body={"query": MATCH, "size": 10, "ndd": {"cursor": True}})
+            assert page["ndd"]["degraded"] is None
+
+
+@pytest.mark.parametrize("splits", [False, True])
 def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
     splits: bool, engine: Engine, index: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:

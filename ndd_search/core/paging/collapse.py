@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Unpack
@@ -18,7 +18,7 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, 
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_page
+from ndd_search.core.setting_checks import check_page, hits_in
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.errors import InvalidDocument, InvalidSketch
 
@@ -60,11 +60,9 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
     began = perf_counter()
-    if isinstance(hits, str | bytes | Mapping):
-        raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
     check_schema(items)
-    ranked, seen = list(hits), list(seen)
+    ranked, seen = hits_in("hits", hits), hits_in("seen", seen)
     options, recipe = chosen(options, recipe, changes)
     if items is not None and seen:
         raise ValueError(SEEN_WITH_ITEMS)

@@ -30,7 +30,7 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, 
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_page
+from ndd_search.core.setting_checks import check_page, hits_in
 from ndd_search.core.sketching.sketches import Lack
 from ndd_search.errors import CursorUnusable
 
@@ -78,7 +78,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
         raise TypeError(f"fetch must be a function of a start and a count, got {fetch!r}: use collapse for a list")
     check_schema(items)
     options, recipe = chosen(options, recipe, changes)
-    seen = list(seen)
+    seen = hits_in("seen", seen)
     if options.facets or options.total == "estimate":
         raise ValueError("facets and total='estimate' need an engine's aggregations: leave them out")
     if items is not None and seen:

@@ -86,6 +86,7 @@ class LearnedOfTarget:
     whole_until:    the target is searched in one phase until then, because a split search failed.
     sketched:       whether requests exclude the values of sketches from `_source`, as the target held some.
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
+    no_source_until: until then, requests exclude nothing from `_source`: an index without it refuses that.
     window_limit:   the target's max_result_window.
     sketched_until: until then, the target counts as having sketches: a caller saw one.
     bare_until:     until then, a caller who finds no sketch need not ask for any: another caller found none at all.
@@ -98,6 +99,7 @@ class LearnedOfTarget:
     whole_until: float = 0.0
     sketched: bool = False
     text_until: float = 0.0
+    no_source_until: float = 0.0
     window_limit: int = MAX_RESULT_WINDOW
     sketched_until: float = 0.0
     bare_until: float = 0.0

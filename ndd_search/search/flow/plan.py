@@ -39,7 +39,7 @@ from ndd_search.search.rest.wider_requests import (
     widened,
 )
 
-_MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
+_MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text, or `_source` is disabled
 _AS_TEXT = (
     "{} is mapped as text, so searches read it from each document: run ndd-search doctor, which says how to mend it"
 )
@@ -128,7 +128,8 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
     numbers = [field.numbers] if options.numbers_must_match else []
     values = options.document_fields
-    sketches = sketch_reading(settings.stored_sketches, now < learned.text_until, learned.sketched)
+    excludes = learned.sketched and now >= learned.no_source_until
+    sketches = sketch_reading(settings.stored_sketches, now < learned.text_until, excludes)
     if settings.items is not None:
         sketches, may_split = Reading(()), False  # the fields of items are read from documents
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
@@ -178,6 +179,9 @@ def ask_anew_if_learned(plan: Plan, complaint: str) -> None:
     is_about_text = plan.field.recipe in complaint and "ielddata" in complaint
     if is_about_text and not plan.sketch_reading.fields:
         known.learn(search.target, text_until=plan.settings.clock() + _MAPPED)
+        raise AskAnew(learned=True)
+    if "_source is disabled" in complaint and plan.sketch_reading.sketched:
+        known.learn(search.target, no_source_until=plan.settings.clock() + _MAPPED)
         raise AskAnew(learned=True)
 
 
