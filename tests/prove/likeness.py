@@ -34,9 +34,9 @@ def are_one_by_key(one: Document, other: Document, fields: list[str]) -> bool:
 
 
 def values_of(document: Document, name: str) -> set[str]:
-    """Return the values of a field, none if it is missing."""
-    found = document.get(name, [])
-    return set(found if isinstance(found, list) else [found])
+    """Return the values of a field, none if it is missing or null."""
+    found = document.get(name)
+    return set(found if isinstance(found, list) else [found]) - {None}
 
 
 def _shingles(document: Document) -> set[tuple[str, ...]]:
