@@ -224,7 +224,7 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
         told[name] = store(client, NAME) / documents
         print(f"{name:28} {told[name]:8,.0f} bytes/document   {told[name] - told['no sketch']:+8,.0f}")
         if name in STORAGES:
-            values = where.values if name == "both" else [where.values[name == "packed"]]
+            values = [where.values[name == "packed"]]
             told[f"{name}, a response"] = response(client, [*values, where.recipe])
     return told
 

@@ -89,7 +89,6 @@ def test_every_form_holds_the_same_values(values: list[int], storage: Storage) -
         == {
             "integers": {"sketch"},
             "packed": {"packed"} if values else set(),
-            "both": {"sketch", "packed"} if values else {"sketch"},
         }[storage]
     )
     found = sketch_in(stored, RECIPE.k)
@@ -97,7 +96,7 @@ def test_every_form_holds_the_same_values(values: list[int], storage: Storage) -
 
 
 def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="storage must be one of integers, packed, both, got 'zip'"):
+    with pytest.raises(ValueError, match="storage must be one of integers, packed, got 'zip'"):
         ndd.with_sketches([], "text", storage="zip")  # type: ignore[arg-type]
 
 

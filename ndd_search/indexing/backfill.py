@@ -178,21 +178,9 @@ class Backfill(SketchSettings):
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
         for path in wanted:  # the sketch was stored without them
             lacking.append({"bool": {"filter": [stored_sketch(where)], "must_not": [{"exists": {"field": path}}]}})
-        lacking += self._in_other_forms(where)
+        if self.storage:
+            lacking.append({"exists": {"field": where.packed if self.storage == "integers" else where.sketch}})
         return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
-
-    def _in_other_forms(self, where: SketchField) -> list[dict[str, Any]]:
-        """The queries for sketches that are not stored in the wanted form."""
-        integers, packed = ({"exists": {"field": path}} for path in where.values)
-        match self.storage:
-            case "integers":
-                return [packed]
-            case "packed":
-                return [integers]
-            case "both":
-                pairs = (integers, packed), (packed, integers)
-                return [{"bool": {"filter": [one], "must_not": [other]}} for one, other in pairs]
-        return []
 
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
@@ -281,7 +269,7 @@ class Backfill(SketchSettings):
             name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
         }
         ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
-        wanted = {"numbers": self.numbers, "packed": self.storage in ("packed", "both"), "smallest": True}
+        wanted = {"numbers": self.numbers, "packed": self.storage == "packed", "smallest": True}
         given = there.get("properties", ours)
         if given.keys() <= {*ours, *MARKS}:  # such as the mapping of marks alone
             wanted |= {"sketch": True, "recipe": True}

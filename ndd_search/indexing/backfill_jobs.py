@@ -149,9 +149,7 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
 
 def _storage_of(stored: Mapping[str, Any]) -> Storage:
     """The form in which a stored object holds its values."""
-    if stored.get("packed") is None:
-        return "integers"
-    return "packed" if stored.get("sketch") is None else "both"
+    return "integers" if stored.get("packed") is None else "packed"
 
 
 def _same(new: Sketch, stored: Sketch | Lack) -> bool:

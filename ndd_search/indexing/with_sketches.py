@@ -79,7 +79,7 @@ def with_sketches(
                 index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
     storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
-                responses of wrapped searches half as large; "both" is for indexes that older readers search as well.
+                responses of wrapped searches half as large.
     duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch. 500
                 actions of a list or tuple are looked up in one request. Actions of any other iterable are looked up one
                 by one, because reading ahead would delay those already read.

@@ -71,7 +71,7 @@ OTHERS: dict[str, list[Any]] = {
     "cache": [True, False, "redis"],  # in a server, which two clients share
     "splits": [True, False],
     "frequency_table": [True, False],
-    "storage": ["integers", "packed", "both"],
+    "storage": ["integers", "packed"],
     "keys": [8, 0],
     "query": ["sorted", "scored", "all", "tied", "neighbours", "knn"],  # the last two where there are vectors
     "k": [80, 6],  # of these two: as many as there are documents, or fewer

@@ -38,8 +38,8 @@ from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches
 # is the fingerprint, or "".
 MARKS = {"group": str, "group_size": int, "leads": bool, "judged": str}
 _NEVER_SHOWN = {"sketch", "packed", "smallest", "recipe", "numbers", "judged"}  # names in the object
-Storage = Literal["integers", "packed", "both"]
-STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
+Storage = Literal["integers", "packed"]
+STORAGES: tuple[Storage, ...] = ("integers", "packed")
 KEYS = 8  # keys that are stored with a sketch, unless another number is given
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
@@ -59,7 +59,7 @@ class SketchField:
     """The place of the sketch in a document, and the form in which it is written. Every form is read.
 
     name:    of the object; sketches of a second recipe use another name.
-    storage: "integers", "packed" (half the size of a response), or "both" (while some readers know integers only).
+    storage: "integers", or "packed" (half the size of a response).
     sketch, packed: paths of the values as integers, and packed. smallest: of the smallest one.
     recipe:  path of the recipe id. numbers: of the number signature. keys: of the keys.
     """
@@ -139,13 +139,12 @@ class SketchField:
             del source[self.keys]
 
     def _values(self, sketch: Sketch) -> dict[str, Any]:
-        """Return the values in each form that is stored, and the smallest one, which an empty sketch lacks."""
-        stored: dict[str, Any] = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
-        if len(sketch):
-            if self.storage != "integers":
-                stored["packed"] = pack(sketch)
-            stored["smallest"] = int(sketch[0])
-        return stored
+        """Return the values in the form that is stored, and the smallest one, which an empty sketch lacks."""
+        is_packed = self.storage == "packed"
+        if not len(sketch):
+            return {} if is_packed else {"sketch": []}
+        values = {"packed": pack(sketch)} if is_packed else {"sketch": sketch.tolist()}
+        return {**values, "smallest": int(sketch[0])}
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.

@@ -103,8 +103,7 @@ class CollapsedSearches:
                     return Answer(None, response.status)
                 asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
                 response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
-                raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
-                return Answer(raw.body, raw.status, raw, raw.cut)
+                return read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
 
             with _scope(asked, is_off):
                 answer = await self._handled(given, send)

@@ -267,8 +267,7 @@ async def sent(upstream: Upstream, headers: Mapping[str, str], request: Request)
     response = await upstream.request(
         request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout
     )
-    raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
-    return Answer(raw.body, raw.status, raw)
+    return read_answer(response.status, list(response.raw_headers), await read_all(response))
 
 
 async def read_all(response: ClientResponse) -> bytes:

@@ -14,7 +14,7 @@ from ndd_search.core.presets import read_option
 from ndd_search.core.setting_checks import check_one_of
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.flow.msearch import unique
-from ndd_search.search.rest.read_answer import CutSketches, parsed
+from ndd_search.search.rest.read_answer import Answer, parsed
 from ndd_search.search.rest.read_request import INDEX, Request, changed_target, params_of
 from ndd_search.serving.proxy.content_encoding import unpacked
 from ndd_search.serving.proxy.exact_json import dumps, encoded, loads
@@ -45,13 +45,11 @@ class Given:
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer of the engine that was read. headers: end to end. cut: as in Answer."""
+    """An answer of the engine as it came, `raw` of an Answer. headers: end to end."""
 
     status: int
     headers: list[Header]
-    body: Any
     content: bytes
-    cut: CutSketches = ()
 
 
 def plain_path(path: str) -> str:
@@ -167,7 +165,7 @@ def sent_body(request: Request) -> bytes | None:
     return dumps(request.body)
 
 
-def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Raw:
+def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Answer:
     """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
 
     stored: the sketches that are cut out of the hits (see `rest.read_answer`), None for none.
@@ -180,7 +178,7 @@ def read_answer(status: int, headers: list[Header], content: bytes, stored: Stor
         body, cut = (loads(text), ()) if stored is None else parsed(text, loads, stored)
     except (ValueError, RecursionError):
         body, cut = content.decode("latin-1"), ()
-    return Raw(status, kept, body, content, cut)
+    return Answer(body, status, Raw(status, kept, content), cut)
 
 
 def answer_bytes(body: Any, pretty: bool) -> bytes:
