@@ -123,6 +123,7 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"window": 0}, "window must be at least 1"),
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),
+        ({"keep": ["newst:day"]}, "did you mean newest"),
         ({"keep": ["newest"]}, "keep takes score, newest:FIELD"),
         ({"max_apart": {"date": "-1d"}}, "max_apart of date must be like \"1d\", got '-1d'"),
         ({"max_apart": {"date": "1 month"}}, 'max_apart of date must be like "1d"'),

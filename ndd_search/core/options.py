@@ -37,6 +37,7 @@ LISTING = ("group", "ids", "count")  # the modes that tell of duplicates under t
 
 _NAMED = ("auto", "identical", "high", "moderate")
 _KEEP = re.compile(r"(score)|(longest)(?::(.+))?|(newest|oldest|highest|lowest):(.+)|preferred:([^=]+)=(.+)")
+_ORDERS = ("score", "longest", "newest", "oldest", "highest", "lowest", "preferred")
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def _parse(text: str) -> Preference:
     if match is None:
         raise ValueError(
             f"keep takes score, newest:FIELD, oldest:FIELD, highest:FIELD, lowest:FIELD, longest, longest:FIELD, "
-            f"preferred:FIELD=VALUE,VALUE and callables, got {text!r}"
+            f"preferred:FIELD=VALUE,VALUE and callables, got {text!r}{nearest(text.partition(':')[0], _ORDERS)}"
         )
     score, longest, long_field, order, ordered_field, field, values = match.groups()
     if score:

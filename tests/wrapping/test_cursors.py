@@ -93,6 +93,18 @@ def test_pages_are_those_of_the_moment_when_the_first_was_made_whatever_is_writt
     assert totals[-1] == len(found)
 
 
+def test_the_groups_of_a_cursor_are_as_exact_as_its_total(
+    index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    options = {"cursor": True, "total": "groups"}
+    caller, count = connect(window=10, cursor_key="secret", frequency_table=False), len(leaders(filled))
+    first = caller.search(index=index, body={**SEARCH, "ndd": options})
+    second = caller.search(index=index, body={**SEARCH, "ndd": {**options, "cursor": first["ndd"]["cursor"]}})
+    for answer in (first, second):
+        assert answer["hits"]["total"] == {"value": count, "relation": "eq"}
+        assert answer["ndd"]["unique"] == {"value": count, "relation": "eq", "low": count, "high": count}
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_pages_of_an_iterator_hold_every_text_once(
     ordered: bool, index: str, filled: list[dict[str, Any]], connect: Connect

@@ -21,6 +21,7 @@ from typing import Any
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, count_places
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
+from ndd_search.core.paging.layout import Layout
 from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField
@@ -75,7 +76,7 @@ class GroupCount(Step):
 
 
 class AllGroups(Step):
-    """Counts the hits that all pages of a cursor show, up to max_window, from their sketches: total="groups"."""
+    """Counts the hits that all pages of a cursor show, up to max_window, and its groups: total="groups"."""
 
     def after_first_trip(
         self, state: State, plan: Plan, round_trips: RoundTrips, answers: list[Answer]
@@ -91,7 +92,12 @@ class AllGroups(Step):
                 reader = reader_of(state, plan, sketches_in(answer, plan), start=0)
                 stream = replace(NO_HITS, shown=plan.shown).extend(answer.hits, most, reader, plan.options)
         count, relation = count_places(stream, stream.fetched, plan.options), "eq" if stream.exhausted else "gte"
-        return replace(state, total={"value": count, "relation": relation})
+        state = replace(state, total={"value": count, "relation": relation})
+        if stream.exhausted:
+            layout = Layout(stream, len(stream.hits), plan.options)
+            groups = GroupEstimate.exactly(len(layout.leaders) - len(layout.passed_over))
+            state = replace(state, groups=groups.as_dict())
+        return state
 
 
 def _request(plan: Plan, counts: bool) -> Request:

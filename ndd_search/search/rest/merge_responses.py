@@ -30,7 +30,7 @@ from ndd_search.core.paging.record_schema import RecordSchema, check_schema, pre
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_page
+from ndd_search.core.setting_checks import check_one_of, check_page
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
@@ -97,8 +97,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     """
     began = perf_counter()
     answers = _answers(responses)
-    if by not in ("score", "reciprocal_rank", "round_robin"):
-        raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
+    check_one_of("by", by, ("score", "reciprocal_rank", "round_robin"))
     check_page(size, from_)
     check_schema(items)
     chosen = collapse_options(**changes)
