@@ -30,6 +30,8 @@ _STORED = SketchField().name
 class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentTransformer):
     """Different documents, each with what it stands for in its metadata, under "near_duplicates".
 
+    It takes the options of `ndd_search.passages`; the fields that they name are metadata.
+
     As a compressor it gives at most `size` documents (10) and `max_tokens` tokens; let the retriever find more than are
     shown. As a transformer it gives all that are different. A sketch under "ndd" in the metadata is used.
 
@@ -52,12 +54,12 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
 
     def transform_documents(self, documents: Sequence[Document], **others: Any) -> list[Document]:
         """All different documents, in the order given."""
-        documents = list(documents)
-        options = replace(self._options("metadata"), size=len(documents), max_tokens=None)
+        documents, given = list(documents), self._options("metadata")
+        options = replace(given, size=len(documents), max_tokens=None)
         chosen = [self._document(one) for one in select(documents, self._fields(), options)]
         if not self.store_sketches:
             return chosen
-        recipe = Recipe.of(self.recipe)
+        recipe = Recipe.of(given.recipe)
         sketches = sketch_many((one.page_content for one in chosen), recipe)
         stored = [SketchField().encode(sketch, recipe) for sketch in sketches]
         return [_with(one, **{_STORED: sketch}) for one, sketch in zip(chosen, stored, strict=True)]

@@ -29,8 +29,10 @@ _STORED = SketchField().name
 class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
     """At most `size` different nodes, each with what it stands for in its metadata, under "near_duplicates".
 
-    Let the retriever find more nodes than are shown. That metadata is excluded from the text for models and embeddings.
-    A sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and `start_char_idx`.
+    It takes the options of `ndd_search.passages`; the fields that they name are metadata. Let
+    the retriever find more nodes than are shown. What is listed under "near_duplicates" is excluded from the text for
+    models and embeddings. A sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and
+    `start_char_idx`.
 
     source: metadata listed under "near_duplicates" for a node that is not shown.
     """

@@ -49,7 +49,7 @@ def test_a_compression_retriever_shows_different_documents_and_what_they_stand_f
 
 
 def test_the_origins_of_copies_are_told_to_the_model() -> None:
-    first, *others = NearDuplicateFilter(guards={"origins": ["source", "date"]}).compress_documents(FOUND, "")
+    first, *others = NearDuplicateFilter(origins=["source", "date"]).compress_documents(FOUND, "")
     assert first.metadata["near_duplicate_origins"] == "2 sources, first a.html, 1 reprint, 0 edited"
     assert "near_duplicate_origins" not in others[-1].metadata
 
@@ -63,13 +63,13 @@ def test_a_document_that_stands_for_nothing_else_is_the_one_that_was_found() -> 
 def test_settings_name_fields_of_the_metadata() -> None:
     newest = NearDuplicateFilter(keep=["newest:date"], max_tokens=65)
     assert [one.id for one in newest.compress_documents(FOUND, "")] == ["3", "2"]
-    apart = NearDuplicateFilter(guards={"must_match": ["date"]}, contained=False)
+    apart = NearDuplicateFilter(must_match=["date"], contained=False)
     assert apart.compress_documents(FOUND, "") == FOUND
-    for guards in ({"group_by": "date"}, {"max_per": {"date": 1}}):
+    for same in ({"group_by": "date"}, {"max_per": {"date": 1}}):
         same_day = [document(text, text[:4], date="2024-01-01") for text in (STEEL, FINAL)]
-        (shown,) = NearDuplicateFilter(guards=guards).compress_documents(same_day, "")
+        (shown,) = NearDuplicateFilter(**same).compress_documents(same_day, "")
         assert [one["id"] for one in shown.metadata["near_duplicates"]] == [FINAL[:4]]
-        told = NearDuplicateFilter(guards={**guards, "origins": "date"}).compress_documents(same_day, "")[0].metadata
+        told = NearDuplicateFilter(**same, origins="date").compress_documents(same_day, "")[0].metadata
         assert told["near_duplicate_origins"].startswith("1 source, first 2024-01-01, 0 reprints")
 
 

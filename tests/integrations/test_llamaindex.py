@@ -46,7 +46,7 @@ def test_neither_the_model_nor_an_embedding_sees_the_list_of_copies() -> None:
 
 
 def test_the_model_is_told_how_many_sources_say_it() -> None:
-    first, *_ = NearDuplicatePostprocessor(guards={"origins": "file_path"}).postprocess_nodes(FOUND, query_str="")
+    first, *_ = NearDuplicatePostprocessor(origins="file_path").postprocess_nodes(FOUND, query_str="")
     assert "2 sources, first a.html, 1 reprint, 0 edited" in first.node.get_content(
         metadata_mode=schema.MetadataMode.LLM
     )
@@ -64,7 +64,7 @@ def test_a_misspelt_setting_is_refused_and_the_right_one_is_named() -> None:
 
 
 def test_it_is_stored_and_loaded() -> None:
-    made = NearDuplicatePostprocessor(size=3, keep=["newest:date"], guards={"numbers_must_match": True})
+    made = NearDuplicatePostprocessor(size=3, keep=["newest:date"], numbers_must_match=True)
     stored = json.loads(made.to_json())
     assert stored["class_name"] == "NearDuplicatePostprocessor"
     assert NearDuplicatePostprocessor.from_dict(stored).to_dict() == made.to_dict()

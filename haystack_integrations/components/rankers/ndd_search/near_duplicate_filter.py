@@ -1,6 +1,5 @@
 """The component."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +8,10 @@ from haystack.utils import deserialize_callable, serialize_callable
 
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.integrations.chosen_passages import Passage
-from ndd_search.integrations.passage_options import Fields, count_words, in_metadata, passage_options
+from ndd_search.integrations.passage_options import Fields, in_metadata, passage_options
 from ndd_search.integrations.passages import select
 
-_STORED = SketchField().name
+_STORED, _COUNT = SketchField().name, "count_tokens"
 
 
 @component
@@ -22,61 +21,36 @@ class NearDuplicateFilter:
     Let the retriever find more documents than are shown (top_k). A sketch under "ndd" in the meta is used.
     """
 
-    def __init__(  # noqa: PLR0913 - a component is stored as the arguments that made it
+    def __init__(
         self,
         *,
-        size: int | None = None,
-        max_tokens: int | None = None,
-        count_tokens: Callable[[str], int] | None = None,
-        min_similarity: float | str = "auto",
-        keep: list[str] | None = None,
-        contained: bool = True,
-        merge: bool = False,
-        recipe: str | None = None,
-        frequency_table: bool = True,
         source: str = "file_path",
         document: str = "source_id",
         start: str = "split_idx_start",
-        guards: dict[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        """The settings of `ndd_search.integrations.passages.PassageOptions`; fields that they name are fields of meta.
+        """Take the options of `ndd_search.passages`; the fields that they name are fields of meta.
 
-        :param count_tokens: Text to number of tokens; None counts words.
-        :param keep: Which of several near-duplicates is shown, for instance ["newest:date"].
-        :param recipe: The id of a recipe.
         :param source: Meta that is told of a document that another one stands for.
         :param document: Meta that says which document a chunk was cut from; DocumentSplitter writes it.
         :param start: Meta that says where in it, in characters; DocumentSplitter writes it.
-        :param guards: Other CollapseOptions by name, for instance {"numbers_must_match": True}.
         """
-        self.settings: dict[str, Any] = {
-            "size": size,
-            "max_tokens": max_tokens,
-            "min_similarity": min_similarity,
-            "keep": list(keep) if keep is not None else ["score"],
-            "contained": contained,
-            "merge": merge,
-            "recipe": recipe,
-            "frequency_table": frequency_table,
-        }
-        self.count_tokens = count_tokens
-        self.guards = dict(guards or {})
-        self.source, self.document, self.start = source, document, start
-        chosen = passage_options(**self.settings, **self.guards, count_tokens=count_tokens or count_words)
-        self._options = in_metadata(chosen, "meta")
+        self.source, self.document, self.start, self._options = source, document, start, options
+        self._chosen = in_metadata(passage_options(**options), "meta")
 
     def to_dict(self) -> dict[str, Any]:
         """The settings, as Haystack stores them."""
-        count_tokens = serialize_callable(self.count_tokens) if self.count_tokens else None
-        where = {"source": self.source, "document": self.document, "start": self.start}
-        return default_to_dict(self, **self.settings, **where, count_tokens=count_tokens, guards=self.guards)
+        stored = {"source": self.source, "document": self.document, "start": self.start, **self._options}
+        if _COUNT in stored:
+            stored[_COUNT] = serialize_callable(stored[_COUNT])
+        return default_to_dict(self, **stored)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "NearDuplicateFilter":
         """The component that to_dict stored."""
         parameters = dict(data.get("init_parameters", {}))
-        if parameters.get("count_tokens"):
-            parameters["count_tokens"] = deserialize_callable(parameters["count_tokens"])
+        if _COUNT in parameters:
+            parameters[_COUNT] = deserialize_callable(parameters[_COUNT])
         return default_from_dict(cls, {**data, "init_parameters": parameters})
 
     @component.output_types(documents=list[Document])
@@ -93,7 +67,7 @@ class NearDuplicateFilter:
             start=lambda one: one.meta.get(self.start),
             stored=lambda one: one.meta.get(_STORED),
         )
-        options = self._options if size is None else replace(self._options, size=size)
+        options = self._chosen if size is None else replace(self._chosen, size=size)
         return {"documents": [self._document(one) for one in select(documents, fields, options)]}
 
     def _document(self, passage: Passage) -> Document:
