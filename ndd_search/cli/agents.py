@@ -29,7 +29,7 @@ from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.write_response import ORIGINS
 from ndd_search.serving.proxy.proxy_settings import address_of
 from ndd_search.serving.proxy.server import is_loopback
-from ndd_search.serving.ui.searcher import Asked, Searcher, SearchFailed
+from ndd_search.serving.ui.searcher import Asked, Found, Searcher, SearchFailed
 
 with importing("mcp", "the tools for agents", "mcp", "agents"):
     from mcp.server.mcpserver import MCPServer
@@ -85,10 +85,9 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
 
     server: MCPServer[Any] = MCPServer("ndd-search", instructions=_INSTRUCTIONS, lifespan=closing)
 
-    async def page(query: str, start: int, size: int) -> list[Hit]:
+    async def page(query: str, start: int, size: int) -> Found:
         try:
-            asked = Asked(q=query, start=start, size=size, options=options)
-            return list((await searcher.search(asked, {})).response["hits"]["hits"])
+            return await searcher.search(Asked(q=query, start=start, size=size, options=options), {})
         except (NDDError, SearchFailed, ValueError) as error:
             reason = error.reason if isinstance(error, SearchFailed) else str(error)
             raise ToolError(f"the search failed: {reason}") from error
@@ -97,8 +96,10 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         """Return further hits of a search, from place `start` on (the `next` of the page before)."""
         if start < 0 or not 1 <= size <= _MOST:
             raise ToolError(f"start must be at least 0 and size 1..{_MOST}, got {start} and {size}")
-        hits = await page(query, start, size)
-        return {"hits": [_told(hit) for hit in hits], "next": start + len(hits) if len(hits) == size else None}
+        found = await page(query, start, size)
+        hits = found.response["hits"]["hits"]
+        told = {"hits": [_told(hit) for hit in hits], "next": start + len(hits) if len(hits) == size else None}
+        return told | ({"notes": found.problems} if found.problems else {})
 
     async def search(query: str, size: int = 10) -> dict[str, Any]:
         """Search, best first, near-duplicates once. Each hit has its id, document, copies, and the ids of these."""
@@ -107,7 +108,7 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
     async def why_hidden(query: str, id: str) -> str:
         """Say where the document with this id is in a search: shown, at which place; or hidden, under which hit."""
         for start in range(0, _SEARCHED, _AT_ONCE):
-            hits = await page(query, start, _AT_ONCE)
+            hits = (await page(query, start, _AT_ONCE)).response["hits"]["hits"]
             for place, hit in enumerate(hits, start + 1):
                 if hit["_id"] == id:
                     return f"{id} is shown, at place {place}."

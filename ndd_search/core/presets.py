@@ -131,7 +131,7 @@ def chosen(
     preset = preset_of(given) if (given := changes.get("preset")) is not None else Preset()
     used = Recipe.of(preset.recipe if recipe is None else recipe)
     if preset.recipe is not None and used != preset.recipe:
-        message = "preset %s is meant for sketches of recipe %s, these are of %s: tune again, with ndd-search tune"
+        message = "preset %s is meant for sketches of recipe %s, these are of %s: use that recipe, or tune again"
         log.warning(message, preset.name, preset.recipe.id, used.id)
     return collapse_options(options, **changes), used
 

@@ -99,6 +99,15 @@ def test_an_agent_searches_goes_on_and_asks_why_a_document_is_hidden(folder: str
     asked([folder, "--origins", "source"], walk)
 
 
+def test_an_agent_is_told_how_a_query_was_read_that_is_not_complete(folder: str) -> None:
+    async def ask(client: Any) -> None:
+        found = content(await client.call_tool("search", {"query": '"ministers'}))
+        assert found["hits"]
+        assert found["notes"] == ['the query was read as plain words: it is not complete, write "ministers"']
+
+    asked([folder], ask)
+
+
 @pytest.mark.newest_servers
 def test_the_tools_over_an_engine_answer_as_those_over_a_folder(engine: Engine, filled: str) -> None:
     asked([engine.url, filled, "--origins", "source"], walk)

@@ -91,8 +91,9 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
     where = [one for one in (text, id, sketch) if not callable(one)]
     made = (recipe.id, items and items.id, table and table.digest, counts, options.of_stream.as_text)
     own = cache_key("source", key, where, *made)
-    streams = OwnStream(Stream(shown=reader.shown(seen))) if cache is None or seen else CachedStreams(cache)
-    return Source(fetch, reader, options, streams, own, counts=counts, may_continue=key is not None and not seen)
+    first = Stream(shown=reader.shown(seen))
+    streams = OwnStream(first) if cache is None or seen else CachedStreams(cache)
+    return Source(fetch, reader, options, streams, own, first, counts=counts, may_continue=key is not None)
 
 
 class Source:
@@ -105,6 +106,7 @@ class Source:
         options: CollapseOptions,
         streams: CachedStreams,
         key: bytes,
+        first: Stream,
         *,
         counts: bool,
         may_continue: bool,
@@ -114,7 +116,8 @@ class Source:
         if options.total == "auto":
             options = replace(options, total="hits")  # a page tells no total for which to look ahead
         self._fetch, self._reader, self._options = fetch, reader, options
-        self._streams, self._key, self._counts, self._may_continue = streams, key, counts, may_continue
+        self._streams, self._key, self._shown = streams, key, first.shown
+        self._counts, self._may_continue = counts, may_continue
         self._forged: list[int] = []
         self._lock = RLock()
 
@@ -126,7 +129,7 @@ class Source:
         cursor:  True for the first page of a cursor, then `page.cursor` of the page before, until that is None. Any
                  process with the same settings and key continues it. It holds the place in the source, and the leaders
                  shown so far: whatever changes meanwhile, none is shown again; a hit that moves up past that place is
-                 missed.
+                 missed. `seen` is given again for each page.
         Raises CursorUnusable for a cursor that is damaged, belongs to another key, or cannot be had with an option.
         """
         with self._lock:
@@ -239,7 +242,7 @@ class Source:
             count = page.first_window if begins else page.missing(stream)
             return Fetch(stream.fetched, count) if count else None
 
-        before = page.before(lambda _, id, fields: Earlier(id, fields or {}))
+        before = replace(page.before(lambda _, id, fields: Earlier(id, fields or {})), shown=self._shown)
         stream = yield from self._extended(before, next_of, page.start, troubles, ahead)
         made = page.page(stream, self._reader)
         if (next_hit := page.next_hit(stream)) is None:
@@ -255,12 +258,12 @@ class Source:
         options, own = self._options, self._key.hex()
         obstacles = {
             "from_ above 0": from_ > 0,
-            "no key=, or with seen=,": not self._may_continue,
+            "no key=": not self._may_continue,
             'total="groups"': options.total == "groups",
         }
         if reason := next((name for name, present in obstacles.items() if present), ""):
             raise CursorUnusable(_A_CURSOR, f"a source with {reason} has none", "use from_ and size")
-        check_has_end(_A_CURSOR, options)
+        check_has_end(_A_CURSOR, options, bool(self._shown))
         if given is True:
             return Cursor(search=own, pit="", after=[0], ahead=0, pages=0)
         if not isinstance(given, str):

@@ -121,7 +121,7 @@ class Pages:
             ndd=ndd,
             seconds=seconds,
             total=_total(found),
-            problems=_problems(found),
+            problems=found.problems,
             results=self._results(hits, state, found),
             repeated=sum(bool(_leader(hit)) for hit in hits),
             attempts=_attempts(state, found) if not hits and state.page == 1 else [],
@@ -273,14 +273,6 @@ def _total(found: Found) -> str:
     if not isinstance(total, Mapping):
         return ""
     return f"{'more than ' if total['relation'] == 'gte' else ''}{total['value']:,}"
-
-
-def _problems(found: Found) -> list[str]:
-    """Return sentences about what the page does not do as it should."""
-    told = info(found.response)
-    what = "Near-duplicates may be shown" if told.collapsed else "The hits of this page were not compared"
-    reason = [f"{what}: {told.reason}"] if told.reason else []
-    return [safe(str(one)) for one in (*reason, *told.warnings, *found.notes)]
 
 
 def _attempts(state: State, found: Found) -> list[tuple[str, str]]:

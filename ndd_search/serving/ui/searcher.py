@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.core.text.printable import safe
+from ndd_search.search.rest.read_page import info
 
 Headers = Mapping[str, str]
 Hit = dict[str, Any]
@@ -54,6 +56,14 @@ class Found:
     months: Mapping[str, int] = field(default_factory=dict)
     fields: tuple[str, str] = ("", "")
     notes: Sequence[str] = ()
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what the page does not do as it should."""
+        told = info(self.response)
+        what = "Near-duplicates may be shown" if told.collapsed else "The hits of this page were not compared"
+        reason = [f"{what}: {told.reason}"] if told.reason else []
+        return [safe(str(one)) for one in (*reason, *told.warnings, *self.notes)]
 
 
 @dataclass(frozen=True, eq=False)
