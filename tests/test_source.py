@@ -232,7 +232,8 @@ def test_a_cursor_passes_over_what_was_seen_and_lists_it_once(seen_mode: Any, si
     seen = [WORDS[3], NEWS[15], ndd.sketch(WORDS[9])]
     made = partial(ndd.stream, Source(NEWS), text="text", key="q", seen=seen, seen_mode=seen_mode, window=window)
     whole = made().page(20)
-    shown, passed, cursor = list[int](), list[tuple[int, int]](), True
+    shown, passed = list[int](), list[tuple[int, int]]()
+    cursor: bool | str | None = True
     while cursor:
         page = made().page(size, cursor=cursor)
         shown, cursor = shown + ids(page), page.cursor
