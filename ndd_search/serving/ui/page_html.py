@@ -54,17 +54,6 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A value of a facet. width: its number of documents relative to the largest, 0..100."""
-
-    label: str
-    count: int
-    url: str
-    chosen: bool
-    width: float
-
-
-@dataclass(frozen=True)
 class Effect:
     """What another min_similarity changes in the first `examined` hits.
 
@@ -88,6 +77,7 @@ class Pages:
             loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
         self._templates.globals["index"] = searcher.name
+        self._templates.filters["one_line"] = safe
 
     async def search(self, state: State, headers: Headers) -> bytes:
         """Return a page of results; without a query, the empty search page. Raises SearchFailed."""
@@ -120,15 +110,13 @@ class Pages:
             found=found,
             ndd=ndd,
             seconds=seconds,
-            total=_total(found),
             problems=found.problems,
             results=self._results(hits, state, found),
             repeated=sum(bool(_leader(hit)) for hit in hits),
             attempts=_attempts(state, found) if not hits and state.page == 1 else [],
             more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
             effect=effect,
-            sources=_choices("source", found.sources, state),
-            periods=_choices("period", _periods(found.months), state),
+            periods=_periods(found.months),
         )
 
     async def _effect(self, asked: Asked, state: State, headers: Headers) -> Effect:
@@ -268,13 +256,6 @@ def _estimated(pair: Sequence[Document]) -> Estimate | None:
     return estimate_resemblance(left, right, max(len(left), len(right)))
 
 
-def _total(found: Found) -> str:
-    total = found.response["hits"].get("total")
-    if not isinstance(total, Mapping):
-        return ""
-    return f"{'more than ' if total['relation'] == 'gte' else ''}{total['value']:,}"
-
-
 def _attempts(state: State, found: Found) -> list[tuple[str, str]]:
     """Return what to try when nothing was found, with its URL."""
     attempts = []
@@ -284,21 +265,6 @@ def _attempts(state: State, found: Found) -> list[tuple[str, str]]:
     if words and words != state.q:
         attempts.append((f"search for any of the words: {words}", state.url(q=words)))
     return attempts
-
-
-def _choices(parameter: str, counts: Sequence[tuple[str, int]], state: State) -> list[Choice]:
-    """Return the values of a facet with links that choose them. parameter: of the state."""
-    most, current = max((count for _, count in counts), default=1), getattr(state, parameter)
-    return [
-        Choice(
-            safe(value) or "(empty)",
-            count,
-            state.url(**{parameter: "" if value == current else value}),
-            value == current,
-            100 * count / most,
-        )
-        for value, count in counts
-    ]
 
 
 def _periods(months: Mapping[str, int]) -> list[tuple[str, int]]:
