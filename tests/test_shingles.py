@@ -47,15 +47,6 @@ def test_texts_longer_than_what_is_worked_on_at_a_time_keep_to_the_formula(recip
             assert hashes[offsets[i] + j] == plain.hash_of(shingles[j], recipe)
 
 
-@given(st.lists(texts, min_size=1, max_size=4), st.integers(1, 9))
-def test_hashes_of_words_do_not_depend_on_how_much_is_worked_on_at_a_time(batch: list[str], block: int) -> None:
-    recipe = Recipe()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.core.text.shingles._BLOCK", block)
-        hashes, _ = shingle_hashes(batch, recipe)
-    assert hashes.tolist() == [one for text in batch for one in plain.hashes(text, recipe)]
-
-
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['recipe']}-{vector['text'][:20]!a}")
 def test_published_values_stay_as_they_are(vector: dict[str, object]) -> None:
     text, recipe = str(vector["text"]), Recipe.parse(str(vector["recipe"]))

@@ -14,7 +14,6 @@ from hashlib import blake2b, scrypt
 from typing import NamedTuple
 
 _SHORTEST = 16  # characters of a secret
-_MASK = 2**64 - 1
 _INTERLEAVED = 5  # of 8: numbers that differ from 1 in the third bit have powers that repeat as late as possible
 
 
@@ -29,11 +28,6 @@ class HashNumbers(NamedTuple):
     seed: int
     first: int
     second: int
-
-    def term(self, code: int) -> int:
-        """Return what stands for a code point."""
-        mixed = (code + self.add) * self.times & _MASK
-        return mixed ^ mixed >> 32
 
 
 @lru_cache(maxsize=16)  # it takes a twentieth of a second

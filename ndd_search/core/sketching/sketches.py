@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, compress, islice, pairwise
-from typing import TypeVar, overload
+from itertools import chain, islice, pairwise
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,15 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.edges import MOST_MARKED, edges, native_words
-from ndd_search.core.text.shingles import Hashed, hash_shingles
-from ndd_search.core.text.tokens import prepare
+from ndd_search.core.text.shingles import shingle_hashes
+from ndd_search.core.text.tokens import prepare, runs
 from ndd_search.core.text.unicode_tables import native_table
 from ndd_search.native import Core, Plan
 
 Sketch = npt.NDArray[np.int32]
-Numbers = TypeVar("Numbers", npt.NDArray[np.int32], npt.NDArray[np.int64])
 BATCH = 1 << 18  # characters in a batch for numpy
 CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketches text by text
 MOST_AHEAD = 64  # texts read before their lengths are checked
-_CUT = np.array(33, np.uint64)
-_EVEN = ~np.array(1 << 33, np.uint64)  # without the bit that becomes the lowest one of a value
 _INT32 = np.dtype(np.int32)
 VALUES = 2**31  # values are in 0..VALUES-1, so that they fit a signed 32-bit integer field
 
@@ -206,62 +203,42 @@ def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sk
     sketches = Sketches(np.frombuffer(values, np.int32), np.frombuffer(offsets, np.int64))
     if not left:
         return sketches
-    by_core = np.ones(len(texts), np.bool_)
-    by_core[np.frombuffer(left, np.int64)] = False
-    others = _by_numpy(list(compress(texts, ~by_core)), recipe)
-    offsets_by_core = np.append(0, sketches.offsets[1:][by_core])
-    return _merge(by_core, Sketches(sketches.values, offsets_by_core), others)
+    every = list(sketches)
+    for place in np.frombuffer(left, np.int64).tolist():
+        (every[place],) = _by_numpy([texts[place]], recipe)
+    return Sketches(np.concatenate(every), np.cumsum([0, *map(len, every)]))
 
 
 def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
-    """Sketch texts with numpy; fastest if all are ASCII or none is."""
-    if not recipe.marks_edges:
-        return smallest(hash_shingles(texts, recipe), recipe.k)
+    """Sketch texts with numpy."""
     prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
-    hashed = hash_shingles(prepared, recipe, prepared=True)
-    found = smallest(hashed._replace(hashes=hashed.hashes & _EVEN), recipe.k)
-    for place, text in enumerate(prepared):
+    found = _smallest(*_values(prepared, recipe), recipe.k)
+    for place, text in enumerate(prepared if recipe.marks_edges else ()):
         _mark_edges(found[place], text, recipe)
     return found
+
+
+def _values(prepared: Sequence[str], recipe: Recipe) -> tuple[Sketch, npt.NDArray[np.int64]]:
+    """Return the high 31 bits of the hashes of prepared texts, even ones for edges to mark, and their offsets."""
+    hashes, offsets = shingle_hashes(prepared, recipe, prepared=True)
+    values = (hashes >> np.uint64(33)).astype(np.int32)
+    return values & -2 if recipe.marks_edges else values, offsets
 
 
 def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
     """Make those even values of a short text odd whose shingles touch an edge wherever they occur, none of a sample."""
     start, end = edges(text) if len(values) < min(recipe.k, MOST_MARKED) else (0, len(text))
     if (start, end) != (0, len(text)):
-        hashes, (first,), (number,) = hash_shingles([text[start:end]], recipe, prepared=True)
-        inner = hashes[first : first + number]
-        values |= ~np.isin(values, ((inner & _EVEN) >> _CUT).astype(np.int32))
+        values |= ~np.isin(values, _values([text[start:end]], recipe)[0])
 
 
-def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketches:
-    """Interleave two sequences: the next of `yes` where `chosen` is True, else the next of `no`."""
-    lengths = np.empty(len(chosen), np.int64)
-    lengths[chosen], lengths[~chosen] = np.diff(yes.offsets), np.diff(no.offsets)
-    owner = np.repeat(chosen, lengths)
-    values = np.empty(len(owner), np.int32)
-    values[owner], values[~owner] = yes.values, no.values
-    return Sketches(values, np.concatenate(([0], np.cumsum(lengths))))
-
-
-def _distinct(values: Numbers) -> Numbers:
-    """Return ascending values without repeats."""
-    new = np.empty(len(values), np.bool_)
-    new[:1] = True
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    return values[new]
-
-
-def smallest(hashed: Hashed, k: int) -> Sketches:
-    """Return the k smallest distinct hashes of each text, cut to their high 31 bits."""
-    hashes, first, number = hashed
-    ends = np.cumsum(number)
-    at = np.repeat(first - (ends - number), number) + np.arange(number.sum())
-    keys = np.repeat(np.arange(len(number)) << 31, number) | (hashes[at] >> _CUT).astype(np.int64)
-    keys.sort()
-    keys = _distinct(keys)
-    starts = np.searchsorted(keys, np.arange(len(number) + 1) << 31)
-    lengths = np.minimum(np.diff(starts), k)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    keys = keys[np.repeat(starts[:-1] - offsets[:-1], lengths) + np.arange(offsets[-1])]
-    return Sketches((keys & (VALUES - 1)).astype(np.int32), offsets)
+def _smallest(values: Sketch, offsets: npt.NDArray[np.int64], k: int) -> Sketches:
+    """Return the k smallest distinct values of each text. offsets: text i has values[offsets[i]:offsets[i + 1]]."""
+    texts = np.arange(len(offsets) - 1)
+    found = np.repeat(texts << 31, np.diff(offsets)) | values
+    found.sort()
+    found = found[np.diff(found, prepend=-1) > 0]  # np.unique takes many times as long
+    starts = np.searchsorted(found, texts << 31)
+    lengths = np.minimum(np.diff(starts, append=len(found)), k)
+    kept = found[runs(starts, lengths)] & (VALUES - 1)
+    return Sketches(kept.astype(np.int32), np.concatenate(([0], np.cumsum(lengths))))

@@ -18,10 +18,7 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
-# Flags above the 21 bits of a code point. COMPOSES: may compose with the code point before it. SPECIAL: is replaced by
-# no or several code points. SINGLE: is a token by itself. MARK: belongs to the code point before it. ORDERED: a mark
-# that canonical ordering may swap.
-COMPOSES, SPECIAL, SINGLE, MARK, ORDERED = (np.uint32(1 << bit) for bit in (24, 25, 29, 30, 31))
+SEPARATOR, LETTER, SINGLE, MARK = range(4)  # kinds of characters; a SINGLE one is a token by itself
 POINT = np.uint32(0x1FFFFF)
 
 _IGNORABLE = (
@@ -41,13 +38,12 @@ UNSPACED_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in UNSPACED
 _NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF))  # controls, surrogates, private use
 # Ranges whose code points are looked up one by one. The rest are ideographs and Hangul, which folding keeps, and
 # unassigned code points.
-_SCANNED = ((0x80, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
+_SCANNED = ((0x20, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
             (0xE0000, 0xE1000))  # fmt: skip
-DOT_ABOVE, IOTA_BELOW = 0x0307, 0x0345
+CAPITAL_I, DOT_ABOVE, IOTA_BELOW = 0x0130, 0x0307, 0x0345  # the capital with a dot
 IOTA_ORDER = 240  # the combining class of this iota only
 MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; ordering more takes quadratic time
 
-ASCII = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
 _ignorable = re.compile(f"[{_IGNORABLE}]")
 _turkish_i = re.compile("[i\u0131]\u0307+|\u0131")
 
@@ -63,82 +59,68 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", few_marks(text))
-    text = few_marks(_ignorable.sub("", text)).casefold()
+    if len(kept := _ignorable.sub("", text)) < len(text):
+        text = few_marks(kept)
+    text = text.casefold()
     if "\u0131" in text or "\u0307" in text:
         text = _turkish_i.sub("i", text)
     return unicodedata.normalize("NFKC", text)
 
 
-@cache
-def _many_marks() -> re.Pattern[str]:
-    marks = re.escape("".join(map(chr, np.flatnonzero(combining_orders()[:0x10000]).tolist())))
-    mark = f"[{marks}\U00010000-\U0010ffff]"  # listing the few marks above U+FFFF is ten times slower
-    return re.compile(f"{mark}{mark}{{{MOST_MARKS}}}")  # the first one separately, so that `re` can scan for it
-
-
 def few_marks(text: str) -> str:
     """Return the text without the combining marks after the thirtieth in a row, which take quadratic time to order."""
-    if not _many_marks().search(text):
-        return text
-    points = code_points(text)
-    marks = np.flatnonzero(combining_orders()[points])
-    if not (marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS).any():
-        return text
-    places = np.arange(len(marks))
-    run = np.maximum.accumulate(np.where(np.diff(marks, prepend=-2) > 1, places, 0))
-    kept = np.delete(points, marks[places - run >= MOST_MARKS])
-    return kept.tobytes().decode("utf-32-le", "surrogatepass")
+    return _many_marks(True).sub(r"\1", text) if _many_marks(False).search(text) else text
+
+
+@cache
+def _many_marks(exactly: bool) -> re.Pattern[str]:
+    """Return a pattern of more than MOST_MARKS marks in a row; unless exactly, characters above U+FFFF match, too."""
+    marks = "".join(map(chr, np.flatnonzero(combining_orders()[: None if exactly else 0x10000]).tolist()))
+    others = "" if exactly else "\U00010000-\U0010ffff"  # listing the few marks there is ten times slower
+    mark = f"[{re.escape(marks)}{others}]"
+    return re.compile(f"({mark}{mark}{{{MOST_MARKS - 1}}}){mark}+")  # `re` scans for the first one
 
 
 def code_points(text: str) -> Numbers:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-class Table(NamedTuple):
-    """The folded form of each code point.
-
-    points:  uint32, shape (0x110000,): the folded code point with its flags, 0 for a separator; or SPECIAL with a
-             number n: it is replaced by the `lengths[n]` entries of `pool` from `starts[n]` on.
-    """
-
-    points: Numbers
-    pool: Numbers
-    starts: Places
-    lengths: Places
+@cache
+def kinds_of_folded() -> npt.NDArray[np.uint8]:
+    """Return the kind of each code point of a folded text. Shape (0x110000,)."""
+    kinds = np.full(0x110000, LETTER, np.uint8)
+    for first, last in UNSPACED:
+        kinds[first : last + 1] = SINGLE
+    for first, last in _NO_TEXT:
+        kinds[first : last + 1] = SEPARATOR
+    kinds[0xFFFE::0x10000] = kinds[0xFFFF::0x10000] = SEPARATOR  # noncharacters
+    assigned = _assigned()
+    kinds[:0x20] = kinds[assigned.points[~np.isin(assigned.kinds, list(b"LMN"))]] = SEPARATOR
+    kinds[assigned.points[assigned.kinds == ord("M")]] = MARK
+    return kinds
 
 
 @cache
-def code_point_table() -> Table:
-    points = _classes()
-    points[(composing_pairs().keys & POINT).astype(np.int64)] |= COMPOSES
-    points[(points & MARK != 0) & (combining_orders() > 0)] |= ORDERED
-    chars, folded = _folded()
-    codes = code_points(chars)
-    lengths = np.fromiter(map(len, folded), np.int64, len(folded))
-    starts = np.cumsum(lengths) - lengths
-    pool = points[code_points("".join(folded))]
-    letters = np.cumsum(np.append(0, pool != 0))
-    nothing = (lengths > 0) & (letters[starts + lengths] == letters[starts])  # replaced by separators only
-    points[codes] = SPECIAL | np.arange(len(codes), dtype=np.uint32)
-    points[codes[lengths == 1]] = pool[starts[lengths == 1]]
-    points[codes[nothing]] = 0
-    decomposed = code_points(unicodedata.normalize("NFKD", "\n".join(chars)))
-    lines = np.cumsum(decomposed == ord("\n"))
-    points[codes[lines[decomposed == IOTA_BELOW]]] = IOTA_BELOW | ORDERED  # the iota is a mark that folds to a letter
-    return Table(points, pool, starts, lengths)
+def kinds_of_unfolded() -> npt.NDArray[np.uint8]:
+    """Return for each code point the kind of the first letter of its folded form. Shape (0x110000,).
+
+    A code point that folding removes is a MARK: it separates nothing.
+    """
+    kinds, folded = kinds_of_folded().copy(), _folded()
+    for point, text in folded.items():
+        of_letters = (int(kinds_of_folded()[ord(letter)]) for letter in text)
+        kinds[point] = next(filter(None, of_letters), SEPARATOR if text else MARK)
+    return kinds
 
 
-def _folded() -> tuple[str, list[str]]:
-    """Return the code points that folding changes, and the text that replaces each."""
+@cache
+def _folded() -> dict[int, str]:
+    """Return the text that folding puts in place of each code point that it changes."""
     assigned = _assigned().chars
-    cases = "\n".join(assigned).casefold().split("\n")
-    changing = [*_decompositions(), *_ignorable.findall(_scanned()), *_turkish_i.findall(assigned)]
-    changing += [char for char, folded in zip(assigned, cases, strict=True) if char != folded]
-    chars = "".join(dict.fromkeys(changing))
-    folded = fold("\n".join(chars)).split("\n")
-    # The dot of a capital i stays a mark here; `composing_pairs` removes it.
-    folded[chars.index("\u0130")] = "i\u0307"
-    return chars, folded
+    cases = zip(assigned, "\n".join(assigned).casefold().split("\n"), strict=True)
+    others = [*_ignorable.findall(_scanned()), *_turkish_i.findall(assigned)]
+    chars = [*_decompositions(), *(char for char, case in cases if char != case), *others]
+    return dict(zip(map(ord, chars), fold("\n".join(chars)).split("\n"), strict=True))
 
 
 class Assigned(NamedTuple):
@@ -174,120 +156,73 @@ def _decompositions() -> dict[str, str]:
     return {char: parts for char, parts in zip(chars, map(unicodedata.decomposition, chars), strict=True) if parts}
 
 
-def _classes() -> Numbers:
-    """Return each code point with its flags; 0 for a separator, the lower case for an ASCII capital."""
-    points = np.arange(0x110000, dtype=np.uint32)
-    for first, last in _NO_TEXT:
-        points[first : last + 1] = 0
-    points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
-    points[:128] = np.frombuffer(ASCII, np.uint8)[:128]
-    assigned = _assigned()
-    points[assigned.points[~np.isin(assigned.kinds, list(b"LMN"))]] = 0
-    points[assigned.points[assigned.kinds == ord("M")]] |= MARK
-    for first, last in UNSPACED:
-        block = points[first : last + 1]
-        block[block != 0] |= SINGLE
-    return points
-
-
-@cache
-def unfolded_classes() -> Numbers:
-    """Return for each code point the first letter of its folded form, with its flags; 0 for a separator.
-
-    A code point that folding removes is a MARK: it separates nothing.
-    """
-    table = code_point_table()
-    points = table.points.copy()
-    for point in np.flatnonzero((points & SPECIAL) != 0).tolist():
-        number = points[point] & POINT
-        folded = table.pool[table.starts[number] :][: table.lengths[number]]
-        points[point] = next(iter(folded[folded != 0]), MARK)
-    return points
-
-
 @cache
 def native_table() -> bytes:
     """Return the folded form of each code point for the native core: uint32, 0x110000 entries, then the replacements.
 
     An entry is the folded code point in 21 bits; then, in 6 bits, the rank of the combining class of its last mark, or
-    63 if no other mark may be next to it; then, from bit 27 on, the flags: first of a composing pair, COMPOSES, MARK,
-    SINGLE, SPECIAL. The low bits of a SPECIAL entry are the index in the table of a count n, which n entries follow.
+    63 if no other mark may be next to it; then, from bit 27 on, the flags: first of a composing pair, second of one,
+    MARK, SINGLE, and "no or several code points". The low bits of an entry with the last flag are the index in the
+    table of a count n, which n entries follow.
     The table ends with the composing pairs: the first of each, the second of each, the composed ones, and their count.
     """
-    table, pairs = code_point_table(), composing_pairs()
-    pool = np.zeros(len(table.pool) + len(table.lengths), np.uint32)  # each replacement after its length
-    heads = table.starts + np.arange(len(table.starts))
-    inside = np.ones(len(pool), np.bool_)
-    inside[heads] = False
-    pool[heads], pool[inside] = table.lengths, _packed(table.pool)
-    special = (table.points & SPECIAL) != 0
-    entries = np.arange(len(table.points), dtype=np.uint32)
-    odd = pairs.is_first | (table.points != entries)
-    odd[_assigned().points] = True
-    some = np.flatnonzero(odd & ~special)
-    entries[some] = _packed(table.points[some])
-    entries[special] = (heads[table.points[special] & POINT] + len(entries)).astype(np.uint32) | np.uint32(1 << 31)
-    # An i without its dot: marks may have been swapped with the dot.
-    entries[0x0130] = _packed(np.array([ord("i")], np.uint32))[0] | np.uint32(63 << 21)
-    composed = np.where(pairs.keys == (ord("i") << 21 | DOT_ABOVE), np.uint32(0x0130), pairs.composed)
-    parts = (entries, pool, pairs.keys >> np.uint64(21), pairs.keys & POINT, composed, [len(composed)])
-    return np.concatenate(parts, dtype=np.uint32, casting="unsafe").tobytes()
+    pairs, folded = _composing_pairs(), _folded()
+    keys = np.array(sorted(pairs), np.uint64)
+    first, second = (keys >> np.uint64(21)).astype(np.uint32), keys.astype(np.uint32) & POINT
+    composed = np.array([pairs[key] for key in keys.tolist()], np.uint32)
+    entries = _entries(first, second)
+    codes, lengths = (np.array(list(numbers), np.int64) for numbers in (folded, map(len, folded.values())))
+    starts = np.cumsum(lengths) - lengths
+    pool = entries[code_points("".join(folded.values()))]
+    letters = np.cumsum(np.append(0, pool != 0))
+    nothing = (lengths > 0) & (letters[starts + lengths] == letters[starts])  # replaced by separators only
+    places = np.uint32(len(entries)) + (starts + np.arange(len(starts))).astype(np.uint32)
+    replaced = np.where(nothing, np.uint32(0), places | np.uint32(1 << 31))
+    replaced[lengths == 1] = pool[starts[lengths == 1]]
+    iotas = [point for point in folded if chr(IOTA_BELOW) in unicodedata.normalize("NFKD", chr(point))]
+    iota, capital_i = entries[IOTA_BELOW] & ~np.uint32(1 << 28), entries[ord("i")] | np.uint32(63 << 21)
+    entries[codes] = replaced
+    entries[iotas] = iota  # which is a mark that folds to a letter
+    entries[CAPITAL_I] = capital_i  # an i without its dot: marks may have been swapped with the dot
+    parts = (entries, np.insert(pool, starts, lengths.astype(np.uint32)), first, second, composed)
+    return np.concatenate((*parts, [len(composed)]), dtype=np.uint32, casting="unsafe").tobytes()
 
 
-def _packed(entries: Numbers) -> Numbers:
-    """Convert entries of `code_point_table` to the layout of `native_table`."""
-    points = entries & POINT
-    packed: Numbers = points | _tail_ranks()[points] << np.uint32(21)
-    # A mark that is not reordered but decomposes into one that is, is flagged like the first of a pair.
-    stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (combining_orders(tail=True)[points] > 0)
-    mark = (entries & (MARK | ORDERED)) != 0
-    single = ((entries & SINGLE) != 0) & ~mark  # a mark has the flag of its letter
-    flags = (composing_pairs().is_first[points] | stays, (entries & COMPOSES) != 0, mark, single)
-    for bit, flag in enumerate(flags, 27):
-        packed |= flag.astype(np.uint32) << np.uint32(bit)
-    return packed
-
-
-@cache
-def _tail_ranks() -> Numbers:
-    """Return the rank of the combining class of each code point's last mark, among all classes."""
-    tails = combining_orders(tail=True)
-    ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
+def _entries(first: Numbers, second: Numbers) -> Numbers:
+    """Return the entry in `native_table` of each code point of a folded text. first, second: of composing pairs."""
+    points, kinds, orders = np.arange(0x110000, dtype=np.uint32), kinds_of_folded(), combining_orders()
+    tails = _last_orders()
+    ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)
     ranks[IOTA_ORDER] = 63
-    by_point: Numbers = ranks[tails]
-    return by_point
+    entries: Numbers = points | ranks[tails] << np.uint32(21)
+    # A mark that is not reordered but decomposes into one that is, is flagged like the first of a pair.
+    entries[(kinds == MARK) & (orders == 0) & (tails > 0)] |= np.uint32(1 << 27)
+    for bit, flagged in enumerate((first, second, kinds == MARK, kinds == SINGLE), 27):
+        entries[flagged] |= np.uint32(1 << bit)
+    entries[kinds == SEPARATOR] = 0
+    return entries
 
 
 @cache
-def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
-    """Return the canonical combining class of each code point; with `tail`, of the last mark it decomposes into."""
-    if tail:
-        orders = combining_orders().copy()
-        for char, parts in _decompositions().items():
-            if parts[0] != "<":
-                orders[ord(char)] = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
-        return orders
+def combining_orders() -> npt.NDArray[np.uint8]:
+    """Return the canonical combining class of each code point."""
     orders = np.zeros(0x110000, np.uint8)
     marks = _assigned().points[_assigned().kinds == ord("M")]
     orders[marks] = [unicodedata.combining(chr(mark)) for mark in marks]
     return orders
 
 
-class Pairs(NamedTuple):
-    """The pairs that NFC composes, and i with a dot above, which becomes i.
-
-    keys:     uint64, ascending: first code point << 21 | second.
-    composed: uint32: the composed code point of each pair.
-    is_first: bool, shape (0x110000,): whether a code point is first in any pair.
-    """
-
-    keys: npt.NDArray[np.uint64]
-    composed: Numbers
-    is_first: npt.NDArray[np.bool_]
+def _last_orders() -> npt.NDArray[np.uint8]:
+    """Return the canonical combining class of the last code point that each one decomposes into."""
+    orders = combining_orders().copy()
+    for char, parts in _decompositions().items():
+        if parts[0] != "<":
+            orders[ord(char)] = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
+    return orders
 
 
-@cache
-def composing_pairs() -> Pairs:
+def _composing_pairs() -> dict[int, int]:
+    """Return the pairs that NFC composes, first code point << 21 | second, with the composed code point."""
     pairs = {}
     for char, parts in _decompositions().items():
         pair = parts.split()
@@ -299,15 +234,9 @@ def composing_pairs() -> Pairs:
             rest = unicodedata.normalize("NFC", whole[:i] + whole[i + 1 :])
             if len(rest) == 1 and unicodedata.normalize("NFC", rest + whole[i]) == chr(composed_point):
                 pairs[ord(rest) << 21 | ord(whole[i])] = composed_point
-    pairs[ord("i") << 21 | DOT_ABOVE] = ord("i")  # as `fold` does
-    syllables = np.arange(0xAC00, 0xD7A4, dtype=np.uint64)
-    block, final = np.divmod(syllables - np.uint64(0xAC00), np.uint64(28))
-    first = np.where(final > 0, syllables - final, np.uint64(0x1100) + block // np.uint64(21))
-    second = np.where(final > 0, np.uint64(0x11A7) + final, np.uint64(0x1161) + block % np.uint64(21))
-    keys = np.append(np.array(list(pairs), np.uint64), first << np.uint64(21) | second)
-    composed = np.append(np.array(list(pairs.values()), np.uint32), syllables.astype(np.uint32))
-    order = np.argsort(keys)
-    keys = keys[order]
-    is_first = np.zeros(0x110000, np.bool_)
-    is_first[(keys >> np.uint64(21)).astype(np.int64)] = True
-    return Pairs(keys, composed[order], is_first)
+    pairs[ord("i") << 21 | DOT_ABOVE] = CAPITAL_I  # whose entry is an i, as `fold` does
+    for syllable in range(0xAC00, 0xD7A4):  # of Hangul
+        block, final = divmod(syllable - 0xAC00, 28)
+        parts_of = (syllable - final, 0x11A7 + final) if final else (0x1100 + block // 21, 0x1161 + block % 21)
+        pairs[parts_of[0] << 21 | parts_of[1]] = syllable
+    return pairs
