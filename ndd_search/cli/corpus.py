@@ -49,12 +49,11 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_kinds import Whole
 from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus, Method
-from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
 from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
-from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.write_files import check_kind, line_of, write
 from ndd_search.errors import InvalidDocument
 
@@ -301,7 +300,7 @@ def _pair(first: str, second: str, similarity: float, shares: tuple[float, float
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
     with moving("new", len(corpus) + len(against), arguments.json) as moved:
         found: Newcomers = corpus.new(against, **settings, progress=moved)
-    tell_cut(found.effort)
+    tell_cut(found.groups.effort)
     if arguments.out:
         found.write(arguments.out)
     else:

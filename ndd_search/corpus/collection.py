@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
@@ -19,16 +18,14 @@ from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import sketch_store
-from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.contained_documents import most_inclusive
-from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, id_of, is_text
+from ndd_search.corpus.document_batches import Pieces, Report
 from ndd_search.corpus.guard_columns import Guards, check_kept
-from ndd_search.corpus.kept_documents import Documents
 from ndd_search.corpus.mirrored_hosts import Hosts, check_hosts, hosts_of
-from ndd_search.corpus.newcomers import Newcomers
-from ndd_search.corpus.read_collection import Fields
+from ndd_search.corpus.read_collection import Documents, Fields, read_rows
 from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import RecipeMismatch
 
@@ -42,7 +39,7 @@ class Settings(TypedDict, total=False):
 
     must_match, numbers_must_match, max_apart: as in a search (CollapseOptions), max_apart with one field. The
     fields must have been kept by `Corpus.read(fields=...)`, the numbers by `Corpus.read(numbers=True)`.
-    budget, progress: see corpus.pairs.Search.
+    budget, progress: see corpus.collection_pairs.Search.
     """
 
     must_match: Sequence[str]
@@ -87,7 +84,7 @@ class Corpus(Documents):
         """
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
         chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
-        rows = _Reading(pieces, chosen, id).run(store, report or log.warning, progress or _ignore)
+        rows = read_rows(pieces, chosen, id, store, report or log.warning, progress or (lambda count: None))
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r: check its name", name)
@@ -115,8 +112,8 @@ class Corpus(Documents):
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
                 "inclusive": each document stands word for word in the one that leads its group, the longest such one,
-                as a mail does in a reply (see corpus.inclusive). It takes no min_similarity and no keep, and holds all
-                texts in memory.
+                as a mail does in a reply (see corpus.contained_documents). It takes no min_similarity and no keep, and
+                holds all texts in memory.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
         origins: as in a search; each row of the groups then tells the origins of its group. Kept fields, too.
@@ -162,13 +159,15 @@ class Corpus(Documents):
             raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
         names = [name for name in self.columns if name in against.columns]
         both = Rows.joined([Rows(one.ids, one.sketches, one.columns) for one in (against, self)], names)
-        whole = Corpus(both.ids, both.sketches, self.recipe, both.columns)
-        led = whole._search(min_similarity, settings).leaders(both.sketches, len(against))
-        leader = led.leader[len(against) :].copy()
+        read = self.pieces, self.text, self.id_field
+        whole, earlier = Corpus(both.ids, both.sketches, self.recipe, both.columns, *read), len(against)
+        search = whole._search(min_similarity, settings)
+        led = search.leaders(whole.sketches, earlier)
         known = {against.ids[place]: place for place in against.textless}
         for place in self.textless:
-            leader[place] = known.get(self.ids[place], leader[place])
-        return Newcomers(self, against, leader, led.similarity[len(against) :], led.effort)
+            led.leader[earlier + place] = known.get(self.ids[place], earlier + place)
+        groups = Groups(whole, led.leader, led.similarity, led.effort, search.decision, "leaders")
+        return Newcomers(groups, earlier)
 
     def hosts(
         self,
@@ -241,73 +240,3 @@ def check_method(method: str) -> None:
     """Raise ValueError for a method that `groups` does not have."""
     if method not in get_args(Method):
         raise ValueError(f"method is one of {', '.join(get_args(Method))}, got {method!r}")
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """How a collection is read."""
-
-    pieces: Pieces
-    fields: Fields
-    id: str | None
-
-    def run(self, folder: str | Path | None, report: Report, progress: Callable[[int], object]) -> Rows:
-        kept = None if folder is None else sketch_store.Store(folder, self.fields.recipe, self._told)
-        before = kept.parts() if kept else []
-        parts = [rows for rows, _ in before]
-        seen = {name for rows in parts for name in rows.ids}
-        progress(len(seen))
-        *start, place = before[-1][1] if before else (0, 0, 0)
-        resumed = self.pieces.pieces[start[0] : start[0] + 1]
-        stored = set(seen) if before and isinstance(next(iter(resumed), None), IndexSource) else set()
-        waiting: list[Rows] = []
-        there: dict[str, None] = {}
-        any_text = any(len(rows.sketches.values) for rows in parts)
-        left_out = LeftOut(self.pieces, self.id)
-        for position, batch in self.pieces.read(report, self.fields.wanted(self.id), (start[0], start[1])):
-            if not seen:
-                self._note_absent(batch)
-                there = dict.fromkeys(name for document in batch for name in document)
-            names, chosen = [], []
-            for document in batch:
-                name = id_of(document, self.id, place)
-                place += 1
-                if name in stored:  # read from the index before the interruption
-                    stored.discard(name)
-                elif name is None or name in seen or not is_text(name):
-                    left_out.add(place, name)
-                else:
-                    seen.add(name)
-                    names.append(name)
-                    chosen.append(document)
-            texts = self.fields.texts(chosen)
-            any_text = any_text or any(texts)
-            waiting.append(self.fields.sketched(chosen, texts, names))
-            progress(len(batch))
-            if kept and sum(len(rows.ids) for rows in waiting) >= sketch_store.PART:
-                parts.append(Rows.joined(waiting, self.fields.kept))
-                kept.add(parts[-1], (*position, place))
-                waiting = []
-        left_out.tell(report)
-        if seen and self.fields.text and not any_text:
-            raise self.fields.without_text(len(seen), there)
-        if waiting:
-            parts.append(Rows.joined(waiting, self.fields.kept))
-            if kept:
-                kept.add(parts[-1], (len(self.pieces.pieces), 0, place))
-        return Rows.joined(parts, self.fields.kept)
-
-    def _note_absent(self, batch: Sequence[Document]) -> None:
-        """Log the text fields that no document of the first batch has, if another one has text."""
-        absent = [name for name in self.fields.text if all(value_of(document, name) is None for document in batch)]
-        if absent and len(absent) < len(self.fields.text):
-            log.warning("none of the first %d documents has a field %s: check its name", len(batch), ", ".join(absent))
-
-    @property
-    def _told(self) -> dict[str, Any]:
-        fields = self.fields
-        return {"text": list(fields.text), "id": self.id, "fields": list(fields.kept), "sources": self.pieces.stamps}
-
-
-def _ignore(count: int) -> None:
-    pass

@@ -20,7 +20,8 @@ from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.sketching.fingerprint import fingerprint
 from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.document_batches import Document
-from ndd_search.corpus.kept_documents import Documents
+from ndd_search.corpus.read_collection import Documents
+from ndd_search.corpus.sketch_store import Rows, taken, write_rows, write_table
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import importing
 
@@ -205,8 +206,6 @@ class Groups:
         if check_kind(path) != "parquet" or fields:
             write(path, self.rows(fields))
             return
-        from ndd_search.corpus.sketch_store import write_table
-
         write_table(Path(path), self.table)
 
     def unique_documents(self) -> Iterator[Document]:
@@ -231,3 +230,54 @@ class Groups:
         from ndd_search.corpus.group_marks import mark
 
         return mark(client, index, self.rows(), field=field, rate=rate)
+
+
+@dataclass(frozen=True, eq=False)
+class Newcomers:
+    """The documents of a collection beside those of an earlier one.
+
+    groups:  of both, the earlier documents first; each of these leads a group.
+    earlier: how many these are.
+    """
+
+    groups: Groups
+    earlier: int
+
+    @cached_property
+    def is_new(self) -> npt.NDArray[np.bool_]:
+        """Whether each document of the later collection is new."""
+        return self.groups.is_leader[self.earlier :]
+
+    def __len__(self) -> int:
+        """How many documents are new."""
+        return int(self.is_new.sum())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """For each document that is not new: document, duplicate_of, whether that is an earlier one, similarity."""
+        groups, ids = self.groups, self.groups.corpus.ids
+        assert groups.similarity is not None
+        for place in (np.flatnonzero(~self.is_new) + self.earlier).tolist():
+            leader = int(groups.leader[place])
+            row = {"document": ids[place], "duplicate_of": ids[leader], "earlier": leader < self.earlier}
+            yield {**row, "similarity": round(float(groups.similarity[place]), 4)}
+
+    def documents(self) -> Iterator[Document]:
+        """The new documents; the sources are read again. Raises ValueError where that cannot be."""
+        corpus = self.groups.corpus
+        return corpus.read_again({corpus.ids[at] for at in (np.flatnonzero(self.is_new) + self.earlier).tolist()})
+
+    def write(self, path: str | Path) -> int:
+        """Write the new documents (see write_files.write). Returns how many."""
+        return write(path, self.documents())
+
+    def save(self, path: str | Path) -> None:
+        """Write the sketches of both collections as one, to compare the next one with.
+
+        A document of the earlier collection whose id is in this one, too, is replaced. Fields that both have kept stay.
+        """
+        corpus = self.groups.corpus
+        replaced = set(corpus.ids[self.earlier :])
+        stay = [at for at, name in enumerate(corpus.ids) if at >= self.earlier or name not in replaced]
+        columns = {name: [values[at] for at in stay] for name, values in corpus.columns.items()}
+        rows = Rows([corpus.ids[at] for at in stay], taken(corpus.sketches, np.array(stay, np.int64)), columns)
+        write_rows(Path(path), rows, corpus.recipe)

@@ -1,6 +1,6 @@
 """The leaders and pairs of a whole collection, from its sketches.
 
-The native core does the work (core/corpus.h explains how). Without the core, numpy does the same: right, but slower,
+The native core does the work (native/corpus.h explains how). Without the core, numpy does the same: right, but slower,
 because it compares every pair of documents that share one of their rarest values. Simhash fingerprints are found by
 block tables.
 """

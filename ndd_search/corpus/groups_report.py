@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.guard_columns import NUMBERS
-from ndd_search.corpus.kept_documents import Documents
+from ndd_search.corpus.read_collection import Documents
 from ndd_search.corpus.shared_passages import find_frames
 from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import bars

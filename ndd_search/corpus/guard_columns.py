@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from math import isnan
 from typing import Any
@@ -31,25 +32,16 @@ class Guards:
     apart: float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        options: CollapseOptions,
-        columns: Mapping[str, Sequence[Any]],
-        number: Callable[[tuple[str, ...]], int] | None = None,
-    ) -> Guards:
+    def of(cls, options: CollapseOptions, columns: Mapping[str, Sequence[Any]]) -> Guards:
         """The guards must_match, numbers_must_match and max_apart of some options.
 
-        number: gives each combination of values its code; by default codes count them in their order.
         The fields must have been kept (see check_kept).
         """
         fields = [*options.must_match, *([NUMBERS] if options.numbers_must_match else [])]
         codes: Ranks | None = None
         if fields:
-            known: dict[tuple[str, ...], int] = {}
             rows = zip(*(map(comparable, columns[name]) for name in fields), strict=True)
-            codes = np.fromiter(
-                (number(row) if number else known.setdefault(row, len(known)) for row in rows), np.int64
-            )
+            codes = np.fromiter(map(cache(_code), rows), np.int64)
             if options.numbers_must_match:
                 codes[[value is None for value in columns[NUMBERS]]] = -1
         for name, apart in options.seconds_apart.items():
@@ -90,6 +82,6 @@ def check_kept(options: CollapseOptions, kept: Container[str]) -> None:
             raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")
 
 
-def lasting_code(values: tuple[str, ...]) -> int:
+def _code(values: tuple[str, ...]) -> int:
     """A code for a combination of values that is the same in every process: 63 bits of a hash."""
     return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "big") >> 1

@@ -1,8 +1,8 @@
 """The lists of documents that hold one value, cut into pieces that can be read anywhere and in any order.
 
-One machine reads these lists inside the native core (core/corpus.h). A cluster distributes them: `entries_of` gives the
-values by which each document is looked up (prefix filter), `sublists` the lists that it is in, `pairs_of` the pairs of
-documents that a list makes. Two documents that count as a pair are in at least one list together.
+One machine reads these lists inside the native core (native/corpus.h). A cluster distributes them: `entries_of` gives
+the values by which each document is looked up (prefix filter), `sublists` the lists that it is in, `pairs_of` the pairs
+of documents that a list makes. Two documents that count as a pair are in at least one list together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable
 
 LISTED = 2_000  # documents of a list that are met as a whole: longer lists are cut
-PROFILES = 3  # see core/own_content.h
+PROFILES = 3  # see native/own_content.h
 _HOT = 1 << PROFILES  # in `kind`, above the profiles
 _CLASS_BITS = 15
 _MULTIPLIER, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -71,7 +71,7 @@ class Entries:
     document: int32, the row of the document.
     key:      int32, the value, mixed with the document's code.
     kind:     uint8, 0 for a usual value; for a hot one 8 and the profiles in which the entry is closed (see Entry in
-              core/corpus_lists.h): two documents are no pair whose first shared value is closed for both in one
+              native/corpus_lists.h): two documents are no pair whose first shared value is closed for both in one
               profile.
     """
 
@@ -176,7 +176,7 @@ def pairs_of(lists: Ranks, side: npt.NDArray[np.bool_]) -> Iterator[tuple[Ranks,
 
 
 def _slots(keys: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.uint64]:
-    """The slot of each key in a table of `count` slots, as slot_of in core/corpus_documents.h."""
+    """The slot of each key in a table of `count` slots, as slot_of in native/corpus_documents.h."""
     slots: npt.NDArray[np.uint64] = (keys.view(np.uint32).astype(np.uint64) * _MULTIPLIER) >> np.uint64(
         65 - count.bit_length()
     )

@@ -5,8 +5,8 @@ is in `spark_stages`, which calls the functions that one machine calls; `spark_p
 
 1. Documents are read and sketched where they lie, and numbered in their order.
 2. Each document is entered into the lists of its values, those with few holders first (prefix filter). Lists are
-   shuffled. A list of more than lists.LISTED documents is cut into blocks, and any two blocks meet as a list of their
-   own.
+   shuffled. A list of more than inverted_lists.LISTED documents is cut into blocks, and any two blocks meet as a list
+   of their own.
 3. The different pairs of documents that share a list are joined with both sketches and compared.
 4. Pairs are contracted to chains in rounds, each with an eighth of the partitions of the one before. All pairs of one
    chain then come together, and groups are made of them.

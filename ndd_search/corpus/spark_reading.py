@@ -99,7 +99,7 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
 
 
 def save(documents: DataFrame, recipe: Recipe, fields: Sequence[str], path: str) -> None:
-    """Write documents as a stored collection: see corpus.store."""
+    """Write documents as a stored collection: see corpus.sketch_store."""
     ordered = documents.sort("place").select("id", "sketch", "fields")
     kept = F.from_json("fields", "map<string,string>")
     columns = [kept[name].alias(name) for name in fields]

@@ -23,7 +23,7 @@ from ndd_search.core.sketching.sketches import Sketch, Sketches
 from ndd_search.corpus.collection_pairs import Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
-from ndd_search.corpus.guard_columns import Guards, lasting_code
+from ndd_search.corpus.guard_columns import Guards
 from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.write_files import line_of
@@ -146,9 +146,7 @@ class Preparing:
         """Rows of `place`, `sketch` and `fields` to rows of PREPARED."""
         for batch in batches:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
-            guards = Guards.of(
-                self.options, {name: [row.get(name) for row in rows] for name in self.names}, lasting_code
-            )
+            guards = Guards.of(self.options, {name: [row.get(name) for row in rows] for name in self.names})
             shingles = shingles_of(sketches_of(batch.column("sketch")), self.recipe.k)
             keys = [
                 sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))

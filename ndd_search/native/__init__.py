@@ -89,7 +89,7 @@ class Core(Protocol):
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
 
-        Also returns the effort (corpus.pairs.Effort).
+        Also returns the effort (corpus.collection_pairs.Effort).
         A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
         limits: budget; the most pairs of one document with earlier ones, 0 for that with its leader; old (the first
         `old` documents are leaders); and threads, 1..64.
@@ -171,7 +171,7 @@ class Core(Protocol):
         holders: object,
         /,
     ) -> tuple[bytes, bytes, bytes] | None:
-        """Return the values by which documents are looked up, rare ones first (see corpus.value_lists.Entries).
+        """Return the values by which documents are looked up, rare ones first (see corpus.inverted_lists.Entries).
 
         holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """

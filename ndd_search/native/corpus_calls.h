@@ -125,7 +125,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-/* Multiplier of slots in lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
+/* Multiplier of slots in corpus/inverted_lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
 static const uint64_t COUNTED_BY = 0x9E3779B97F4A7C15u;
 
 /* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. Returns how many

@@ -31,7 +31,7 @@
 #include "stored_calls.h"
 #include "answer_calls.h"
 
-/* Version of the functions below: raise it with each change of their interface, here and in native.py. */
+/* Version of the functions below: raise it with each change of their interface, here and in native/__init__.py. */
 enum { VERSION = 29 };
 
 static PyMethodDef methods[] = {

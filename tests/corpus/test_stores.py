@@ -72,8 +72,8 @@ def test_a_collection_of_another_recipe_is_refused() -> None:
 
 READ = """
 import sys, ndd_search as ndd
-from ndd_search.corpus import store
-store.PART = 1000
+from ndd_search.corpus import sketch_store
+sketch_store.PART = 1000
 ndd.Corpus.read(sys.argv[1], text="text", store=sys.argv[2])
 """
 
@@ -83,12 +83,13 @@ def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
     parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it was killed before the first part or after some of them."""
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(6_000))]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(9_000))]
     source = write_lines(tmp_path / "docs.jsonl", documents)
     folder = tmp_path / "store"
     process = subprocess.Popen([sys.executable, "-c", READ, str(source), str(folder)])
     while process.poll() is None and len(list(folder.glob("part-*.parquet"))) < parts:
         time.sleep(0.005)
+    assert len(list(folder.glob("part-*.parquet"))) >= parts
     process.send_signal(signal.SIGKILL)
     process.wait()
     monkeypatch.setattr(sketch_store, "PART", 1000)
@@ -102,8 +103,8 @@ def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
 GROUP = """
 import sys
 from ndd_search.cli import main
-from ndd_search.corpus import store
-store.PART = 1000
+from ndd_search.corpus import sketch_store
+sketch_store.PART = 1000
 sys.exit(main(["corpus", "groups", sys.argv[1], "--text", "text", "--store", sys.argv[2], "--out", sys.argv[3]]))
 """
 
