@@ -242,6 +242,21 @@ def test_a_cursor_passes_over_what_was_seen_and_lists_it_once(seen_mode: Any, si
     assert sorted(passed) == sorted((rank, item) for rank, item, _ in whole.info.seen)
 
 
+@pytest.mark.parametrize("total", [False, True])
+def test_a_cursor_tells_on_each_page_how_many_groups_there_are(total: bool) -> None:
+    made = partial(ndd.stream, Source(NEWS, total=total), text="text", key="q", total="groups", window=3)
+    cursor: bool | str | None = True
+    shown = list[int]()
+    while cursor:
+        page = made(seen=[WORDS[3]]).page(4, cursor=cursor)
+        shown, cursor = shown + ids(page), page.cursor
+        assert page.info.unique
+        assert (page.info.unique.value, page.info.unique.relation) == (9, "eq")
+    assert shown == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    most = made(max_window=10).page(4, cursor=True).info.unique
+    assert most is None if not total else (most.value, most.relation) == (20, "estimate")
+
+
 def test_a_cursor_of_another_result_is_refused() -> None:
     made = partial(ndd.stream, Source(NEWS), text="text", window=5)
     token = made(key="q").page(4, cursor=True).cursor

@@ -27,7 +27,7 @@ def draw(rng: random.Random) -> Case:
     world = World.of(rng)
     size, by_cursor = rng.choice([2, 3, 5, 10]), rng.random() < 0.4
     options = world.options("numbers_must_match", "total", *(_CURSORS_LACK if by_cursor else ()))
-    options["total"] = "hits" if by_cursor else rng.choice(["hits", "hits", "groups"])
+    options["total"] = rng.choice(["hits", "hits", "groups"])
     if by_cursor:
         options["mode"] = rng.choice(["group", "drop", "annotate"])
     return {

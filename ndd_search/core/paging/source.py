@@ -25,7 +25,7 @@ from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end
 from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
 from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, Earlier, HitReader, Text, Where, joined
-from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
@@ -234,7 +234,12 @@ class Source:
         if self._counts and cursor.pages:
             first = yield Fetch(0, self._options.window)
             self._count(Stream(), list(first.hits))
-        page = _ContinuedPage(self._reader, cursor, size, self._options)
+        options, groups = self._options, None
+        if options.total == "groups":
+            if not cursor.pages:
+                groups = yield from self._groups(troubles)
+            options = replace(options, total="hits")  # else the window is the result
+        page = _ContinuedPage(self._reader, cursor, size, options)
         ahead = cursor.after[0] - page.start
 
         def next_of(stream: Stream) -> Fetch | None:
@@ -245,6 +250,7 @@ class Source:
         before = replace(page.before(lambda _, id, fields: Earlier(id, fields or {})), shown=self._shown)
         stream = yield from self._extended(before, next_of, page.start, troubles, ahead)
         made = page.page(stream, self._reader)
+        made = made if groups is None else replace(made, info=replace(made.info, unique=groups))
         if (next_hit := page.next_hit(stream)) is None:
             return made
         place = page.rank_of(stream, next_hit)
@@ -253,13 +259,18 @@ class Source:
             made, cursor=token_of(page.following(stream, made, next_hit, after=[place + ahead], unique=unique), None)
         )
 
+    def _groups(self, troubles: list[str]) -> Generator[Fetch, Fetched, UniqueEstimate | None]:
+        """Count the groups of the whole result, as far as max_window."""
+        first = Stream(shown=self._shown)
+        whole = yield from self._extended(first, lambda one: next_fetch(one, 0, 0, self._options), 0, troubles)
+        return slice_page(whole, 0, 0, self._reader, self._options).info.unique
+
     def _cursor(self, given: bool | str, from_: int) -> Cursor:
         """Return the cursor of a page. Raises CursorUnusable if it cannot be had, or is that of another result."""
         options, own = self._options, self._key.hex()
         obstacles = {
             "from_ above 0": from_ > 0,
             "no key=": not self._may_continue,
-            'total="groups"': options.total == "groups",
         }
         if reason := next((name for name, present in obstacles.items() if present), ""):
             raise CursorUnusable(_A_CURSOR, f"a source with {reason} has none", "use from_ and size")
