@@ -48,7 +48,7 @@ def test_a_reranked_search_has_one_window_for_all_of_its_pages() -> None:
     for pipeline, expected in (("safe", False), ("reorders", True)):
         search = read_search(request, pipeline)  # type: ignore[arg-type]
         assert search is not None
-        assert search.one_window == expected
+        assert search.limits.bounded == expected
 
 
 @pytest.fixture

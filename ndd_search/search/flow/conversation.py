@@ -30,10 +30,11 @@ from ndd_search.search.flow.group_count import AllGroups, GroupCount
 from ndd_search.search.flow.options_context import NOT_OPTIONS
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
-from ndd_search.search.flow.round_trips import Flow, RoundTrips, goes_together
+from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.seen_items import SeenItems
 from ndd_search.search.flow.whole_groups import AllMembers
+from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, Hit, without_fields
 from ndd_search.search.rest.read_request import Piped, Request, Search, read_search
@@ -68,7 +69,7 @@ def conversation(
     is_bypassed = own_settings.clock() < of_caller.bypass_until
     if search.start + search.size > learned.window_limit or (is_bypassed and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
-    if search.one_window and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
+    if search.limits.bounded and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
     steps = steps_of(options, beside, own_settings)
     return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)) and not is_bypassed)
@@ -152,6 +153,9 @@ class Conversation:
             try:
                 answer = yield from self._carry_out(plan, state, cached)
                 break
+            except Finished as end:
+                answer = as_it_is(end.answer, plan.search)
+                break
             except AskAnew as refused:
                 plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)
                 learns = cached is None and not refused.learned  # a cached stream may merely be older than the index
@@ -176,10 +180,8 @@ class Conversation:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
         settings = self.settings
         fetcher = HitFetcher(plan, self.round_trips, self.steps)
-        found = yield from fetcher.fetch_until_full(state)
-        if isinstance(found, Answer):
-            return as_it_is(found, plan.search)
-        state, has_fetched_hits = found, found is not cached
+        state = yield from fetcher.fetch_until_full(state)
+        has_fetched_hits = state is not cached
         if (search := plan.search.of_shards(state.envelope or {})) is not plan.search:
             plan = replace(plan, search=search)
         for step in self.steps:
@@ -243,7 +245,7 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        limits = self.search.limits if self.search.one_window else None  # they decide which request is sent
+        limits = self.search.limits if self.search.limits.bounded else None  # they decide which request is sent
         return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
 
 
@@ -276,8 +278,8 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
         block["unique"] = dict(state.groups)
     if limits.total is not None and (unique := block["unique"]):
         unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
-    if search.one_window:
-        notes = search.raised(window_for(state.stream, search.start + search.size, plan.options))[1]
+    if limits.bounded:
+        notes = raised(search.body, window_for(state.stream, search.start + search.size, plan.options), limits)[1]
         block.update({"raised": notes} if notes else {})
     body["ndd"] = block
     return body

@@ -39,11 +39,11 @@ from ndd_search.search.flow.plan import (
     plan_of,
     planned_anew,
 )
-from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds, sorts
+from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
-from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search
+from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search, several
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "keep")
@@ -117,10 +117,11 @@ class CursorSearch:
         cursor = self.cursor
         if cursor is None:
             request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
-            answers = yield from self._outside.first([request], ())
-            if isinstance(answers, Answer):
-                return answers
-            if (pit := id_in(answers[0].body)) is None:
+            try:
+                (opening,) = yield from self._outside.first([request], ())
+            except Finished as end:
+                return end.answer
+            if (pit := id_in(opening.body)) is None:
                 raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
             self._pit, cursor = pit, Cursor(search=_bound(self._own, pit), pit=pit, after=[], ahead=0, pages=0)
         try:
@@ -129,6 +130,9 @@ class CursorSearch:
             while True:
                 try:
                     answer = yield from self._page(plan, cursor)
+                    break
+                except Finished as end:
+                    answer = end.answer
                     break
                 except AskAnew as refused:
                     plan = planned_anew(plan, refused)  # unless something was learned, no request goes beside the first
@@ -146,8 +150,6 @@ class CursorSearch:
         plan = replace(plan, search=replace(plan.search, start=page.start))
         size = page.first_window
         answer, *others = yield from self._first_answers(plan, cursor, size)
-        if not answer.ok:
-            return answer
         after = self._continued(answer, cursor.after)
         plan.hide_sketches([answer])
         sketched = answer.has_sketches(plan.field)
@@ -187,22 +189,21 @@ class CursorSearch:
     def _first_answers(self, plan: Plan, cursor: Cursor, size: int) -> Asking[list[Answer]]:
         """Make the first trip, on the first page with the requests of steps. Their answers follow that to our own.
 
-        Raises CursorExpired, AskAnew, and the client's own errors.
+        Raises CursorExpired, AskAnew, Finished, and the client's own errors.
         """
         beside = [] if cursor.pages else [request for step in self.steps for request in step.beside(plan)]
         requests = [self._request(plan, cursor.after, size, first=True), *beside]
         try:
             answers = yield from self._round_trips.first(requests, REFUSED_MSEARCH if beside else ())
+        except Finished as end:
+            self._explain(end.answer.complaint, plan, None)
+            raise
         except Exception as error:
             self._explain(f"{error} {getattr(error, 'info', '')}", plan, error)
             raise
-        answers = answers if isinstance(answers, list) else [answers]
-        answer = answers[0]
-        if not answer.ok and len(answers) > 1:
+        if not answers[0].ok:  # beside others
             raise AskAnew
-        if not answer.ok:
-            self._explain(answer.complaint, plan, None)
-        elif not answer.whole:
+        if not answers[0].whole:
             problem = "the engine's answer is partial, so hits would be lost"
             raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
         return answers
@@ -300,7 +301,7 @@ class CursorPage(ContinuedPage):
 
     def _restore_sort(self, stream: Stream) -> None:
         """Remove the sort values that the caller did not ask for from the new hits, in place."""
-        asked = sorts(self._plan.search)
+        asked = several(self._plan.search.body.get("sort") or None)
         for hit in stream.hits[self.start :]:
             if not asked:
                 del hit["sort"]
@@ -319,7 +320,7 @@ def _obstacle(search: Search) -> str:
     obstacles = {
         '"from"': search.start > 0,
         **{f'"{name}"': name in search.body for name in _ONE_BY_ONE},
-        "a search with a limit of candidates": search.one_window,
+        "a search with a limit of candidates": search.limits.bounded,
         "random_score without a seed": has_random_scores(search.body),
         'a sort whose "format" rounds its values': rounds(search),
     }

@@ -56,21 +56,16 @@ class Explanations(Step):
 
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
         """Return the page with an entry for each id: several if documents of several indexes have it."""
-        found = yield from self._entries(with_counted_table(state, plan), page, plan, round_trips)
-        return state, replace(page, info=replace(page.info, explain=found))
-
-    def _entries(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[list[Entry]]:
-        ids, examined = self._ids, {hit.get("_id") for hit in state.stream.hits}
-        absent = [id for id in ids if id not in examined]
-        answers: list[Answer] = []
-        if absent:
-            answers = yield from _look_up(absent, plan, round_trips)
-            if trouble(answers, like=Answer(state.envelope)):
-                answers = []
+        examined, counted = {hit.get("_id") for hit in state.stream.hits}, with_counted_table(state, plan)
+        absent = [id for id in self._ids if id not in examined]
+        answers = (yield from _look_up(absent, plan, round_trips)) if absent else []
+        if trouble(answers, like=Answer(state.envelope)):
+            answers = []
         try:
-            return _entries(ids, absent, answers, state, page, plan)
+            found = _entries(self._ids, absent, answers, counted, page, plan)
         except MALFORMED:
-            return _entries(ids, absent, [], state, page, plan)
+            found = _entries(self._ids, absent, [], counted, page, plan)
+        return state, replace(page, info=replace(page.info, explain=found))
 
 
 def _entries(

@@ -21,7 +21,7 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, ranges_of
-from ndd_search.search.flow.round_trips import Asking, Flow, RoundTrips, trouble
+from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.read_answer import (
     Answer,
@@ -53,17 +53,15 @@ class HitFetcher:
     round_trips: RoundTrips
     steps: Sequence[Step] = ()
 
-    def fetch_until_full(self, state: State) -> Asking[State | Answer]:
-        """Fetch the hits that the page needs, as far as possible. Returns the state, or a final answer."""
+    def fetch_until_full(self, state: State) -> Asking[State]:
+        """Fetch the hits that the page needs, as far as possible. Raises Finished if there is no page of ours."""
         search = self.plan.search
-        found: State | Answer = state
-        while isinstance(found, State) and not found.stopped:
-            state = found
+        while not state.stopped:
             fetch = next_fetch(state.stream, search.start, search.size, self.plan.options)
             if fetch is None:
                 break
-            found = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
-        return found
+            state = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
+        return state
 
     def fetch_documents(self, state: State, ranks: set[int], ids_only: bool = False) -> Asking[State]:
         """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
@@ -74,18 +72,15 @@ class HitFetcher:
         self.plan.hide_sketches(answers)
         return with_documents(state, self.plan, ranks, missing, answers)
 
-    def _first(self, fetch: Fetch) -> Asking[State | Answer]:
+    def _first(self, fetch: Fetch) -> Asking[State]:
         """Make the first trip."""
         plan, settings = self.plan, self.plan.settings
         requests = plan.requests(fetch, first=True)
         beside = [request for step in self.steps for request in step.beside(plan)]
         refusals = REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
         all_answers = yield from self.round_trips.first([*requests, *beside], refusals)
-        if isinstance(all_answers, Answer):
-            return all_answers
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
-        if (instead := (yield from self._after_trouble(answers, bool(beside)))) is not None:
-            return instead
+        yield from self._check(answers, bool(beside))
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         if answers[-1].has_sketches(plan.field):
             yield from learn_frequency_table(plan, self.round_trips)
@@ -100,10 +95,10 @@ class HitFetcher:
             state = yield from step.after_first_trip(state, plan, self.round_trips, others)
         return state
 
-    def _after_trouble(self, answers: list[Answer], has_others: bool) -> Asking[Answer | None]:
-        """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.
+    def _check(self, answers: list[Answer], has_others: bool) -> Asking[None]:
+        """Check that the answers of the first trip can be used. has_others: whether it had requests of steps.
 
-        has_others: whether the trip had requests of steps.
+        Raises AskAnew if another plan may help, else Finished with the caller's own page.
         """
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
@@ -114,19 +109,18 @@ class HitFetcher:
             refused = unreadable or answers[0]
             ask_anew_if_learned(plan, refused.complaint)
             reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
-            return (yield from own_request(plan, reason))
+            raise Finished((yield from own_request(plan, reason)))
         if refusals := answers[0].refusals:  # of some shards, whose hits are missing
             ask_anew_if_learned(plan, answers[0].complaint)
             (own,) = yield from self.round_trips.later([plan.search.request])
             if own.has_hits and len(own.refusals) < len(refusals):
-                return _degraded(own, plan, _WIDER + refusals[0])
-        return None
+                raise Finished(_degraded(own, plan, _WIDER + refusals[0]))
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
         """Make a later trip for more hits."""
         if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
             return state.stop(_PARTIAL)
-        anew = self.plan.search.one_window  # a longer window may have another order
+        anew = self.plan.search.limits.bounded  # a longer window may have another order
         fetch = Fetch(0, fetch.start + fetch.size) if anew else fetch
         answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
         if not (reason := trouble(answers, like=Answer(state.envelope))):
@@ -312,10 +306,10 @@ def as_it_is(answer: Answer, search: Search) -> Answer:
     return replace(answer, body={**answer.body, "ndd": {"degraded": _NO_SKETCH}})
 
 
-def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
+def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State]:
     """Handle a first window without any sketch.
 
-    Returns the engine's own page, or the state if the window is empty and its target has sketches.
+    Returns the state if the window is empty and its target has sketches, else raises Finished with the engine's page.
     """
     search, empty = plan.search, not state.stream.fetched
     if not (empty and has_sketches(plan)):
@@ -324,14 +318,14 @@ def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Askin
         return state
     if not empty and plan.reading.sketched and not has_sketches(plan):
         plan.settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
-        return (yield search.request)
+        raise Finished((yield search.request))
     ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
-    if not state.documents.keys() >= set(ranks) or (search.one_window and not empty):
-        return (yield search.request)
+    if not state.documents.keys() >= set(ranks) or (search.limits.bounded and not empty):
+        raise Finished((yield search.request))
     hits = [without_fields(state.documents[rank], plan.added_fields) for rank in ranks]
     body = dict(state.envelope or {})
     body["hits"] = {**body["hits"], "hits": hits}
-    return Answer(search.filtered(body), raw=state.raw)
+    raise Finished(Answer(search.filtered(body), raw=state.raw))
 
 
 def _degraded(answer: Answer, plan: Plan, reason: str) -> Answer:

@@ -312,13 +312,13 @@ def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
 def can_be_limited(search: Search) -> bool:
     """Return whether a search can be sent again with another clause in its query, for some of the same hits."""
     known = _APART.issuperset(search.body) and {"collapse", "min_score"}.isdisjoint(search.body)
-    return known and not search.one_window and goes_together(search.request)
+    return known and not search.limits.bounded and goes_together(search.request)
 
 
 def can_be_split(search: Search, options: CollapseOptions) -> bool:
     """Return whether two requests for parts of the hits give the same result as one request."""
     body = search.body
-    if search.one_window or any(map(callable, options.keep)):
+    if search.limits.bounded or any(map(callable, options.keep)):
         return False
     if not _APART.issuperset(body) or not goes_together(search.request):
         return False

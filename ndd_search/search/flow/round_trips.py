@@ -43,6 +43,14 @@ Waiting = Generator[Wait, None, bool]
 DrivenFlow = Generator[Request | Wait, Any, Answer]  # what a driver runs: a flow that may wait
 
 
+class Finished(Exception):
+    """A search ends with an answer that is no page of ours: an error of the engine, or the caller's own page."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
 class RoundTrips:
     """The round trips of one search.
 
@@ -81,11 +89,11 @@ class RoundTrips:
         left = self._seconds_left
         return left is None or left > 0
 
-    def first(self, requests: list[Request], refusals: Collection[int]) -> Asking[list[Answer] | Answer]:
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Asking[list[Answer]]:
         """Make the first trip.
 
         refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
-                  client passes through, and a failed answer is returned alone instead of a list.
+                  client passes through, and a failed answer raises Finished.
         """
         return self._go(requests, None, refusals)
 
@@ -94,12 +102,11 @@ class RoundTrips:
         left = self._seconds_left
         if left is not None and left <= 0:
             return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
-        answers = yield from self._go(requests, left, None)
-        return [answers] if isinstance(answers, Answer) else answers
+        return (yield from self._go(requests, left, None))
 
     def _go(
         self, requests: list[Request], timeout: float | None, refusals: Collection[int] | None
-    ) -> Asking[list[Answer] | Answer]:
+    ) -> Asking[list[Answer]]:
         """Make a trip. refusals: as in `first`; None for every status."""
         trip = together(requests if self._moved is None else list(map(self._moved, requests)))
         if timeout is not None:
@@ -117,7 +124,7 @@ class RoundTrips:
         finally:
             self._waits.append(perf_counter() - began)
         if refusals is not None and not answer.ok and answer.status not in refusals:
-            return answer
+            raise Finished(answer)
         return [answer] if len(requests) == 1 else answer.apart(len(requests))
 
 

@@ -9,7 +9,7 @@ stored for it, or the index has changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,23 +48,10 @@ class AllMembers(Step):
     """Lists all members of the groups of a page, for members="all"."""
 
     def with_page(self, state: State, page: Page, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[State, Page]]:
-        """Return the page with all members of its groups, and the state with their documents."""
-        return (yield from _WholeGroups(plan, round_trips).with_members(state, page))
-
-
-@dataclass(frozen=True)
-class _WholeGroups:
-    """Finds the members of the groups of one page."""
-
-    plan: Plan
-    round_trips: RoundTrips
-
-    def with_members(self, state: State, page: Page) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents.
 
         `info.members` of the page says how many were found beyond them, and which groups may have more.
         """
-        plan = self.plan
         state = with_counted_table(state, plan)
         stream = _examined(state, state.stream.earlier + page.info.examined)
         leaders: list[int] = []
@@ -72,12 +59,12 @@ class _WholeGroups:
         if not page.info.exhausted:
             shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
             leaders = [index for index in stream.leader[shown].tolist() if len(stream.sketches[index])]
-            answers = yield from self._candidates(state, stream, leaders)
+            answers = yield from _candidates(state, stream, leaders, plan, round_trips)
         try:
-            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+            longer, groups, reasons = _grouped(state, stream, leaders, answers, plan)
         except MALFORMED:
             answers = _FAILED
-            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+            longer, groups, reasons = _grouped(state, stream, leaders, answers, plan)
         if answers == _FAILED:
             state = replace(state, lasting=False)
         elif not isinstance(answers, str):
@@ -95,52 +82,56 @@ class _WholeGroups:
         state = replace(state, documents={**state.documents, **documents})
         return state, replace(page, groups=groups, info=info)
 
-    def _candidates(self, state: State, stream: Stream, leaders: Sequence[int]) -> Asking[list[Answer] | str]:
-        """Return an answer for each leader, with the documents that may be members; or why there are none."""
-        if not leaders:
-            return []
-        if not can_be_limited(self.plan.search):
-            return _UNSUITABLE
-        requests = [self._request(stream.sketches[index], state) for index in leaders]
-        answers = yield from self.round_trips.later(requests)
-        return _FAILED if trouble(answers, like=Answer(state.envelope)) else answers
 
-    def _grouped(
-        self, state: State, stream: Stream, leaders: Sequence[int], answers: list[Answer] | str
-    ) -> tuple[Stream, tuple[Group, ...], dict[int, str]]:
-        """Return the stream with further members, the groups of the page, and why leaders may have more members."""
-        plan = self.plan
-        hits: list[Hit] = []
-        sketches: list[Sketch | Lack] = []
-        if isinstance(answers, str):
-            reasons = dict.fromkeys(leaders, answers)
-        else:
-            hits, reasons = _read(answers, stream, leaders, plan)
-            sketches = [one for answer in answers for one in sketches_in(answer, plan)]
-        reader = reader_of(state, plan, sketches)
-        for hit in hits:
-            drop_fields(hit, plan.sketch_fields)
-        longer, passed = members_of(stream, leaders, hits, reader, plan.options)
-        reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
-        groups = groups_of_members(longer, plan.search.start, plan.search.size, reader, plan.options, reasons)
-        return longer, groups, reasons
+def _candidates(
+    state: State, stream: Stream, leaders: Sequence[int], plan: Plan, round_trips: RoundTrips
+) -> Asking[list[Answer] | str]:
+    """Return an answer for each leader, with the documents that may be members; or why there are none."""
+    if not leaders:
+        return []
+    if not can_be_limited(plan.search):
+        return _UNSUITABLE
+    requests = [_request(stream.sketches[index], state, plan) for index in leaders]
+    answers = yield from round_trips.later(requests)
+    return _FAILED if trouble(answers, like=Answer(state.envelope)) else answers
 
-    def _request(self, leader: Sketch, state: State) -> Request:
-        """Return the caller's search, limited to documents that share keys with a leader."""
-        plan, recipe = self.plan, self.plan.settings.recipe
-        request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
-        decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
-        sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
-        body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
-        body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
-        if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
-            body["highlight"] = {"highlight_query": asked, **highlight}
-        if body.get("sort"):
-            body["sort"] = [{"_score": "desc"}, *listed(body["sort"])]
-        else:  # the candidates that share most keys, with the scores of the caller's own query
-            weights = {"query_weight": 0, "rescore_query_weight": 1}
-            body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
-        return replace(request, body=body)
+
+def _grouped(
+    state: State, stream: Stream, leaders: Sequence[int], answers: list[Answer] | str, plan: Plan
+) -> tuple[Stream, tuple[Group, ...], dict[int, str]]:
+    """Return the stream with further members, the groups of the page, and why leaders may have more members."""
+    hits: list[Hit] = []
+    sketches: list[Sketch | Lack] = []
+    if isinstance(answers, str):
+        reasons = dict.fromkeys(leaders, answers)
+    else:
+        hits, reasons = _read(answers, stream, leaders, plan)
+        sketches = [one for answer in answers for one in sketches_in(answer, plan)]
+    reader = reader_of(state, plan, sketches)
+    for hit in hits:
+        drop_fields(hit, plan.sketch_fields)
+    longer, passed = members_of(stream, leaders, hits, reader, plan.options)
+    reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
+    groups = groups_of_members(longer, plan.search.start, plan.search.size, reader, plan.options, reasons)
+    return longer, groups, reasons
+
+
+def _request(leader: Sketch, state: State, plan: Plan) -> Request:
+    """Return the caller's search, limited to documents that share keys with a leader."""
+    recipe = plan.settings.recipe
+    request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
+    decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
+    sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
+    body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
+    body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
+    if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
+        body["highlight"] = {"highlight_query": asked, **highlight}
+    if body.get("sort"):
+        body["sort"] = [{"_score": "desc"}, *listed(body["sort"])]
+    else:  # the candidates that share most keys, with the scores of the caller's own query
+        weights = {"query_weight": 0, "rescore_query_weight": 1}
+        body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
+    return replace(request, body=body)
 
 
 def _telling(keys: Sketch, state: State) -> Sketch:

@@ -31,7 +31,8 @@ class Limits:
     """The candidate limits of a search.
 
     size:    page size that the caller requested; the default of some limits.
-    bounded: whether the search has such limits; it then has one window for all its pages.
+    bounded: whether the search has such limits; a larger window may then change the order of the first hits, so that
+             all pages have one window.
     grows:   whether the limits are raised to the window.
     apart:   whether aggregations need a separate request with the caller's limits, because they cover all candidates.
     found:   most hits that the search can give because limits are not raised, None if unknown.

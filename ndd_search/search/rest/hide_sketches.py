@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.rest.read_answer import drop_fields
-from ndd_search.search.rest.read_request import inside, named_inner_hits, names_of
+from ndd_search.search.rest.read_request import named_inner_hits, named_values, names_of
 
 _VALUES = ("fields", "docvalue_fields")
 
@@ -45,32 +45,23 @@ class SketchFilter:
             return
         self._clean_hits(answer, self._hits_show)
         if "suggest" in self.body:
-            self._clean_suggestions(answer.get("suggest"), values)
-        left = [] if {"aggs", "aggregations"}.isdisjoint(self.body) else [answer.get("aggregations")]
-        while left:
-            node = left.pop()
-            if isinstance(node, list):
-                left.extend(node)
-            elif isinstance(node, dict):
-                for name, inner in node.items():
-                    if _are_hits(inner):
-                        plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
-                        unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
-                        self._clean_hits(inner, plain_name in self._showing, unasked)
-                    elif isinstance(inner, dict | list):
-                        left.append(inner)
+            for name, options in named_values(answer.get("suggest")):
+                for one in options if name == "options" and isinstance(options, list) else ():
+                    self._clean_option(one, values)
+        if "aggs" in self.body or "aggregations" in self.body:
+            for name, inner in named_values(answer.get("aggregations")):
+                if _are_hits(inner):
+                    plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
+                    unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
+                    self._clean_hits(inner, plain_name in self._showing, unasked)
 
-    def _clean_suggestions(self, node: Any, values: Sequence[str]) -> None:
-        """Clean the documents of completion suggesters: options with a `_source`, `fields`, or both."""
-        left = [node]
-        while left:
-            one = left.pop()
-            if isinstance(one, dict):
-                if isinstance(source := one.get("_source"), dict) and not self._hits_show:
-                    self.field.remove_from(source)
-                if values and isinstance(one.get("fields"), dict):
-                    drop_fields(one, values)
-            left.extend(inside(one))
+    def _clean_option(self, option: Any, values: Sequence[str]) -> None:
+        """Clean a document of a completion suggester: an option with a `_source`, `fields`, or both."""
+        if isinstance(option, dict):
+            if isinstance(source := option.get("_source"), dict) and not self._hits_show:
+                self.field.remove_from(source)
+            if values and isinstance(option.get("fields"), dict):
+                drop_fields(option, values)
 
     def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
         found = node.get("hits")
@@ -95,7 +86,7 @@ class SketchFilter:
     @cached_property
     def _showing(self) -> set[str]:
         """The names of `top_hits` and inner hits for which the caller requests the sketch."""
-        inner = [one for part in ("query", "collapse") for one in named_inner_hits(self.body.get(part))]
+        inner = named_inner_hits({part: self.body.get(part) for part in ("query", "collapse")})
         return {name for name, one in [*inner, *self._top_hits] if _is_named_by(one.get("_source"), self.field)}
 
     def _is_asked_for(self, path: str, top_hits: str) -> bool:
@@ -106,14 +97,9 @@ class SketchFilter:
     @cached_property
     def _top_hits(self) -> list[tuple[str, Mapping[str, Any]]]:
         """The name of each `top_hits`, and its definition."""
-        found, left = [], [self.body.get("aggs"), self.body.get("aggregations")]
-        while left:
-            one = left.pop()
-            left.extend(inside(one))
-            if isinstance(one, Mapping):
-                tops = [(name, inner.get("top_hits")) for name, inner in one.items() if isinstance(inner, Mapping)]
-                found += [(name, top) for name, top in tops if isinstance(top, Mapping)]
-        return found
+        given = named_values([self.body.get("aggs"), self.body.get("aggregations")])
+        tops = [(name, one.get("top_hits")) for name, one in given if isinstance(one, Mapping)]
+        return [(name, top) for name, top in tops if isinstance(top, Mapping)]
 
 
 def _are_hits(node: Any) -> bool:

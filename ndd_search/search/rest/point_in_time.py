@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ndd_search.search.rest.read_request import Request, Search
+from ndd_search.search.rest.read_request import Request, Search, several
 
 # Formats of times that are exact to the millisecond at least: names of the engines', and patterns.
 _EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch|iso8601|rfc3339")
@@ -62,7 +62,7 @@ def in_a_row(request: Request, search: Search, after: list[Any] | None, family: 
     request = replace(request, body={**request.body, "sort": ordered(search)})
     if after is not None:
         request = continued(request, after, family)
-    if not sorts(search):
+    if not several(search.body.get("sort") or None):
         request.body["track_scores"] = True  # as without a sort
     return request
 
@@ -80,24 +80,20 @@ def continued(request: Request, after: list[Any], family: Family) -> Request:
     return replace(request, body={**body, "track_total_hits": True}, params=params)
 
 
-def sorts(search: Search) -> list[Any]:
-    """Return the caller's sort as a list, empty if there is none."""
-    asked = search.body.get("sort")
-    return list(asked) if isinstance(asked, list | tuple) else [asked] if asked else []
-
-
 def rounds(search: Search) -> bool:
     """Return whether a sort gives values with fewer digits than it compares: a `format` of days, for instance.
 
     The hits after such a value begin with some of those before it, so pages would repeat for ever.
     """
-    orders = [order for one in sorts(search) if isinstance(one, Mapping) for order in one.values()]
+    orders = [
+        order for one in several(search.body.get("sort") or None) if isinstance(one, Mapping) for order in one.values()
+    ]
     formats = [str(order["format"]) for order in orders if isinstance(order, Mapping) and order.get("format")]
     return any("no_millis" in one or not _EXACT.search(one.partition("||")[0]) for one in formats)
 
 
 def ordered(search: Search) -> list[Any]:
     """Return the sort by which hits are continued: the caller's, and then one without ties."""
-    asked = sorts(search) or [{"_score": "desc"}]
+    asked = several(search.body.get("sort") or None) or [{"_score": "desc"}]
     named = {name for one in asked for name in ([one] if isinstance(one, str) else one)}
     return [*asked, *({name: "asc"} for name in TIEBREAK if name not in named)]

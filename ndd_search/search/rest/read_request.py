@@ -25,7 +25,6 @@ from ndd_search.search.rest.candidate_limits import (
     Limits,
     default_size,
     limits_of,
-    raised,
 )
 from ndd_search.search.rest.write_response import INNER, filtered
 
@@ -108,11 +107,6 @@ class Search:
     names: Set[str]
 
     @property
-    def one_window(self) -> bool:
-        """Whether a larger window may change the order of the first hits."""
-        return self.limits.bounded
-
-    @property
     def as_found(self) -> Search:
         """The same search with the caller's own candidate limits, for its aggregations."""
         return replace(self, limits=replace(self.limits, grows=False, apart=False))
@@ -127,10 +121,6 @@ class Search:
         most = each * ((envelope.get("_shards") or {}).get("total") or 1)
         size = max(0, min(self.size, most - self.start))
         return replace(self, size=size, limits=replace(self.limits, total=most))
-
-    def raised(self, most: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return what must change in the body to give `most` hits, and the limits that were raised."""
-        return raised(self.body, most, self.limits)
 
     def filtered(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return what the caller's `filter_path` leaves of an answer."""
@@ -451,20 +441,12 @@ def names_in(body: Any) -> set[str] | None:
     return names
 
 
-def inside(node: Any) -> Iterable[Any]:
-    """Return the objects and lists directly inside an object or a list. A list of numbers is skipped."""
-    return [child for child in _parts(node) if isinstance(child, _CONTAINERS)]
-
-
-def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
-    """Yield the inner hits in a part of a search: the name that they have in each hit, and their definition."""
-    left = [node]
-    while left:
-        one = left.pop()
-        left.extend(inside(one))
+def named_inner_hits(body: Body) -> Iterator[tuple[str, Body]]:
+    """Yield the inner hits in a search: the name that they have in each hit, and their definition."""
+    for _, one in named_values(body):
         if isinstance(one, OBJECTS):
             default = one.get("type", one.get("parent_type", one.get("path")))
-            for inner in _several(one.get("inner_hits")):
+            for inner in several(one.get("inner_hits")):
                 if isinstance(inner, OBJECTS):
                     yield str(inner.get("name", default)), inner
 
@@ -488,7 +470,7 @@ def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
     pure filter does not rank.
     """
     given = body.get("sort")
-    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else _several(given))]
+    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else several(given))]
     if fields and fields != ["_score"] * len(fields):
         return not _UNORDERED.issuperset(fields)
     if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
@@ -509,8 +491,8 @@ def _scores(query: Any) -> bool:
         return False
     if kind != "bool" or not isinstance(inner, OBJECTS):
         return True
-    should = _several(inner.get("should"))
-    return len(should) > 1 or any(map(_scores, [*should, *_several(inner.get("must"))]))
+    should = several(inner.get("should"))
+    return len(should) > 1 or any(map(_scores, [*should, *several(inner.get("must"))]))
 
 
 def _sorted_by(one: Any) -> str:
@@ -529,7 +511,7 @@ def _is_about_ids(name: str, inner: Any) -> bool:
         case "pinned":
             return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
         case "fields" | "default_field":
-            return any(str(one).partition("^")[0] == "_id" for one in _several(inner))
+            return any(str(one).partition("^")[0] == "_id" for one in several(inner))
         case "query_string":
             return isinstance(inner, Mapping) and _NAMES_ID.search(str(inner.get("query"))) is not None
     return False
@@ -547,7 +529,7 @@ def named_values(node: Any, but: Set[str] = frozenset()) -> Iterator[tuple[str, 
                     if not isinstance(inner, _SCALARS):
                         left.append(inner)
         else:
-            left.extend(inside(node))
+            left.extend(child for child in _parts(node) if isinstance(child, _CONTAINERS))
 
 
 def _parts(node: Any) -> Iterable[Any]:
@@ -557,7 +539,7 @@ def _parts(node: Any) -> Iterable[Any]:
     return node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
 
 
-def _several(given: Any) -> list[Any]:
+def several(given: Any) -> list[Any]:
     """Return a single value or a list as a list, as `stored_sketch.listed`, which a cached search does not enter."""
     if given is None:
         return []

@@ -12,6 +12,7 @@ from typing import Any
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
+from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import exclude_sketch, is_named
 from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search, names_of
 
@@ -64,8 +65,8 @@ def widened(
         body["fields"] = _completed(body.get("fields", []), added)
     if reading.sketched:
         exclude_sketch(body, params, field)
-    if search.one_window:
-        body.update(search.raised(start + size)[0])
+    if search.limits.bounded:
+        body.update(raised(search.body, start + size, search.limits)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
