@@ -55,6 +55,21 @@ typedef struct {
     Run runs[PART];                  /* pairs of each document of the block with documents of earlier blocks */
 } Quest;
 
+/* Add pairs to others. 0: no memory. */
+static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *more, int64_t count)
+{
+    if (*found + count > *room) {
+        *room = 2 * *room + count + 1024;
+        Pair *larger = realloc(*pairs, (size_t)*room * sizeof *larger);
+        if (!larger)
+            return 0;
+        *pairs = larger;
+    }
+    memcpy(*pairs + *found, more, (size_t)count * sizeof *more);
+    *found += count;
+    return 1;
+}
+
 /* The pairs of a document with those enlisted `from` some document on, to the end of the seeker's pairs: the first one, or
  * `each` less `already`, and what that leaves out counts as cut. Returns how many. */
 static int64_t seek(const Quest *quest, Seeker *seeker, int64_t document, int64_t from, int64_t already)
@@ -68,17 +83,12 @@ static int64_t seek(const Quest *quest, Seeker *seeker, int64_t document, int64_
             break;
         }
         fetch_ahead(corpus, met, j);
-        if (seeker->found == seeker->room) {
-            int64_t room = 2 * seeker->room + 1024;
-            Pair *larger = realloc(seeker->pairs, (size_t)room * sizeof *larger);
-            if (!larger) {
-                seeker->failed = 1;
-                break;
-            }
-            seeker->pairs = larger;
-            seeker->room = room;
+        Pair pair;
+        if (is_pair(corpus, corpus->met[j], document, &pair, &seeker->effort)
+            && !add_pairs(&seeker->pairs, &seeker->found, &seeker->room, &pair, 1)) {
+            seeker->failed = 1;
+            break;
         }
-        seeker->found += is_pair(corpus, corpus->met[j], document, seeker->pairs + seeker->found, &seeker->effort);
     }
     return seeker->found - before;
 }
@@ -143,21 +153,6 @@ static int seek_block(Quest *quest, int64_t count, const Watch *watch)
     for (int i = 0; i < quest->team.threads; i++)
         if (quest->seekers[i].failed)
             return 0;
-    return 1;
-}
-
-/* Add pairs to others. 0: no memory. */
-static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *more, int64_t count)
-{
-    if (*found + count > *room) {
-        *room = 2 * *room + count + 1024;
-        Pair *larger = realloc(*pairs, (size_t)*room * sizeof *larger);
-        if (!larger)
-            return 0;
-        *pairs = larger;
-    }
-    memcpy(*pairs + *found, more, (size_t)count * sizeof *more);
-    *found += count;
     return 1;
 }
 
