@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,23 +27,33 @@ from ndd_search.errors import importing
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-
-    from ndd_search.corpus.spark_stages import Batches
 else:
     with importing("pyarrow", "a corpus on Spark", "pyarrow", "corpus"):
         import pyarrow as pa
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-_PAGES = "id string, place long, sketch binary, url string, host string"
-_SHARED = (
-    "first string, second string, leader long, first_pages long, second_pages long, first_count long, "
-    "second_count long, first_urls array<string>, second_urls array<string>, similarities array<double>"
+_PAGE = "url string, host string"
+_TEXT, _NUMBER, _SHARE = pa.string(), pa.int64(), pa.float64()
+_HOSTS = {"first": _TEXT, "second": _TEXT}
+_PAGES = {"first_pages": _NUMBER, "second_pages": _NUMBER}
+_SHARED = pa.schema(
+    {
+        **_HOSTS,
+        **_PAGES,
+        **{"leader": _NUMBER, "first_count": _NUMBER, "second_count": _NUMBER},
+        **{"first_urls": pa.list_(_TEXT), "second_urls": pa.list_(_TEXT), "similarities": pa.list_(_SHARE)},
+    }
 )
-_PAIRS = (
-    "first string, second string, first_pages long, second_pages long, first_share double, second_share double, "
-    "holds string, same_path double, first_folder string, second_folder string, moved double, resemblance double, "
-    "first_example string, second_example string, mirror boolean"
+_PAIRS = pa.schema(
+    {
+        **_HOSTS,
+        **_PAGES,
+        **{"first_share": _SHARE, "second_share": _SHARE, "holds": _TEXT, "same_path": _SHARE, "first_folder": _TEXT},
+        **{"second_folder": _TEXT, "moved": _SHARE, "resemblance": _SHARE, "first_example": _TEXT},
+        **{"second_example": _TEXT, "mirror": pa.bool_()},
+    }
 )
 
 
@@ -70,62 +78,59 @@ class Hosting:
     recipe: Recipe
     min_share: float
 
-    def locate(self, batches: Batches) -> Batches:
-        """Documents to rows of _PAGES; `host` is null where the URL names none."""
-        for batch in batches:
-            rows = batch.to_pylist()
-            for row in rows:
-                row["url"] = row["id"] if self.url is None else json.loads(row["fields"] or "{}").get(self.url)
-                page = page_of(row["place"], row["url"])
-                row["host"], row["url"] = (page.host, page.url) if page else (None, None)
-            yield _batch(rows, _PAGES)
+    def locate(self, id: str, fields: str | None) -> tuple[str, str] | None:
+        """The URL and the host of a document, None where the URL names none."""
+        page = page_of(0, id if self.url is None else json.loads(fields or "{}").get(self.url))
+        return (page.url, page.host) if page else None
 
-    def share(self, batches: Batches) -> Batches:
-        """Pages with `leader` and `total` (pages of the host), ordered by leader and place, to rows of _SHARED."""
-        for leader, members in groupby(_rows(batches), lambda row: row["leader"]):
-            yield _batch(list(self._shared(int(leader), list(members))), _SHARED)
-
-    def _shared(self, leader: int, members: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        totals = {row["host"]: row["total"] for row in members}
-        sketches = {row["place"]: np.frombuffer(row["sketch"], np.int32) for row in members}
-        pages = [page for row in members if (page := page_of(row["place"], row["url"]))]
+    def share(self, members: pa.Table) -> pa.Table:
+        """The pages of one group, with `leader` and `total` (pages of the host), to rows of _SHARED."""
+        rows = members.sort_by("place").to_pylist()
+        totals = {row["host"]: row["total"] for row in rows}
+        sketches = {row["place"]: np.frombuffer(row["sketch"], np.int32) for row in rows}
+        pages = [page for row in rows if (page := page_of(row["place"], row["url"]))]
+        found: list[dict[str, Any]] = []
         for (first, second), shared in (shared_pages(pages, totals) or {}).items():
             places = [page.place for match in shared.matches for page in match]
-            rows = rows_of([sketches[place] for place in places], self.recipe.k)
+            compared = rows_of([sketches[place] for place in places], self.recipe.k)
             at = np.arange(0, len(places), 2)
-            alike = similarities(rows, at, at + 1, self.recipe.measure)
-            yield {
-                **{"first": first, "second": second, "leader": leader, "similarities": alike.tolist()},
-                **{"first_pages": totals[first], "second_pages": totals[second]},
-                **{"first_count": shared.counts[0], "second_count": shared.counts[1]},
-                **{"first_urls": [one.url for one, _ in shared.matches]},
-                **{"second_urls": [other.url for _, other in shared.matches]},
-            }
+            found.append(
+                {
+                    **{"first": first, "second": second, "leader": rows[0]["leader"]},
+                    **{"first_pages": totals[first], "second_pages": totals[second]},
+                    **{"first_count": shared.counts[0], "second_count": shared.counts[1]},
+                    **{"first_urls": [one.url for one, _ in shared.matches]},
+                    **{"second_urls": [other.url for _, other in shared.matches]},
+                    **{"similarities": similarities(compared, at, at + 1, self.recipe.measure).tolist()},
+                }
+            )
+        return pa.Table.from_pylist(found, _SHARED)
 
-    def pair(self, batches: Batches) -> Batches:
-        """Rows of _SHARED, ordered by the hosts and the leader, to rows of _PAIRS."""
-        for hosts, members in groupby(_rows(batches), lambda row: (row["first"], row["second"])):
-            rows = list(members)
-            totals = rows[0]["first_pages"], rows[0]["second_pages"]
-            shared = joined([Shared((row["first_count"], row["second_count"]), _matches(row)) for row in rows])
-            if is_shared(totals, shared, self.min_share):
-                alike = np.array([one for row in rows for one in row["similarities"]])
-                found = host_pair(hosts, totals, shared, alike)
-                yield _batch([{**asdict(found), "mirror": found.is_mirror}], _PAIRS)
+    def pair(self, parts: pa.Table) -> pa.Table:
+        """What two hosts share, rows of _SHARED, to a row of _PAIRS or none."""
+        rows = parts.sort_by("leader").to_pylist()
+        hosts, totals = ((rows[0][f"first{name}"], rows[0][f"second{name}"]) for name in ("", "_pages"))
+        shared = joined([Shared((row["first_count"], row["second_count"]), _matches(row)) for row in rows])
+        found: list[dict[str, Any]] = []
+        if is_shared(totals, shared, self.min_share):
+            pair = host_pair(hosts, totals, shared, np.array([one for row in rows for one in row["similarities"]]))
+            found.append({**asdict(pair), "mirror": pair.is_mirror})
+        return pa.Table.from_pylist(found, _PAIRS)
 
 
 def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting: Hosting) -> SparkHosts:
     """The hosts of the documents of a collection that was grouped. See Corpus.hosts."""
-    pages = documents.select("id", "place", "sketch", "fields").mapInArrow(hosting.locate, _PAGES)
-    pages = work.written("pages", pages)
+    page = F.udf(hosting.locate, _PAGE)("id", "fields").alias("page")
+    pages = work.written("pages", documents.select("id", "place", "sketch", page).select("*", "page.*").drop("page"))
     totals = pages.groupBy("host").agg(F.count("*").alias("total"))
     leaders = pages.select(F.col("id").alias("group"), F.col("place").alias("leader"))
     members = groups.filter("size > 1").select(F.col("document").alias("id"), "group")
     members = members.join(leaders, "group").join(pages.filter("host is not null"), "id").join(totals, "host")
-    ordered = work.written("members", members).repartition("leader").sortWithinPartitions("leader", "place")
-    shared = work.written("shared", ordered.mapInArrow(hosting.share, _SHARED))
-    order = ("first", "second", "leader")
-    pairs = shared.repartition("first", "second").sortWithinPartitions(*order).mapInArrow(hosting.pair, _PAIRS)
+    members = work.written("members", members)
+    # Of a method, Spark would count `self` as an argument, and give it the key of the group, too.
+    share, pair = (lambda rows: hosting.share(rows)), (lambda rows: hosting.pair(rows))  # noqa: PLW0108
+    shared = work.written("shared", members.groupBy("leader").applyInArrow(share, from_arrow_schema(_SHARED)))
+    pairs = shared.groupBy("first", "second").applyInArrow(pair, from_arrow_schema(_PAIRS))
     largest = F.greatest("first_share", "second_share").desc()
     hosts_of_group = members.groupBy("leader").agg(F.countDistinct("host").alias("hosts"))
     return SparkHosts(
@@ -139,24 +144,3 @@ def _matches(row: dict[str, Any]) -> list[tuple[Page, Page]]:
     """The matches of a row of _SHARED."""
     pages = ([page for url in row[name] if (page := page_of(0, url))] for name in ("first_urls", "second_urls"))
     return list(zip(*pages, strict=True))
-
-
-def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
-    return (row for batch in batches for row in batch.to_pylist())
-
-
-_KINDS = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "binary": pa.binary(),
-    "boolean": pa.bool_(),
-    "array<string>": pa.list_(pa.string()),
-    "array<double>": pa.list_(pa.float64()),
-}
-
-
-def _batch(rows: list[dict[str, Any]], schema: str) -> pa.RecordBatch:
-    """Rows as a batch of a schema of Spark."""
-    columns = [column.split(" ") for column in schema.split(", ")]
-    return pa.RecordBatch.from_pylist(rows, pa.schema([(name, _KINDS[kind]) for name, kind in columns]))
