@@ -281,7 +281,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         client.update(index=index, id="emptied", body={"doc": {"text": None}})
         client.update(index=index, id="stale", body={"doc": {"text": OTHER, "ndd": {"sketch": [], "recipe": "stale"}}})
         report = backfill(client, index, ["text"], recheck=True)
-        assert (report.corrected, report.remaining) == (2, 0)
+        assert (report.tally.written, report.remaining) == (3, 0)
         after = {key: hit["_source"] for key, hit in stored(client, index).items()}
         assert after["same"] == {"id": "same", **made}
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):

@@ -136,13 +136,13 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         warn(note)
     warn_of_undone(tally)
     if as_json:
-        facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
+        facts: dict[str, Any] = dataclasses.asdict(tally)
         stored = None if report.table is None else _facts_of(report.table)
         work = [_work(item) for item in report.work]
         print_json({"work": work, **facts, "remaining": report.remaining, "table": stored})
     else:
         print(
-            f"{many(tally.written - tally.noops, 'document')} written, {report.corrected:,} of them corrected; "
+            f"{many(tally.written - tally.noops, 'document')} written; "
             f"{tally.conflicts:,} retried after a concurrent change, {tally.gone:,} deleted during the run; "
             f"{report.remaining:,} left"
         )

@@ -40,7 +40,7 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.cli.tuning.compare_settings import BARS, SETTINGS, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.compare_settings import SETTINGS, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.cli.tuning.page_sources import FolderSource, Query, ServerSource, Source, read_queries, shown
 from ndd_search.cli.tuning.recommendation import Tuning
 from ndd_search.core.matching.decision import PLAIN
@@ -67,7 +67,6 @@ _MOST_QUERIES = 300
 _ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [b]ack  [q]uit > "
 _SAMPLES = 3
 _MOST_SHOWN = 5  # failed queries that are shown one by one; the others are counted
-_WIDEST = 40  # characters of the longest bar of the histogram
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -328,18 +327,6 @@ def _show_figures(tuning: Tuning, out: Console) -> None:
         figures = [f"{line['hidden']:,}", f"{line['share']:.1%}", f"{line['pages']:,}", f"{line['right'] or 0:.0%}"]
         lines.add_row(*[name, *figures][:columns], style="bold" if line["recommended"] else None)
     out.print(lines)
-    if pages.pairs:
-        out.print(_histogram(pages))
-
-
-def _histogram(pages: Pages) -> Any:
-    """A histogram of the similarity of hits to the nearest hit above, split by whether "auto" groups them."""
-    most = pages.nearest.sum(axis=1).max()
-    lines = table(">nearest hit above", ">hits", '█ joined by "auto", ░ shown apart')
-    for bar, (apart, joined) in zip(BARS.tolist(), pages.nearest.tolist(), strict=True):
-        width = [round(_WIDEST * count / most) for count in (joined, apart)]
-        lines.add_row(f"{bar:.2f}", f"{apart + joined:,}", "█" * width[0] + "░" * width[1])
-    return lines
 
 
 def _show_verdict(tuning: Tuning, arguments: argparse.Namespace) -> None:

@@ -4,11 +4,9 @@ A query selects the documents that have no sketch of the recipe. So a second run
 is continued by running it again. Documents without text in the source fields get an empty sketch, so that the query no
 longer selects them.
 
-A document that somebody else changes during the run is processed again in a later pass. If it was written as a whole,
-it has no recipe any more, so the query selects it. If a partial update changed only its text, the recipe is still
-there. Such updates are detected by the sequence numbers of the index: if more of them were used than this run used,
-every sketch written since the start is compared with its text again, then those written since that comparison, and so
-on.
+A document that somebody else changes during the run is processed again in a later pass. The sequence numbers of the
+index tell whether anybody has written: then the documents written since the last pass are compared with their sketches,
+also those of which a partial update changed only the text, and so on.
 
 At the end the frequency table of the index is counted and stored for all clients, also if no document was left to do.
 """
@@ -27,7 +25,7 @@ from ndd_search.core.setting_checks import check_one_of
 from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, SketchSettings, own_field
-from ndd_search.indexing.concurrent_updates import ROUNDS, Position, Rewriter, Tally
+from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.count_frequencies import store_frequency_table
 from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
 from ndd_search.indexing.retry import Retry, server_reason, status_of
@@ -69,7 +67,6 @@ class BackfillReport:
 
     work:      the work in each index.
     tally:     counts of documents by result.
-    corrected: of the documents written, how many had a sketch that was not that of their text.
     remaining: documents that still have no sketch of the recipe (with `remove`: that still have a sketch).
     table:     the frequency table that was stored for clients, None if none was.
     notes:     sentences for the user.
@@ -77,7 +74,6 @@ class BackfillReport:
 
     work: tuple[Work, ...]
     tally: Tally
-    corrected: int
     remaining: int
     table: FrequencyTable | None
     notes: tuple[str, ...]
@@ -148,13 +144,13 @@ class Backfill(SketchSettings):
             if on_progress:
                 on_progress(done, total)
 
-        tally, corrected = Tally(), 0
+        tally = Tally()
         for item in possible:
-            corrected += _IndexBackfill(self, client, item.facts, retry, advance).run(tally)
+            tally.add(_IndexBackfill(self, client, item.facts, retry, advance).run())
         remaining = sum(self._count(client, item.facts) for item in possible)
         notes = self._notes(work)
         table = self._store_table(client, notes)
-        return BackfillReport(tuple(work), tally, corrected, remaining, table, tuple(notes))
+        return BackfillReport(tuple(work), tally, remaining, table, tuple(notes))
 
     def _store_table(self, client: Any, notes: list[str]) -> FrequencyTable | None:
         """Store the frequency table of the index for its clients. A refusal is a note: the sketches are written."""
@@ -328,39 +324,18 @@ class _IndexBackfill:
             on_progress=advance,
         )
 
-    def run(self, tally: Tally) -> int:
-        """Process the documents and add them to the tally; returns how many sketches were corrected."""
-        if self.settings.remove:
-            where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
-            tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
-            return 0
-        since, sketched = self._rewriter.position(), self._sketch()
-        checked = self._compare(None) if self.settings.recheck else Tally()
-        used = sketched.changed + checked.changed
-        for _ in range(ROUNDS):
-            now = self._rewriter.position()
-            if since and now and now.used - since.used <= used:
-                break  # nobody else has written
-            again, compared = self._sketch(), self._compare(since)
-            sketched.repeat(again)
-            (checked.add if since else checked.repeat)(compared)
-            if not (again.written or compared.written or compared.conflicts):
-                break
-            since, used = now, again.changed + compared.changed
-        tally.add(sketched)
-        tally.add(checked)
-        return checked.changed
-
-    def _sketch(self) -> Tally:
-        """Add sketches to the remaining documents."""
-        return self._rewriter.repeat(SketchDocuments(self.settings, self.settings.waiting(self.facts)))
-
-    def _compare(self, since: Position | None) -> Tally:
-        """Compare sketches with their texts, once. since: only of documents written after this position."""
-        where = SketchField(self.settings.field)
-        only: list[Mapping[str, Any]] = [{"term": {where.recipe: self.settings.recipe.id}}]
-        only += [query for query in (self.settings.query, self.facts.filter) if query is not None]
-        return self._rewriter.once(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True), since)
+    def run(self) -> Tally:
+        """Process the documents, and those that others write meanwhile."""
+        settings, where = self.settings, SketchField(self.settings.field)
+        waiting = settings.waiting(self.facts)
+        if settings.remove:
+            return self._rewriter.follow(RemoveSketches(where, waiting, self.facts, self._scripts()))
+        only = [query for query in (settings.query, self.facts.filter) if query is not None]
+        every = SketchDocuments(settings, {"bool": {"filter": only}}, compare=True)
+        tally = self._rewriter.follow(SketchDocuments(settings, waiting), every)
+        if settings.recheck:
+            tally.repeat(self._rewriter.follow(every))
+        return tally
 
     def _scripts(self) -> bool:
         """Whether the server runs inline scripts."""

@@ -22,7 +22,7 @@ from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _INEXACT = "a number has more digits than the engine keeps in an update"
 _CHANGING = "others changed it each time it was read"
-_MOST_PASSES = 50  # over one index; each pass is smaller than the one before unless others write faster than the job
+_PAUSE = 0.5  # seconds before a check for documents that others changed
 ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
 
 
@@ -124,21 +124,10 @@ class Rewriter:
         self._lock = threading.Lock()
         self._reader = exact_reader(client)
 
-    def repeat(self, job: Job) -> Tally:
-        """Run passes until one changes nothing."""
-        total = Tally()
-        for _ in range(_MOST_PASSES):
-            tally = self.once(job)
-            total.repeat(tally)
-            if not tally.written and not tally.conflicts:
-                break
-            if not tally.written:
-                self.retry.pause(0.5)  # another writer is changing the same documents
-        return total
+    def follow(self, job: Job, again: Job | None = None) -> Tally:
+        """Run a pass of a job, then passes over the documents that others have written since, until nobody has.
 
-    def follow(self, job: Job) -> Tally:
-        """Run a pass over all documents of a job, then over those that others have written since, until nobody has.
-
+        again: the job of the later passes, which may meet any document; None for the same.
         A document that others change all the time may be left as it is; it is counted in `refused`.
         """
         since, tally, total = self.position(), self.once(job), Tally()
@@ -147,11 +136,10 @@ class Rewriter:
             now = self.position()
             if since and now and now.used - since.used <= tally.changed:
                 break  # nobody else has written
-            if tally.conflicts:
-                self.retry.pause(0.5)  # another writer is changing the same documents
-            tally = self.once(job, since)
+            self.retry.pause(_PAUSE)
+            tally = self.once(again or job, since)
             (total.add if since else total.repeat)(tally)
-            if not (tally.written or tally.conflicts):
+            if not (now or tally.written or tally.conflicts):
                 break
             since = now
         if tally.conflicts:

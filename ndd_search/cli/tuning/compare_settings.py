@@ -103,17 +103,6 @@ class Pages:
         """Return the number of pages on which each setting hides a hit."""
         return [sum(bool(one[place].any()) for one in self.hidden) for place in range(len(SETTINGS))]
 
-    @cached_property
-    def nearest(self) -> npt.NDArray[np.int64]:
-        """Return a histogram over BARS of the similarity of hits to the most similar hit above; shape (len(BARS), 2).
-
-        The first column counts the hits that "auto" shows apart, the second those that it joins.
-        """
-        counts = np.zeros((len(BARS), 2), np.int64)
-        for pair in self.pairs:
-            counts[np.searchsorted(BARS, pair.similarity + ROUNDING, side="right") - 1, int(pair.joined)] += pair.count
-        return counts
-
 
 class _Reader:
     """Reads the values that guards compare."""
