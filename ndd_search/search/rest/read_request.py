@@ -94,7 +94,7 @@ class Search:
     start, size: the requested page.
     changes:    options by name, from the request's own "ndd".
     limits:     the candidate limits of the search.
-    ranks_hits: whether the search ranks its hits (see `kind_of_search`).
+    ranks_hits: whether the search ranks its hits (see the function of that name).
     names:      every name in the body, at any depth.
     """
 
