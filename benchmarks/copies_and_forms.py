@@ -47,7 +47,7 @@ from ndd_search.core.matching.similar_pairs import resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
-from ndd_search.core.text.numbers import differ_in_numbers_alone
+from ndd_search.core.text.numbers import differing_in_numbers
 
 RECIPE = Recipe()
 COPIES = (2, 4, 6, 8, 12, 20, 30)
@@ -230,7 +230,7 @@ class Rule:
         pairs = resembling_pairs(rows_of(sketches, RECIPE.k), decision)
         if self.setting == "auto":
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-            apart = [differ_in_numbers_alone(texts[a], texts[b], RECIPE) for a, b in ends]
+            apart = [differing_in_numbers(RECIPE)(texts[a], texts[b]) for a, b in ends]
             pairs = pairs.where(~np.array(apart, np.bool_))
         return choose_leaders(len(sketches), pairs)[0]
 

@@ -15,6 +15,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature, numbers_of
+from ndd_search.core.text.tokens import tokens
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import check_mapping, mapping_properties
@@ -175,3 +176,17 @@ def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numb
 
 def _group(hit: dict[str, Any]) -> list[str]:
     return sorted([hit["_id"], *(copy["_id"] for copy in hit["inner_hits"]["near_duplicates"]["hits"]["hits"])])
+
+
+def test_entries_of_one_form_are_read_once_not_once_for_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    def noted(text: str, recipe: ndd.Recipe) -> list[str]:
+        read.append(text)
+        return tokens(text, recipe)
+
+    monkeypatch.setattr("ndd_search.core.text.numbers.tokens", noted)
+    form = " ".join(one + other for one in "abcdefgh" for other in "abcdefgh")
+    entries = [f"{form} {place}" for place in range(40)]
+    assert len(ndd.collapse(entries, size=40)) == 40
+    assert len(read) == len(entries)

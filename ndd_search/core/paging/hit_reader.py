@@ -22,7 +22,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.core.text.numbers import differ_in_numbers_alone, number_signature, signature_without_numbers
+from ndd_search.core.text.numbers import differing_in_numbers, number_signature, signature_without_numbers
 from ndd_search.core.text.tokens import tokens
 
 Text = str | Sequence[str] | Callable[[Any], str | None]
@@ -159,19 +159,21 @@ class HitReader:
         if self.items is not None or not (weighs or self.compares_words):
             return None
 
+        differ = differing_in_numbers(self.recipe)
+
+        def differ_in_numbers(one: Any, other: Any) -> bool:
+            if isinstance(one, Earlier):
+                same = one.fields.get(_WORDS) is not None and one.fields[_WORDS] == self._without_numbers(other)
+                return same and one.fields.get(_NUMBERS) != self.numbers(other)
+            text, of_other = self.text_of(one), self.text_of(other)
+            return bool(text and of_other and differ(text, of_other))
+
         def why(one: Any, other: Any) -> str:
             if self.compares_words and not self.share_a_word(one, other):
                 return NO_WORD
-            return "a difference in numbers alone" if weighs and self._differ_in_numbers(one, other) else ""
+            return "a difference in numbers alone" if weighs and differ_in_numbers(one, other) else ""
 
         return why
-
-    def _differ_in_numbers(self, one: Any, other: Any) -> bool:
-        if isinstance(one, Earlier):
-            same = one.fields.get(_WORDS) is not None and one.fields[_WORDS] == self._without_numbers(other)
-            return same and one.fields.get(_NUMBERS) != self.numbers(other)
-        text, of_other = self.text_of(one), self.text_of(other)
-        return bool(text and of_other and differ_in_numbers_alone(text, of_other, self.recipe))
 
     def _without_numbers(self, hit: Any) -> int | None:
         text = self.text_of(hit)

@@ -19,12 +19,15 @@ counters count like all other numbers, so use it for fields that contain the tex
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.tokens import normalise, prepare, tokens
 
 MOST = 640  # characters: longer texts that differ in a number are one text with a counter or a date more often
+_TEXTS = 2048  # that are remembered
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬]\d+)*")
 _GROUPED = re.compile(  # thousands, or lakhs and thousands, then decimals after a different mark
     r"([1-9]\d{0,2}(?:(?P<mark>[.,'’٬])\d{3})(?:(?P=mark)\d{3})*|[1-9]\d?(?P<lakh>,)(?:\d\d,)*\d\d,\d{3})"
@@ -46,27 +49,42 @@ def number_signature(text: str, recipe: Recipe) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def differ_in_numbers_alone(one: str, other: str, recipe: Recipe) -> bool:
-    """Return whether two short texts have the same words and other numbers, as two entries of one list have.
+@lru_cache(8)
+def differing_in_numbers(recipe: Recipe) -> Callable[[str, str], bool]:
+    """Return what tells whether two short texts have the same words and other numbers, as two entries of one list have.
 
-    False if one has more than MOST characters. Of copies, which are framed or edited, hardly a pair is so
-    (docs/quality.md).
+    No text of more than MOST characters has. Of copies, which are framed or edited, hardly a pair is so
+    (docs/quality.md). What was read of a text is remembered: on a page of entries, each is compared with all others.
     """
-    if one == other or max(len(one), len(other)) > MOST or not (_NUMBER.search(one) and _NUMBER.search(other)):
-        return False
-    letters = _letters(one, recipe), _letters(other, recipe)
-    if None not in letters and letters[0] != letters[1]:
-        return False
-    written = [_NUMBER.findall(normalise(text, recipe)) for text in (one, other)]
-    if len(written[0]) != len(written[1]) or [*map(_unified, written[0])] == [*map(_unified, written[1])]:
-        return False
-    return bool(tokens(_NUMBER.sub("0", one), recipe) == tokens(_NUMBER.sub("0", other), recipe))
+    letters_of = lru_cache(_TEXTS)(partial(_letters, recipe=recipe))
+    read = lru_cache(_TEXTS)(partial(_words_and_numbers, recipe=recipe))
+
+    def differ(one: str, other: str) -> bool:
+        if one == other or max(len(one), len(other)) > MOST:
+            return False
+        letters = letters_of(one), letters_of(other)
+        if None in letters or (letters[0] != letters[1] and "" not in letters):
+            return False
+        (words, numbers), (of_other, others) = read(one), read(other)
+        return len(numbers) == len(others) and numbers != others and words == of_other
+
+    return differ
 
 
-def _letters(text: str, recipe: Recipe) -> bytes | None:
-    """Return the letters of a text of ASCII, None of any other. Texts that differ in them differ in words."""
+def _letters(text: str, recipe: Recipe) -> bytes | str | None:
+    """Return the letters of a text of ASCII, "" of any other, None if it has no number.
+
+    Texts that differ in them differ in words.
+    """
+    if not _NUMBER.search(text):
+        return None
     text = prepare(text, recipe)
-    return text.encode().translate(_LOWER, _NO_LETTERS) if text.isascii() else None
+    return text.encode().translate(_LOWER, _NO_LETTERS) if text.isascii() else ""
+
+
+def _words_and_numbers(text: str, recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Return the words of a text with equal numbers in place of its own, and these in unified spelling."""
+    return tokens(_NUMBER.sub("0", text), recipe), [*map(_unified, _NUMBER.findall(normalise(text, recipe)))]
 
 
 def signature_without_numbers(text: str, recipe: Recipe) -> int | None:
