@@ -43,7 +43,6 @@ HEADER = Path(__file__).parent / "failing_allocations.h"
 UNITS = [ndd.Recipe.lines(), ndd.Recipe.sentences(None), ndd.Recipe.sentences(hash="crc32")]
 NOT_FAILING = {
     "is_plain",  # these four allocate nothing, but for objects of Python
-    "hash_key",
     "know_words",
     "edges",
     "corpus_entries",  # numpy has no counterpart of this: on Spark the core is required

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast
@@ -212,11 +213,8 @@ class Recipe:
         """Return the arguments of the native core (see `native.Plan`); None if it cannot make these sketches."""
         if self.method != "min-k" or self.kind not in ("words", "characters"):
             return None
-        numbers = self.numbers
-        if numbers is None:
-            return self.kind == "words", self.size, self.seed, self.k
-        key = native.core and native.core.hash_key(numbers)
-        return (self.kind == "words", self.size, key, self.k) if key else None
+        seed = struct.pack("=8Q", *self.numbers) if self.numbers else self.seed
+        return self.kind == "words", self.size, seed, self.k
 
     @cached_property
     def marks_edges(self) -> bool:

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 29  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 30  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
-Plan = tuple[bool, int, int | bytes, int]  # whether shingles are words (else characters), size, seed or hash_key, k
+Plan = tuple[
+    bool, int, int | bytes, int
+]  # whether shingles are words (else characters), size, seed or secret.HashNumbers as uint64, k
 
 
 class Rule(NamedTuple):
@@ -71,9 +73,9 @@ class Core(Protocol):
         """
 
     def pairs(
-        self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, brief: bool, /
-    ) -> tuple[bytes, ...] | None:
-        """Return the near-duplicate pairs: the fields of Pairs and, unless brief, of Overlaps. None as in leaders."""
+        self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, /
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Return the near-duplicate pairs: the fields of Pairs. None as in leaders."""
 
     def corpus_pairs(
         self,
@@ -205,9 +207,6 @@ class Core(Protocol):
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """Return a hash table from values (int32) to weights (int64, 0..2**20)."""
-
-    def hash_key(self, numbers: tuple[int, ...], /) -> bytes:
-        """Return what the core hashes with of the numbers of a key, see secret.HashNumbers."""
 
     def sketch_text(self, text: str, plan: Plan, table: bytes | None, /) -> bytes | None:
         """Return the values (int32) of a sketch; None also for a text whose marks only the numpy code can order.

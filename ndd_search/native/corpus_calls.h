@@ -114,7 +114,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
         count = pair_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
                             inquiry.each, inquiry.old, (int)inquiry.threads, &pairs, first, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
-        if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))
+        if (count >= 0 && (columns = columns_of(page, pairs, count)))
             result = Py_BuildValue("OOOON", PyTuple_GetItem(columns, 0), PyTuple_GetItem(columns, 1),
                                    PyTuple_GetItem(columns, 2), same, effort_of(&effort));
     }

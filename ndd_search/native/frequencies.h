@@ -256,7 +256,7 @@ static int64_t count_different(Frequencies *frequencies, const Page *page, Rule 
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;
-    int64_t met = find_pairs(page, &alike, NULL, 0, &pairs), copied = 0, *sizes = groups + page->count;
+    int64_t met = find_pairs(page, &alike, NULL, &pairs), copied = 0, *sizes = groups + page->count;
     if (met > 0 || (met == 0 && !brief)) {
         if (!make_frequencies(frequencies, page, handful))
             met = -1;
@@ -269,7 +269,7 @@ static int64_t count_different(Frequencies *frequencies, const Page *page, Rule 
         rule.shortest = 0;
         rule.differ = 0;
         copied = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
-                     ? find_pairs(page, &rule, weights.slots ? &weights : NULL, 0, &pairs)
+                     ? find_pairs(page, &rule, weights.slots ? &weights : NULL, &pairs)
                      : -1;
         if (copied >= 0) {
             connect(page, pairs, copied, groups);

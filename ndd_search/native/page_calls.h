@@ -237,7 +237,7 @@ typedef struct {
     Rule rule;
     Weights weights;
     Weights *common; /* these, or NULL: nothing is common */
-    long long last;  /* the last argument */
+    long long old;   /* of `leaders`: so many hits are leaders already */
 } Question;
 
 static int rule_is_regular(const Rule *rule)
@@ -255,7 +255,7 @@ static int get_question(Question *question, PyObject *arguments, const char *for
     *question = (Question){0};
     if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
-                          &rule->third, &rule->few_hold, &shortest, &measure, &table, &question->last))
+                          &rule->third, &rule->few_hold, &shortest, &measure, &table, &question->old))
         return -1;
     rule->shortest = shortest;
     if (!rule_is_regular(rule) || measure != BY_KMV)
@@ -285,7 +285,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
         double *similarities = (double *)PyBytes_AsString(PyTuple_GetItem(result, 1));
         Py_BEGIN_ALLOW_THREADS
-        fine = find_leaders(&question.page, &question.rule, question.common, question.last, found, similarities);
+        fine = find_leaders(&question.page, &question.rule, question.common, question.old, found, similarities);
         Py_END_ALLOW_THREADS
         if (!fine)
             Py_CLEAR(result);
@@ -293,62 +293,33 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
     return answer(&question, result);
 }
 
-/* The columns of `pairs`: the first three, or all. */
-enum {
-    FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF,
-    SHARED = BRIEF, LEFT, RIGHT, SHORTER, LONGER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
-};
-
-static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
-{
-    whole[FIRST_HIT][at] = pair->hits[0];
-    whole[SECOND_HIT][at] = pair->hits[1];
-    real[SIMILARITY][at] = resemblance_of(pair);
-    if (columns == BRIEF)
-        return;
-    double first = shingles_of(page, pair->hits[0]), second = shingles_of(page, pair->hits[1]);
-    whole[SHARED][at] = pair->shared;
-    whole[LEFT][at] = pair->within[0];
-    whole[RIGHT][at] = pair->within[1];
-    real[SHORTER][at] = first < second ? first : second;
-    real[LONGER][at] = first < second ? second : first;
-    real[RARE_SHARED][at] = rare(pair->shared, pair->weights[2]);
-    real[RARE_LEFT][at] = rare(pair->within[0], pair->weights[0]);
-    real[RARE_RIGHT][at] = rare(pair->within[1], pair->weights[1]);
-}
-
 /* Pairs as columns, ordered by the first, then the second. NULL: no memory. */
-static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, int columns)
+static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count)
 {
-    int64_t *whole[COLUMNS], *next = calloc((size_t)page->count + 1, sizeof *next);
-    double *real[COLUMNS];
-    PyObject *result = PyTuple_New(columns);
-    for (int i = 0; next && result && i < columns; i++) {
-        PyObject *bytes = bytes_of(NULL, count * (int64_t)sizeof(int64_t));
-        if (!bytes)
-            Py_CLEAR(result);
-        else {
-            real[i] = (double *)(whole[i] = (int64_t *)PyBytes_AsString(bytes));
-            PyTuple_SetItem(result, i, bytes);
-        }
-    }
+    int64_t size = count * (int64_t)sizeof(int64_t), *next = calloc((size_t)page->count + 1, sizeof *next);
+    PyObject *result = Py_BuildValue("NNN", bytes_of(NULL, size), bytes_of(NULL, size), bytes_of(NULL, size));
     if (next && result) {
+        int64_t *first = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
+        int64_t *second = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 1));
+        double *similarity = (double *)PyBytes_AsString(PyTuple_GetItem(result, 2));
         for (int64_t i = 0; i < count; i++)
             next[pairs[i].hits[0] + 1]++;
         for (int64_t hit = 0; hit < page->count; hit++)
             next[hit + 1] += next[hit];
-        for (int64_t i = 0; i < count; i++)
-            write_pair(page, pairs + i, next[pairs[i].hits[0]]++, columns, whole, real);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = next[pairs[i].hits[0]]++;
+            first[at] = pairs[i].hits[0];
+            second[at] = pairs[i].hits[1];
+            similarity[at] = resemblance_of(pairs + i);
+        }
     } else
         Py_CLEAR(result);
     free(next);
     return result;
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common, brief) -> (first, second, similarity) and, unless\n"
-                        "brief, (shared, left, right, shorter, longer, rare_shared, rare_left, rare_right), or None.\n\n"
-                        "See pairs.Pairs and decision.Overlaps; they are bytes of int64 and float64, ordered by the\n"
-                        "first, then the second.");
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common) -> (first, second, similarity), or None.\n\n"
+                        "They are bytes of int64, int64 and float64, ordered by the first, then the second.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -356,13 +327,13 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(dddddddddddLL)OL:pairs") > 0) {
+    if (get_question(&question, arguments, "OOL(dddddddddddLL)O:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
-        count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
+        count = find_pairs(&question.page, &question.rule, question.common, &found);
         Py_END_ALLOW_THREADS
     }
     if (count >= 0)
-        result = columns_of(&question.page, found, count, question.last ? BRIEF : COLUMNS);
+        result = columns_of(&question.page, found, count);
     free(found);
     return answer(&question, result);
 }

@@ -23,7 +23,6 @@ typedef struct {
     Sides sides;       /* of all hits, if there are weights */
     int32_t *met;      /* those to compare the present hit with */
     int32_t *possible; /* see tell_possible */
-    int in_full;       /* the weights of each accepted pair are returned */
     int few;           /* so few hits of a long list were met that weighing all hits would take longer */
     int weighed;       /* index->weighed is exact for the present hit */
 } Search;
@@ -167,7 +166,7 @@ static int64_t drop_different(Search *search, int64_t hit, int64_t met)
 {
     Index *index = search->index;
     search->weighed = 0;
-    if (!search->weights || search->in_full || !index->all || !index->can_weigh || search->few || met <= FEW_MET)
+    if (!search->weights || !index->all || !index->can_weigh || search->few || met <= FEW_MET)
         return met;
     tell_rare(search, hit);
     for (int64_t i = 0; i < met; i++)
@@ -225,14 +224,14 @@ static int judge(Search *search, Pair *pair)
         return NO;
     Sizes sizes = sizes_of(search->asked[first].shingles, search->asked[second].shingles);
     int edges = may_differ_at_edges(search->asked[first].edges, search->asked[second].edges);
-    if (!search->in_full && hardly_differs(search->rule, pair, sizes.shorter))
+    if (hardly_differs(search->rule, pair, sizes.shorter))
         return YES;
-    if (!search->in_full && edges && differ_at_edges(page, search->rule, weights, first, second))
+    if (edges && differ_at_edges(page, search->rule, weights, first, second))
         return YES;
     if (!weights)
         return search->rule->content == 0 || counts_unweighed(search->rule, pair, &sizes);
     pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
-    if (!search->weighed && !search->in_full && surely_counts(search->rule, pair, &sizes, pair->weights[0]))
+    if (!search->weighed && surely_counts(search->rule, pair, &sizes, pair->weights[0]))
         return YES;
     pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
     if (pair->weights[0] && pair->weights[1])
@@ -274,14 +273,12 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
     return verdict != UNSURE;
 }
 
-/* All near-duplicates, ordered by the second, then the first; in_full: with what their values weigh. Returns how many,
-   -1: no memory, or unsure. */
-static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, int in_full, Pair **pairs)
+/* All near-duplicates, ordered by the second, then the first. Returns how many, -1: no memory, or unsure. */
+static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, Pair **pairs)
 {
     Search search;
     int64_t found = 0, room = 0;
     int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
-    search.in_full = in_full;
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         int64_t met = drop_different(&search, hit, meet(&search, hit, NULL));
         verdict = met < 0 ? UNSURE : NO;

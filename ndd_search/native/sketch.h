@@ -53,13 +53,18 @@ typedef struct {
     const Key *key; /* NULL: none */
 } Recipe;
 
-/* numbers: as in secret.HashNumbers. */
-static void fill_key(Key *key, const uint64_t *numbers)
+enum { NUMBERS = 8 }; /* of a key */
+
+/* bytes: of uint64 as in secret.HashNumbers. */
+static const Key *fill_key(Key *key, const char *bytes)
 {
+    uint64_t numbers[NUMBERS];
+    memcpy(numbers, bytes, sizeof numbers);
     key->add = numbers[0], key->times = numbers[1];
     fill_powers(&key->p, numbers[2], numbers[4]);
     fill_powers(&key->q, numbers[3], 1);
     key->seed = numbers[5], key->first = numbers[6], key->second = numbers[7];
+    return key;
 }
 
 /* What stands for a code point in a polynomial. */
@@ -158,22 +163,16 @@ static void roll(Sketcher *sketcher, int64_t end)
     const uint64_t *ends = sums + sketcher->size;
     int32_t *values = smallest->values, limit = smallest->limit, kept = sketcher->kept;
     int64_t count = smallest->count;
-    if (sketcher->key) {
-        const uint64_t first = sketcher->key->first, second = sketcher->key->second;
-        for (int64_t i = 0; i < windows; i++) {
-            uint64_t state = (ends[i] - sums[i]) * inverse[i] + seed;
-            state = (state ^ state >> 32) * first;
-            int32_t value = (int32_t)((state ^ state >> 29) * second >> 33) & kept;
-            values[count] = value;
-            count += value <= limit;
-        }
-    } else
-        for (int64_t i = 0; i < windows; i++) {
-            uint64_t state = (ends[i] - sums[i]) * inverse[i] + seed;
-            int32_t value = (int32_t)((state ^ state >> 32) * B >> 33) & kept;
-            values[count] = value;
-            count += value <= limit;
-        }
+    const Key *key = sketcher->key;
+    const uint64_t first = key ? key->first : B, second = key ? key->second : 0;
+    for (int64_t i = 0; i < windows; i++) {
+        uint64_t state = (ends[i] - sums[i]) * inverse[i] + seed;
+        state = (state ^ state >> 32) * first;
+        state = key ? (state ^ state >> 29) * second : state;
+        int32_t value = (int32_t)(state >> 33) & kept;
+        values[count] = value;
+        count += value <= limit;
+    }
     smallest->count = count;
     sketcher->count -= windows;
     sketcher->rolled = 1;

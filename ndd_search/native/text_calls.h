@@ -8,6 +8,7 @@
 /* What a thread needs to sketch texts one after the other. */
 typedef struct {
     Recipe recipe;
+    Key key; /* of a recipe that has one */
     int32_t *scratch;
     Cleaner cleaner;
     int32_t few[2 * (4 * COMMON_K + ROOM)]; /* the scratch of a recipe with no larger k: no memory to ask for */
@@ -21,7 +22,7 @@ typedef struct {
 
 enum { WORTH = 10000 }; /* characters, above which sketching takes so long that other threads are let in */
 
-/* plan: (words, size, seed or hash_key, k). 0: it is none, or the table is no bytes, or there is no memory. */
+/* plan: (words, size, seed or the numbers of a key, k). 0: it is none, or the table is no bytes, or there is no memory. */
 static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
 {
     Recipe *recipe = &tools->recipe;
@@ -37,8 +38,8 @@ static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
     recipe->key = NULL;
     if (!PyBytes_Check(seed))
         recipe->seed = PyLong_AsUnsignedLongLong(seed);
-    else if (PyBytes_Size(seed) == (Py_ssize_t)sizeof(Key))
-        recipe->key = (const Key *)PyBytes_AsString(seed);
+    else if (PyBytes_Size(seed) == NUMBERS * (Py_ssize_t)sizeof(uint64_t))
+        recipe->key = fill_key(&tools->key, PyBytes_AsString(seed));
     else
         recipe->size = 0; /* refused below */
     recipe->k = PyLong_AsLongLong(PyTuple_GetItem(plan, 3));
@@ -64,24 +65,6 @@ static void free_tools(Tools *tools)
     if (tools->scratch != tools->few)
         free(tools->scratch);
     free(tools->cleaner.points);
-}
-
-PyDoc_STRVAR(hash_key_doc, "hash_key(numbers) -> bytes. What a plan holds in place of a seed: see secret.HashNumbers.");
-
-static PyObject *hash_key(PyObject *Py_UNUSED(module), PyObject *given)
-{
-    enum { NUMBERS = 8 };
-    uint64_t numbers[NUMBERS];
-    PyObject *result = bytes_of(NULL, sizeof(Key));
-    if (result && (!PyTuple_Check(given) || PyTuple_Size(given) != NUMBERS))
-        PyErr_SetString(PyExc_TypeError, "hash_key takes eight integers");
-    for (Py_ssize_t i = 0; i < NUMBERS && !PyErr_Occurred(); i++)
-        numbers[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(given, i));
-    if (PyErr_Occurred())
-        Py_CLEAR(result);
-    else
-        fill_key((Key *)PyBytes_AsString(result), numbers);
-    return result;
 }
 
 /* A text as it is sketched; codes: room for the code points of one that is not ASCII. 0: it is no text. */

@@ -39,7 +39,7 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
         for row in page
     )
     rule = native.Rule(floor)
-    found = native.core.leaders(page, None, k, rule, None, 0), native.core.pairs(page, None, k, rule, None, False)
+    found = native.core.leaders(page, None, k, rule, None, 0), native.core.pairs(page, None, k, rule, None)
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)

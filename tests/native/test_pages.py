@@ -74,7 +74,7 @@ def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: C
     assert 0.3 < similarity < pair.resemblance[0] - 0.1
     for off, told in ((0.0, False), (1e-14, False), (-1e-14, False), (1e-11, True), (-1e-11, True)):
         decision = Decision(None, 0, frequency_table, Constants(least=similarity + 1e-9 + off, pages=0))
-        found = core.pairs(rows.values, rows.offsets, 64, decision.rule, frequency_table.native_table, True)
+        found = core.pairs(rows.values, rows.offsets, 64, decision.rule, frequency_table.native_table)
         assert (found is not None) == told
         same_decisions(page, rows, decision)
         assert len(resembling_pairs(rows, decision)) == (off <= 0)

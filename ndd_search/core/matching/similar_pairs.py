@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,6 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule
-
-_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
-_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 5  # types of the columns of native.core.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +62,8 @@ def leaders_of(
 
 def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
     """Return all pairs of a page whose resemblance a decision accepts; see `similarity_measures` for other measures."""
-    if found := _native_pairs(rows, decision.rule, decision, brief=True):
-        return Pairs(*found)
+    if (found := _native_pairs(rows, decision.rule, _weights(decision))) is not None:
+        return found
     pairs, pair_overlaps = _pairs_by_numpy(rows, decision, decision.floor)
     if decision.bar is not None:  # all pairs have the same bar, the floor
         return pairs
@@ -77,8 +73,8 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """Return the pairs with a resemblance of at least `floor` (default: the decision's), and their overlaps."""
     least = decision.floor if floor is None else floor
-    if found := _native_pairs(rows, Rule(least), decision, brief=False):
-        return Pairs(*found[:3]), Overlaps(*found[3:])
+    if (pairs := _native_pairs(rows, Rule(least), None)) is not None:
+        return pairs, overlaps(rows, pairs.first, pairs.second, decision.frequency_table)
     return _pairs_by_numpy(rows, decision, least)
 
 
@@ -148,12 +144,13 @@ def _overlaps(rows: Rows, first: Places, second: Places, shared: Ranks, rare: Sh
     )
 
 
-def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
-    """Return the columns of native.core.pairs as arrays; None if only numpy can decide."""
-    if not native.core:
+def _native_pairs(rows: Rows, rule: Rule, weights: bytes | None) -> Pairs | None:
+    """Return the pairs that a rule accepts, from the native core; None if only numpy can decide."""
+    found = native.core and native.core.pairs(rows.values, rows.offsets, rows.k, rule, weights)
+    if not found:
         return None
-    found = native.core.pairs(rows.values, rows.offsets, rows.k, rule, _weights(decision), brief)
-    return [np.frombuffer(column, kind) for column, kind in zip(found, _COLUMNS, strict=False)] if found else None
+    first, second, similarity = found
+    return Pairs(np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity))
 
 
 def _weights(decision: Decision) -> bytes | None:
