@@ -33,9 +33,8 @@ from ndd_search.cli.output import add_shared, many, print_json, say, tell, warn
 from ndd_search.corpus.document_batches import Pieces
 from ndd_search.corpus.write_files import check_kind
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.items import Items
+from ndd_search.items.items import Items, Question
 from ndd_search.items.merged_record import check_rule
-from ndd_search.items.questions import Question
 from ndd_search.items.record_groups import METHODS, ItemGroups, check_lines, read_records
 from ndd_search.items.schema_report import write_report
 from ndd_search.sources.csv_and_json import read_rows

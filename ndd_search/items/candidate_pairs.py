@@ -54,17 +54,10 @@ class Candidates:
     """Pairs of records worth comparing.
 
     first, second: places of records, first < second; int64.
-    records: that were searched.
-    met:     how often two records met at a token.
-    cut:     tokens of records that were not looked up because too many records hold them or all of their super
-             tokens, and meetings that were dropped in favour of more informative ones.
     """
 
     first: Places
     second: Places
-    records: int
-    met: int
-    cut: int
 
     def __len__(self) -> int:
         return len(self.first)
@@ -102,17 +95,23 @@ def find_candidates(
     looked_up, allowed = joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
     common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
-    direct = rarest(entries.where(rare), held[rare], count, bounds.tokens)
-    few = rarest(entries.where(common), held[common], count, bounds.tokens)
-    token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
-    cut = len(common) - int(joined.sum())
+    direct = rarest(entries.where(rare), held[rare], bounds.tokens)
+    few = rarest(entries.where(common), held[common], bounds.tokens)
+    token, record = _super_tokens(few, int(holders.size), allowed, bounds)
     parts = parts_of(entries, held, looked_up, bounds.holders)
     behind = holders.size + int(token.max(initial=-1)) + 1
     token = np.concatenate((direct.token, token + holders.size, parts.token + behind))
     record = np.concatenate((direct.record, record, parts.record))
     information = information_of(np.bincount(token), count)
-    first, second, met, dropped = meetings(token, record, information, count, bounds.most, step)
-    return Candidates(first, second, count, met, cut + dropped)
+    return Candidates(*meetings(token, record, information, count, bounds.most, step))
+
+
+def every_pair(count: int, old: int) -> tuple[Places, Places]:
+    """Return the pairs of `count` records whose second one is not among the `old` first."""
+    nearest = np.maximum(np.arange(count) + 1, old)  # the first record that each is compared with
+    times = count - nearest
+    first = np.repeat(np.arange(count), times)
+    return first, np.arange(len(first)) + np.repeat(nearest - (np.cumsum(times) - times), times)
 
 
 def parts_of(entries: Entries, held: Places, looked_up: npt.NDArray[np.bool_], holders: int) -> Entries:
@@ -156,40 +155,32 @@ def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_)
     return Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
 
 
-def rarest(entries: Entries, holders: Places, count: int, most: int) -> Entries:
-    """Return the rarest tokens of each of `count` records, ordered by record."""
+def rarest(entries: Entries, holders: Places, most: int) -> Entries:
+    """Return the `most` rarest tokens of each record, ordered by record."""
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)
     return entries.where(order[within < most])
 
 
-def _super_tokens(
-    entries: Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
-) -> tuple[Places, Places, npt.NDArray[np.uint8]]:
+def _super_tokens(entries: Entries, tokens: int, allowed: Places, bounds: Bounds) -> tuple[Places, Places]:
     """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
 
     entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
-    Returns the joined tokens, the record of each, and of each entry whether it was joined.
+    Returns the joined tokens, and the record of each.
     """
     if native.core:
-        limits = (tokens, records, len(allowed), bounds.tokens, bounds.holders)
+        limits = (tokens, len(allowed), bounds.tokens, bounds.holders)
         rows = (entries.token, entries.record, entries.field, allowed.ravel())
         if found := native.core.super_tokens(*rows, limits):
-            return (
-                np.frombuffer(found[0], np.int64),
-                np.frombuffer(found[1], np.int64),
-                np.frombuffer(found[2], np.uint8),
-            )
-    a, b, keys = joined_tokens(entries, tokens, allowed)
+            return np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
+    one, _, keys = joined_tokens(entries, tokens, allowed)
     _, token, held = np.unique(keys, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((held[token] > 1) & (held[token] <= bounds.holders))
-    used = np.zeros(len(entries.record), np.uint8)
-    used[a[chosen]] = used[b[chosen]] = 1
-    order = chosen[np.lexsort((token[chosen], held[token[chosen]], entries.record[a[chosen]]))]
-    record = entries.record[a[order]]
-    kept = np.arange(len(record)) - np.searchsorted(record, record) < bounds.tokens
-    return token[order][kept], record[kept], used
+    chosen = chosen[np.argsort(token[chosen], kind="stable")]
+    joined = Entries(token[chosen], entries.record[one[chosen]], entries.field[one[chosen]])
+    kept = rarest(joined, held[joined.token], bounds.tokens)
+    return kept.token, kept.record
 
 
 def joined_tokens(entries: Entries, tokens: int, allowed: Places) -> tuple[Places, Places, Places]:
@@ -217,36 +208,33 @@ def information_of(held: Places, count: int) -> Places:
 
 def meetings(
     token: Places, record: Places, information: Places, count: int, most: int, step: int
-) -> tuple[Places, Places, int, int]:
+) -> tuple[Places, Places]:
     """Return the pairs of records that share a token, the `most` most informative ones of each record.
 
     information: of each token. count: of records. step: only of each step-th record.
-    Also returns how often two records met at a token, and how many pairs were dropped.
     """
     limits = (count, most, step, native.THREADS)
     by_core = native.core and native.core.meetings(token, record, information, limits)
     if by_core:
-        first, second = (np.frombuffer(of, np.int64) for of in by_core[:2])
-        return first, second, by_core[2], by_core[3] - len(first)
+        return np.frombuffer(by_core[0], np.int64), np.frombuffer(by_core[1], np.int64)
     order = np.argsort(token * np.int64(count) + record, kind="stable")
     token, record = token[order], record[order]
     place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each
     ends = np.cumsum(place)
     keys, weights = np.empty(0, np.int64), np.empty(0, np.int64)
-    start, met = 0, 0
+    start = 0
     while start < len(token):
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
         times = place[start:stop]
         second = np.repeat(np.arange(start, stop), times)
         first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(times) - times, times))
-        met += len(second)
         keys = np.concatenate((keys, record[first] * np.int64(count) + record[second]))
         weights = np.concatenate((weights, information[token[second]]))
         keys, which = np.unique(keys, return_inverse=True)
         weights = np.bincount(which, weights, len(keys)).astype(np.int64)
         start = stop
     kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, most, step)
-    return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
+    return keys[kept] // max(count, 1), keys[kept] % max(count, 1)
 
 
 def _most_informative(first: Places, second: Places, weights: Places, most: int, step: int) -> Places:

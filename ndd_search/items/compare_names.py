@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.errors import importing
-from ndd_search.items.compare_values import Compared, CoreRows, Rareness, compared_by_core, letters_of
+from ndd_search.items.compare_values import Compared, CoreRows, Rareness, letters_of
 from ndd_search.items.integer_lists import Floats, Places, Ragged, distinct
 from ndd_search.items.synonyms import Synonyms
 
@@ -23,13 +23,10 @@ with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
 _WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what it counts
 _OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
-_WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names of about as many words are compared together
-_FEW = 20_000  # pairs of words up to which all names are compared together
 _AT_ONCE = 1 << 22  # pairs of words in memory at a time
 _FINE = 1e9  # steps of a similarity
 _SLACK = 0.01  # rapidfuzz returns 0 also for a similarity that is its score_cutoff
 _NO_DIGIT = re.compile(r"\D")
-_ALL_BITS = (1 << 64) - 1
 _PREFIX = 4  # letters of a longer word that are a token of their own
 _CONSONANT = re.compile(r"[^\W\d_aeiouhwy]")
 
@@ -93,11 +90,14 @@ class Names:
         ]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        if by_core := compared_by_core(self.rows, first, second):
-            return by_core
-        similarity, share = self._compared(first, second)
+        similarity, share = np.zeros(len(first)), np.ones(len(first))
+        words = np.cumsum(self._words.lengths(first) * self._words.lengths(second))
+        for some in np.split(np.arange(len(first)), np.flatnonzero(np.diff(words // _AT_ONCE)) + 1):
+            if len(some):
+                similarity[some], share[some] = self._words_met(first[some], second[some])
+        self._compare_as_one_word(first, second, similarity)
         # The core adds in another order: both are rounded, so that sums that are equal meet the same edges.
-        return Compared(np.rint(similarity * _FINE) / _FINE, share)
+        return Compared(np.rint(np.clip(similarity, 0.0, 1.0) * _FINE) / _FINE, share)
 
     @cached_property
     def rows(self) -> CoreRows:
@@ -110,37 +110,24 @@ class Names:
         words = (letters, ends, kinds, weights, shares)
         return 0, (*words, *self._words, joined, joined_ends, digits, self._synonymous)
 
-    def _compared(self, first: Places, second: Places) -> tuple[Floats, Floats]:
-        similarity, share = np.zeros(len(first)), np.ones(len(first))
-        longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
-        together = np.minimum(longest, 2)
-        if len(first) * int(longest.max(initial=1)) ** 2 > _FEW:
-            together = np.searchsorted(_WIDTHS, longest)
-        for places in [np.flatnonzero(together == width) for width in range(int(together.max(initial=0)) + 1)]:
-            most = int(longest[places].max(initial=1))
-            for some in np.split(places, range(_AT_ONCE // most**2, len(places), max(_AT_ONCE // most**2, 1))):
-                similarity[some], share[some] = self._words_met(first[some], second[some], most)
-        self._compare_as_one_word(first, second, similarity)
-        return np.clip(similarity, 0.0, 1.0), share
-
-    def _words_met(self, first: Places, second: Places, width: int) -> tuple[Floats, Floats]:
-        """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets.
-
-        width: the most words in a name.
-        """
-        if width == 1:
-            one, other = self._words.items[self._words.offsets[first]], self._words.items[self._words.offsets[second]]
-            alike = self._words_alike(one, other)
-            return alike, np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
-        left, right = self._words.padded(first, width), self._words.padded(second, width)
-        one, other = np.broadcast_arrays(left[:, :, None], right[:, None, :])
-        alike = self._words_alike(one.ravel(), other.ravel()).reshape(one.shape)
-        of_left, of_right = np.append(self._weight, 0.0)[left], np.append(self._weight, 0.0)[right]
-        met = (alike.max(axis=2) * of_left).sum(axis=1) + (alike.max(axis=1) * of_right).sum(axis=1)
-        total = of_left.sum(axis=1) + of_right.sum(axis=1)
-        padded = np.append(self._share, 1.0)
-        common = np.where(alike >= _INITIAL, np.maximum(padded[one], padded[other]), 1.0)
-        return met / np.maximum(total, 1e-12), common.min(axis=(1, 2))
+    def _words_met(self, first: Places, second: Places) -> tuple[Floats, Floats]:
+        """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets."""
+        (items, offsets), every = self._words, np.arange(len(first))
+        lefts, rights = self._words.lengths(first), self._words.lengths(second)
+        start = np.cumsum(lefts * rights) - lefts * rights
+        pair = np.repeat(every, lefts * rights)  # of each two words
+        row, column = np.divmod(np.arange(len(pair)) - start[pair], rights[pair])
+        one, other = items[offsets[first][pair] + row], items[offsets[second][pair] + column]
+        alike = self._words_alike(one, other)
+        met = np.zeros(len(first))
+        for names, lengths, place in ((first, lefts, row), (second, rights, column)):
+            words, owner = self._words.taken(names)
+            best = np.zeros(len(words))
+            np.maximum.at(best, (np.cumsum(lengths) - lengths)[pair] + place, alike)
+            met += np.bincount(owner, best * self._weight[words], len(first))
+        total = np.add.reduceat(self._weight[items], offsets[:-1])
+        common = np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
+        return met / np.maximum(total[first] + total[second], 1e-12), np.minimum.reduceat(common, start)
 
     def _compare_as_one_word(self, first: Places, second: Places, similarity: Floats) -> None:
         """Raise the similarity, in place, of names that are divided into words in different ways.
@@ -163,11 +150,9 @@ class Names:
             similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
-        """Return the similarity of words, 0 for padding."""
-        alike = np.where((one == other) & (one >= 0), 1.0, 0.0)
-        differ = np.flatnonzero((one != other) & (one >= 0) & (other >= 0))
-        if len(differ) > _FEW:
-            differ = differ[self._may_be_alike(one[differ], other[differ])]
+        """Return the similarity of words."""
+        alike = np.ones(len(one))
+        differ = np.flatnonzero(one != other)
         size, words = len(self._vocabulary), self._vocabulary
         keys, which = distinct(
             np.minimum(one[differ], other[differ]) * size + np.maximum(one[differ], other[differ]), size**2
@@ -176,35 +161,12 @@ class Names:
         first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
         found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST - _SLACK, dtype=np.float64)
         found = np.where(found < _LEAST - 1 / _FINE, 0.0, np.minimum(found, 0.99))
-        special = np.flatnonzero(self._is_special[low] | self._is_special[high])
+        is_special = (self._lengths == 1) | self._is_number | self._has_synonyms  # not compared by letters alone
+        special = np.flatnonzero(is_special[low] | is_special[high])
         if len(special):
             found[special] = self._special_alike(low[special], high[special], found[special])
         alike[differ] = found[which]
         return alike
-
-    def _may_be_alike(self, one: Places, other: Places) -> npt.NDArray[np.bool_]:
-        """Return which words may be alike, by an upper bound of their similarity.
-
-        At most as many letters match as both words contain. Jaro's similarity is then at most (m/a + m/b + 1) / 3, for
-        words of a and b letters. Winkler's adds 0.4 of the rest if the words begin with the same letters.
-        """
-        common = self._letter_bits[one] & self._letter_bits[other]
-        shorter = np.minimum(self._lengths[one], self._lengths[other])
-        matching = np.where(common == _ALL_BITS, shorter, np.bitwise_count(common))
-        jaro = (matching / self._lengths[one] + matching / self._lengths[other] + 1) / 3
-        least = np.where(self._initial[one] == self._initial[other], (_LEAST - 0.4) / 0.6, _LEAST)
-        open_: npt.NDArray[np.bool_] = (jaro >= least - 1e-6) | self._is_special[one] | self._is_special[other]
-        return open_
-
-    @cached_property
-    def _is_special(self) -> npt.NDArray[np.bool_]:
-        """Which words are not compared by their letters alone."""
-        special: npt.NDArray[np.bool_] = (self._lengths == 1) | self._is_number | self._has_synonyms
-        return special
-
-    @cached_property
-    def _letter_bits(self) -> npt.NDArray[np.uint64]:
-        return np.array(list(map(_bits_of, self._vocabulary)), np.uint64)
 
     def _special_alike(self, low: Places, high: Places, otherwise: Floats) -> Floats:
         """Compare different words, one of which is a letter, a number or has synonyms."""
@@ -236,22 +198,6 @@ class Names:
                 of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
         pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}
         return np.array(sorted(low * len(ids) + high for low, high in pairs), np.int64)
-
-
-def _bits_of(word: str) -> int:
-    """Return a bit for each letter, by its code modulo 32, and another for its second occurrence; all bits after that.
-
-    So the bits that two words have in common are at least as many as the letters, except where both have all bits.
-    """
-    bits = 0
-    for letter in word:
-        bit = 1 << (ord(letter) & 31)
-        if bits & bit:
-            bit <<= 32
-            if bits & bit:
-                return _ALL_BITS
-        bits |= bit
-    return bits
 
 
 def _digits_of(name: tuple[str, ...]) -> str:

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
 from ndd_search.core.matching.similar_pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.items.integer_lists import Floats, Places, Ragged
 from ndd_search.items.parse_values import Date
-from ndd_search.items.places import corner_tokens, kilometres
 
+_RADIUS = 6371.0088  # km, the mean radius of the earth (IUGG)
+_KM_A_DEGREE = _RADIUS * np.pi / 180
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _FINE = 1e9  # steps of a similarity that is rounded
 _SHORT_CODE = 5  # letters of a code from which a slip is no other code
@@ -48,7 +48,7 @@ class Rareness(NamedTuple):
         return np.array([self.shares.get(value, self.rest) for value in values], np.float64)
 
 
-CoreRows = tuple[int, tuple[npt.NDArray[Any], ...]]  # the kind of some values and their rows, see native.Core.alike
+CoreRows = tuple[int, tuple[npt.NDArray[Any], ...]]  # the kind of some values and their rows: native.Core.screened
 
 
 class Comparer(Protocol):
@@ -75,12 +75,6 @@ def letters_of(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
     return letters, ends
-
-
-def compared_by_core(rows: CoreRows, first: Places, second: Places) -> Compared | None:
-    """Return what the core says about pairs of values, None if it is not there."""
-    by_core = native.core and native.core.alike(*rows, first, second)
-    return Compared(*np.frombuffer(by_core, np.float64).reshape(2, -1)) if by_core else None
 
 
 class Texts:
@@ -117,10 +111,39 @@ class Globe:
         return [dict.fromkeys(corners) for corners in corner_tokens(self._places, _FAR * self._km).tolist()]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        if by_core := compared_by_core(self.rows, first, second):
-            return by_core
         similarity = 1 / (1 + kilometres(self._places[first], self._places[second]) / self._km)
         return _plain(np.rint(similarity * _FINE) / _FINE)  # the sine of the core may differ in the last digit
+
+
+def kilometres(first: Floats, second: Floats) -> Floats:
+    """Return great-circle distances of places, each (latitude, longitude) in degrees, shape (n, 2) -> (n,)."""
+    one, two = np.radians(first), np.radians(second)
+    half = (two - one) / 2
+    chord = np.sin(half[:, 0]) ** 2 + np.cos(one[:, 0]) * np.cos(two[:, 0]) * np.sin(half[:, 1]) ** 2
+    distance: Floats = 2 * _RADIUS * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))
+    return distance
+
+
+def corner_tokens(places: Floats, km: float) -> npt.NDArray[np.int64]:
+    """Return four tokens of each place, shape (n, 4). Places at most `km` apart share at least one.
+
+    The globe is divided into cells whose sides are at least `km` long, as geohash does. A token is a corner of a cell:
+    cells that are equal or neighbours have a corner in common, so four corners replace the cell and its eight
+    neighbours. Columns are wider in rows near the poles, and the first column follows the last one at +-180 degrees.
+    All corners at a pole are one token.
+    """
+    rows = max(int(180 * _KM_A_DEGREE / km), 1)
+    row = np.minimum(((places[:, 0] + 90) / 180 * rows).astype(np.int64), rows - 1)
+    tokens = []
+    for line in (row, row + 1):
+        # Places that share this line are at most one row nearer to a pole than it. There, `km` spans this many degrees.
+        nearest_pole = np.radians(np.minimum(np.abs(line / rows * 180 - 90) + 180 / rows, 90))
+        span = 2 * np.arcsin(np.minimum(np.sin(km / 2 / _RADIUS) / np.maximum(np.cos(nearest_pole), 1e-12), 1))
+        columns = np.maximum((2 * np.pi / span).astype(np.int64), 1)
+        column = np.minimum(((places[:, 1] + 180) / 360 * columns).astype(np.int64), columns - 1)
+        for side in (0, 1):
+            tokens.append(line << 32 | (column + side) % columns)
+    return np.stack(tokens, axis=1)
 
 
 class Numbers:
@@ -167,8 +190,7 @@ class Dates:
         equal; 0.6 only the year is known and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a
         year apart; else 0.
         """
-        by_core = compared_by_core(self.rows, first, second)
-        return by_core or _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
+        return _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
 
 
 def _steps(one: Places, other: Places) -> Places:
@@ -217,9 +239,6 @@ class Sets:
         return list(self._values)
 
     def compare(self, first: Places, second: Places) -> Compared:
-        return compared_by_core(self.rows, first, second) or self._compared(first, second)
-
-    def _compared(self, first: Places, second: Places) -> Compared:
         a, of_a = self._members.taken(first)
         b, of_b = self._members.taken(second)
         size = len(self._share) + 1
@@ -251,8 +270,8 @@ class Codes(Sets):
             return super().tokens()
         return [dict.fromkeys(token for code in value for token in _ends_of(code)) for value in self._values]
 
-    def _compared(self, first: Places, second: Places) -> Compared:
-        jaccard, share = super()._compared(first, second)
+    def compare(self, first: Places, second: Places) -> Compared:
+        jaccard, share = super().compare(first, second)
         similarity = np.where(jaccard > 0, 0.5 + jaccard / 2, 0.0)
         for place in np.flatnonzero(jaccard == 0).tolist() if self._slips else ():
             codes = _met(self._values[first[place]], self._values[second[place]])

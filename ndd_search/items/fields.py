@@ -22,16 +22,17 @@ from ndd_search.items.compare_names import Names
 from ndd_search.items.compare_values import Comparer, Rareness
 from ndd_search.items.parse_values import (
     ABSENT,
+    checked_place,
     code_of,
     date_of,
     folded,
     is_absent,
     number_of,
+    place_of,
     quoted,
     url_of,
     words_of,
 )
-from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
 
 _FAR = 10  # times `within_km`: candidates are looked for up to there
@@ -252,7 +253,7 @@ class Place(Field):
 
     def _parsed(self, raw: list[Any]) -> Any:
         if isinstance(self.source, tuple):
-            return checked(*[number_of(value) for value in raw]) if len(raw) == 2 else None
+            return checked_place(*[number_of(value) for value in raw]) if len(raw) == 2 else None
         return place_of(raw[0])
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,7 +20,6 @@ from ndd_search.items.record_columns import UNKNOWN, Table
 MISSING = -1
 _RARITIES = len(COMMON) + 1
 CoreStage = tuple[int, tuple[npt.NDArray[Any], ...], Places, Places, Places]  # the first rows of native.Core.screened
-_AT_ONCE = 1 << 18  # pairs compared at a time, which bounds memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class Comparison:
     def comparer(self, name: str) -> Comparer:
         """Return what compares the values of a field."""
         if name not in self._comparers:
-            self._comparers[name] = self.comparer_of(name, self.table.columns[name].values)
+            self._comparers[name] = self.fields[name].comparer(self.table.columns[name].values, self._rareness(name))
         return self._comparers[name]
 
     def tokens(self, name: str) -> Ragged:
@@ -79,26 +78,32 @@ class Comparison:
             self._tokens[name] = Ragged.of(self.comparer(name).tokens(), ids)
         return self._tokens[name]
 
-    def comparer_of(self, name: str, values: Sequence[Any]) -> Comparer:
-        """Return what compares some of the values of a field."""
-        return self.fields[name].comparer(values, self.common.get(name, UNKNOWN))
-
-    def graded(self, first: Places, second: Places) -> Graded:
-        """Compare pairs of records, given by their places."""
-        similarity = np.empty((len(first), len(self.fields)), np.float32)
-        grades = np.empty((len(first), len(self.fields)), np.int16)
-        for start in range(0, len(first), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            for place, name in enumerate(self.fields):
-                similarity[some, place], grades[some, place] = self.graded_by(name, first[some], second[some])
-        return Graded(similarity, grades)
-
     def graded_by(self, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
-        """Return similarity and grade of pairs by one field."""
-        column = self.table.columns[name]
-        count = len(column.values)
-        codes = column.codes[first], column.codes[second]
-        return graded_values(self.fields[name], self.comparer(name), count, *codes)
+        """Return similarity and grade of pairs of records by one field, NaN and MISSING where either has no value.
+
+        Unless all values of the field have been prepared, only those in a pair are.
+        """
+        field, column = self.fields[name], self.table.columns[name]
+        a, b = column.codes[first], column.codes[second]
+        similarity, grades = np.full(len(a), np.nan), np.full(len(a), MISSING)
+        both = np.flatnonzero((a >= 0) & (b >= 0))
+        a, b, count = a[both], b[both], len(column.values)
+        if name not in self._comparers:
+            used, places = np.unique(np.concatenate((a, b)), return_inverse=True)
+            a, b, count = places[: len(both)], places[len(both) :], len(used)
+            comparer = field.comparer([column.values[code] for code in used.tolist()], self._rareness(name))
+        else:
+            comparer = self._comparers[name]
+        if len(both):
+            keys, which = distinct(np.minimum(a, b) * count + np.maximum(a, b), count**2)
+            low, high = keys // count, keys % count
+            found = comparer.compare(low, high)
+            alike = np.where(low == high, 1.0, np.minimum(found.similarity, 1.0))
+            similarity[both], grades[both] = alike[which], grade_of(field, alike, found.share)[which]
+        return similarity, grades
+
+    def _rareness(self, name: str) -> Rareness:
+        return self.common.get(name, UNKNOWN)
 
     def core_rows(self, name: str) -> CoreStage | None:
         """Return what the core compares records by a field with; None if it does not compare values of its kind."""
@@ -112,27 +117,6 @@ class Comparison:
 def _core_edges(edges: tuple[float, ...], rare: bool) -> tuple[Places, Places]:
     """Return the edges and the common shares that divide similarities into grades, as the core reads them."""
     return np.array(edges).view(np.int64), np.array(COMMON if rare else (), np.float64).view(np.int64)
-
-
-def graded_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
-    """Return similarity and grade of pairs of values, NaN and MISSING where either is -1. count: of values."""
-    has = (a >= 0) & (b >= 0)
-    if has.all():
-        return _compared(field, comparer, count, a, b)
-    both = np.flatnonzero(has)
-    similarity, grades = np.full(len(a), np.nan), np.full(len(a), MISSING)
-    if len(both):
-        similarity[both], grades[both] = _compared(field, comparer, count, a[both], b[both])
-    return similarity, grades
-
-
-def _compared(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
-    """Return similarity and grade of pairs of values, each of them compared once."""
-    keys, which = distinct(np.minimum(a, b) * count + np.maximum(a, b), count**2)
-    low, high = keys // count, keys % count
-    found = comparer.compare(low, high)
-    similarity = np.where(low == high, 1.0, np.minimum(found.similarity, 1.0))
-    return similarity[which], grade_of(field, similarity, found.share)[which]
 
 
 def pattern_of(grades: npt.NDArray[np.int16]) -> Places:

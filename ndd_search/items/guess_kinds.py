@@ -14,8 +14,7 @@ from typing import Any
 from ndd_search.core.document_fields import value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
-from ndd_search.items.parse_values import date_of, is_absent, number_of, url_of, words_of
-from ndd_search.items.places import place_of
+from ndd_search.items.parse_values import date_of, is_absent, number_of, place_of, url_of, words_of
 
 _LOOKED_AT = 10_000  # records
 _MOST = 0.9  # share of values that have to fit a kind

@@ -31,13 +31,6 @@ class Ragged(NamedTuple):
         counts: Places = self.offsets[which + 1] - self.offsets[which]
         return counts
 
-    def padded(self, which: Places, width: int) -> Places:
-        """Return some lists of at most `width` items as rows, filled with -1."""
-        within = np.arange(width)
-        inside = within < self.lengths(which)[:, None]
-        rows: Places = np.where(inside, self.items[np.where(inside, self.offsets[which][:, None] + within, 0)], -1)
-        return rows
-
     def taken(self, which: Places) -> tuple[Places, Places]:
         """Return the items of some lists, and for each the place in `which` of its list."""
         counts = self.lengths(which)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search.atomic_file import replace_file
 from ndd_search.core.document_fields import value_of
@@ -24,30 +25,43 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
-from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
+from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
 from ndd_search.items.doubts import disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
-from ndd_search.items.grades import Comparison, Graded
+from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
 from ndd_search.items.learn_odds import learn_odds
-from ndd_search.items.page_pairs import same_pairs
-from ndd_search.items.probability_model import Learnt, Model, default_odds, probabilities, unsure
-from ndd_search.items.questions import Question, fitted_bar, most_telling
+from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
-from ndd_search.items.schema import LEARNT_FROM, NEAR, Schema
-from ndd_search.items.schema_file import VERSION, parts_of
+from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Schema, parts_of
 from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 RANDOM = 50_000  # random pairs that are
 _LEARNT = Bounds(holders=50, most=30)  # of the search for these candidates, which are a sample
 _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 100,000 people is 0.958, with all 0.934
+_EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
 _TRUST = 2.0  # log likelihood of labels that another reading has to gain
+_USUAL = 3.0  # standard deviation of the log odds by which a bar is usually wrong
+_TRIED = np.linspace(-12, 12, 2401)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two records, of which a person is asked whether they are one thing.
+
+    pairs:      how many candidate pairs have the same grades. similarity: what the schema says about the two.
+    """
+
+    first: Any
+    second: Any
+    pairs: int
+    similarity: Similarity
 
 
 class Items(Schema):
@@ -108,7 +122,7 @@ class Items(Schema):
         chosen = np.sort(random.permutation(len(found))[:SAMPLE])
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0))
         pairs = found.first[chosen], found.second[chosen]
-        *_, graded = screened(counted.model, comparison, *pairs, -np.inf)  # that is, all of them
+        graded = counted.graded(comparison, *pairs)
         answers = list(labels)
         for a, b, _ in answers:
             if isinstance(a, str | int) or isinstance(b, str | int):
@@ -117,7 +131,7 @@ class Items(Schema):
         labelled = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
-        *_, others = screened(counted.model, comparison, low, high, -np.inf)
+        others = counted.graded(comparison, low, high)
         readings = learn_odds(
             schema.kinds, graded, labelled, same, others, max(table.records * (table.records - 1) / 2, 1)
         )
@@ -156,14 +170,14 @@ class Items(Schema):
         held = list(records)
         comparison = self.comparison(read_table(self.fields, held))
         found = find_candidates(comparison, bounds or Bounds(), needs=self.needs)
-        graded = comparison.graded(found.first, found.second)
+        graded = self.graded(comparison, found.first, found.second)
         ends = np.stack((found.first, found.second), axis=1)
         probability = probabilities(self.log_odds(graded))
         matters = probability * (1 - probability)
         if self.learnt and self.learnt.notes:  # then also pairs that tell what was learnt from what is assumed
             assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades)
             matters = np.maximum(matters, np.abs(probability - probabilities(assumed)) / 4)
-        chosen = most_telling(graded.grades, matters, ends, count)
+        chosen = _most_telling(graded.grades, matters, ends, count)
         pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
         return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
 
@@ -181,13 +195,13 @@ class Items(Schema):
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
         table = read_table(self.fields, (record for pair in pairs for record in pair))
         places = np.arange(0, table.records, 2)
-        return Comparison(self.fields, table, self.common).graded(places, places + 1)
+        return self.graded(Comparison(self.fields, table, self.common), places, places + 1)
 
     def _fitted(self, labelled: Graded, labels: Sequence[bool]) -> tuple[float, float]:
         """Return the min_probability that fits labelled pairs, and how likely their labels are then."""
         odds = self.log_odds(labelled)
         known = np.isfinite(odds)
-        bar, likelihood = fitted_bar(self.bar, odds[known], np.array(labels, np.bool_)[known])
+        bar, likelihood = _fitted_bar(self.bar, odds[known], np.array(labels, np.bool_)[known])
         return float(np.clip(probabilities(np.array([bar]))[0], NEAR, 1 - NEAR)), likelihood
 
     def similarity(self, a: Any, b: Any) -> Similarity:
@@ -220,7 +234,19 @@ class Items(Schema):
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
         """Return the pairs of a page that are one thing: see paging.record_schema.RecordSchema."""
         self.__dict__.pop(LEARNT_FROM, None)  # a schema that serves searches outlives its collection
-        return same_pairs(self, records, old, min_probability)
+        bar = self.bar if min_probability is None else log_odds_of(min_probability)
+        comparison = Comparison(self.fields, read_table(self.fields, records), self.common)
+        count = len(records)
+        if count * (count - 1) - old * (old - 1) <= 2 * _EVERY_PAIR:
+            first, second = every_pair(count, old)
+        else:
+            found = find_candidates(comparison, Bounds(), needs=self.needs)
+            later = found.second >= old
+            first, second = found.first[later], found.second[later]
+        first, second, graded = screened(self.model, comparison, first, second, bar)
+        odds = self.log_odds(graded)
+        same = (odds >= bar) & (graded.grades != MISSING).any(axis=1)  # no field in common is no reason to hide a hit
+        return Pairs(first[same], second[same], probabilities(odds[same]))
 
     def collapse(
         self, hits: Iterable[Any], *, size: int = 10, from_: int = 0, **changes: Unpack[CollapseChanges]
@@ -266,3 +292,41 @@ class Items(Schema):
 def _items(fields: Mapping[str, Field], **settings: Any) -> Items:
     given: dict[str, Any] = {**settings, **fields}
     return Items(**given)
+
+
+def _most_telling(
+    grades: npt.NDArray[np.int16], matters: Floats, ends: npt.NDArray[np.int64], count: int
+) -> list[tuple[int, int]]:
+    """Return the pairs to ask about, at most `count`, and how many pairs each speaks for. No record is in two of them.
+
+    grades: of candidate pairs. matters: how much an answer about each does, 0..1. ends: the two records of each, shape
+    (n, 2).
+    """
+    which = pattern_of(grades)
+    alike = np.bincount(which)
+    matters = alike[which] * matters
+    chosen: list[tuple[int, int]] = []
+    patterns: set[int] = set()
+    records: set[int] = set()
+    for place in np.argsort(-matters, kind="stable").tolist():
+        if len(chosen) == count or matters[place] <= 0:
+            break
+        pattern, both = int(which[place]), set(ends[place].tolist())
+        if pattern not in patterns and not records & both:
+            patterns.add(pattern)
+            records |= both
+            chosen.append((place, int(alike[pattern])))
+    return chosen
+
+
+def _fitted_bar(bar: float, log_odds: Floats, same: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the bar, as log odds, that fits answers best, and the log likelihood of the answers with it.
+
+    log_odds: of the pairs that were asked about. same: the answers.
+    All log odds are taken to be wrong by one number, which is normally distributed around 0 before any answer. So a few
+    answers move the bar of a good schema little: it expects them.
+    """
+    odds = (log_odds - bar)[:, None] + _TRIED
+    likelihood = -np.logaddexp(0, np.where(same[:, None], -odds, odds)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
+    best = int(np.argmax(likelihood))
+    return bar - float(_TRIED[best]), float(likelihood[best])

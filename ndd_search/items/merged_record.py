@@ -17,9 +17,9 @@ from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
+from ndd_search.items.compare_values import kilometres
 from ndd_search.items.fields import BadValue, Field, Place
 from ndd_search.items.parse_values import is_absent
-from ndd_search.items.places import kilometres
 
 Rules = Mapping[str, str]
 

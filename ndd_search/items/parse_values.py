@@ -1,9 +1,10 @@
-"""Reads the values of records: words, numbers, dates, codes and addresses of pages."""
+"""Reads the values of records: words, numbers, dates, codes, addresses of pages and places on the globe."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from html import unescape
 from math import isfinite, isnan
@@ -14,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from ndd_search.core.text.unicode_tables import few_marks
 
 Date = tuple[int, int, int]  # year, month, day; 0 is unknown
+Place = tuple[float, float]  # latitude and longitude in degrees
 
 _QUOTED = 80  # characters of a value that a message shows
 ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available"}
@@ -28,6 +30,10 @@ _YMD = re.compile(rf"(?=[12]...{_MM}{_DD}|(?:1[89]|20)..(?:{_MM}|..{_DD}))(\d{{4
 _DMY = re.compile(r"(\d\d)(\d\d)([12]\d{3})")
 _DIGITS = re.compile(r"\d+")
 _MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
+_BASE32 = "0123456789bcdefghjkmnpqrstuvwxyz"
+_GEOHASH = re.compile(f"[{_BASE32}]{{1,12}}")
+_PAIR = re.compile(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*[,;\s]\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*", re.IGNORECASE)
+_POINT = re.compile(r"\s*POINT\s*\(\s*([-+.\de]+)\s+([-+.\de]+)\s*\)\s*", re.IGNORECASE)
 
 
 def quoted(value: object) -> str:
@@ -159,3 +165,49 @@ def url_of(value: Any) -> tuple[str, str]:
         raise ValueError(f"{quoted(value)} is not a web address")
     query = "&".join(sorted(filter(None, parts.query.split("&"))))
     return host, unquote(parts.path).rstrip("/") + (f"?{query}" if query else "")
+
+
+def place_of(value: Any) -> Place:
+    """Return (latitude, longitude) in degrees of a `geo_point` in any form that the engines accept.
+
+    value: {"lat": 52.5, "lon": 13.4}, "52.5,13.4", [13.4, 52.5], {"type": "Point", "coordinates": [13.4, 52.5]},
+           "POINT (13.4 52.5)", or a geohash, whose centre is returned. A longitude is returned in -180..180.
+    Raises ValueError for anything else, and for a latitude outside -90..90 or a longitude outside -360..360.
+    """
+    if isinstance(value, Mapping):
+        if value.get("type") in ("Point", "point"):
+            return place_of(value.get("coordinates"))
+        longitude = next((value[name] for name in ("lon", "lng", "long", "longitude") if name in value), None)
+        return checked_place(value.get("lat", value.get("latitude")), longitude)
+    if isinstance(value, str):
+        if found := _POINT.fullmatch(value):
+            return checked_place(found[2], found[1])
+        if found := _PAIR.fullmatch(value):
+            return checked_place(found[1], found[2])
+        if _GEOHASH.fullmatch(value.lower()):
+            return _centre(value.lower())
+    elif isinstance(value, Sequence) and len(value) in (2, 3):
+        return checked_place(value[1], value[0])
+    raise ValueError(f"{quoted(value)} is not a place")
+
+
+def checked_place(latitude: Any, longitude: Any) -> Place:
+    """Return both as numbers in range. Raises ValueError."""
+    try:
+        degrees = float(latitude), float(longitude)
+    except TypeError:
+        raise ValueError(f"{quoted(latitude)}, {quoted(longitude)} is not a place") from None
+    if not (abs(degrees[0]) <= 90 and abs(degrees[1]) <= 360):
+        raise ValueError(f"latitude {degrees[0]:g} and longitude {degrees[1]:g} are not on the globe")
+    return degrees[0], (degrees[1] + 180) % 360 - 180
+
+
+def _centre(geohash: str) -> Place:
+    low, high = [-90.0, -180.0], [90.0, 180.0]
+    axis = 1
+    for character in geohash:
+        number = _BASE32.index(character)
+        for bit in (16, 8, 4, 2, 1):
+            (low if number & bit else high)[axis] = (low[axis] + high[axis]) / 2
+            axis = 1 - axis
+    return (low[0] + high[0]) / 2, (low[1] + high[1]) / 2

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,23 +22,8 @@ Places = npt.NDArray[np.int64]
 UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
 LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
-_EXAMPLES = 5
 _BAD = -2  # the code of a value that cannot be read, while reading
-_NEW = object()
 _UNCHANGING = {str, int, float, bool, type(None)}  # types of values
-
-
-class Raw(NamedTuple):
-    """Values of a field before they are parsed, each distinct one once.
-
-    keys:   of the distinct values; equal for equal values of equal types only.
-    values: these values.
-    places: of each record the place of its value; int64.
-    """
-
-    keys: Sequence[Any]
-    values: Sequence[Any]
-    places: Places
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +32,13 @@ class Column:
 
     codes:    of each record the place of its value in `values`, -1 if it is missing; int64.
     values:   distinct values as the field reads them.
-    unread:   whether the value of each record could not be read. examples: sentences about the first of them.
+    unread:   whether the value of each record could not be read. example: a sentence about the first of them, or "".
     """
 
     codes: Places
     values: Sequence[Any]
     unread: npt.NDArray[np.bool_]
-    examples: Sequence[str]
+    example: str
 
     def counted(self, of: Field) -> Counter[str]:
         """Count the records that hold each part of the values."""
@@ -114,18 +99,8 @@ class Table:
         return {name: int(column.unread.sum()) for name, column in self.columns.items() if column.unread.any()}
 
 
-def read_table(
-    fields: Mapping[str, Field],
-    records: Iterable[Any],
-    parsed: Mapping[str, dict[Any, Any]] | None = None,
-    *,
-    known: Table | None = None,
-) -> Table:
-    """Read the fields of records.
-
-    parsed: what earlier tables have read, by field; it is added to.
-    known:  a table of the same fields, which is returned if the records hold the same values.
-    """
+def read_table(fields: Mapping[str, Field], records: Iterable[Any], *, known: Table | None = None) -> Table:
+    """Read the fields of records. known: a table of the same fields, returned if the records hold the same values."""
     held = records if isinstance(records, Sequence) else list(records)
     given = {path: _raw(held, path) for name, of in fields.items() for path in of.paths(name)}
     if known and known.records == len(held) and known.holds(given):
@@ -133,41 +108,25 @@ def read_table(
     columns = {}
     for name, of in fields.items():
         of_paths = [given[path] for path in of.paths(name)]
-        raw = _distinct(of_paths[0] if len(of_paths) == 1 else list(zip(*of_paths, strict=True)))
-        columns[name] = _column(of, name, raw, None if parsed is None else parsed[name])
+        columns[name] = _column(of, name, of_paths[0] if len(of_paths) == 1 else list(zip(*of_paths, strict=True)))
     return Table(columns, len(held), given)
 
 
-def _column(of: Field, name: str, raw: Raw, parsed: dict[Any, Any] | None) -> Column:
-    """Parse the distinct values of a field.
-
-    parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
-    """
+def _column(of: Field, name: str, given: Sequence[Any]) -> Column:
+    """Parse the values of a field, each distinct one once."""
+    keys = [value if type(value) is str else _key(value) for value in given]
+    first = dict(zip(reversed(keys), reversed(given), strict=True))
     values: dict[Any, int] = {}
-    codes: list[int] = []
-    examples: list[str] = []
-    for key, one in zip(raw.keys, raw.values, strict=True):
-        value = _NEW if parsed is None else parsed.get(key, _NEW)
-        if value is _NEW:
-            value = _parsed(of, name, one)
-            if parsed is not None and (one is key or not _is_single(key)):
-                parsed[key] = value
-        if type(value) is BadValue:
-            codes.append(_BAD)
-            examples += [str(value)] * (len(examples) < _EXAMPLES)
-        else:
-            codes.append(-1 if value is None else values.setdefault(value, len(values)))
-    found = np.array([*codes, -1])[raw.places]
-    return Column(np.maximum(found, -1), list(values), found == _BAD, examples)
-
-
-def _distinct(values: Sequence[Any]) -> Raw:
-    keys = [value if type(value) is str else _key(value) for value in values]
-    first = dict(zip(reversed(keys), reversed(values), strict=True))
-    distinct = list(dict.fromkeys(keys))
-    place = dict(zip(distinct, range(len(distinct)), strict=True))
-    places = np.fromiter(map(place.__getitem__, keys), np.int64, len(keys))
-    return Raw(distinct, [first[key] for key in distinct], places)
+    code: dict[Any, int] = {}
+    example = ""
+    for key in dict.fromkeys(keys):
+        try:
+            value = _parsed(of, name, first[key])
+            code[key] = -1 if value is None else values.setdefault(value, len(values))
+        except BadValue as error:
+            code[key], example = _BAD, example or str(error)
+    found = np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))
+    return Column(np.maximum(found, -1), list(values), found == _BAD, example)
 
 
 def _raw(records: Sequence[Any], path: str) -> list[Any]:
@@ -184,16 +143,8 @@ def _key(raw: Any) -> Any:
     return (type(raw), raw) if raw is None or isinstance(raw, str | int | float) else object()
 
 
-def _is_single(key: Any) -> bool:
-    """Return whether a key is equal to no other."""
-    return type(key) is object or (isinstance(key, tuple) and any(map(_is_single, key)))
-
-
 def _parsed(of: Field, name: str, raw: Any) -> Any:
-    try:
-        if type(raw) is str:
-            return of.parse([raw], name) if raw.strip() else None
-        values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
-        return of.parse([value for value in values if not is_absent(value)], name)
-    except BadValue as error:
-        return error.with_traceback(None)
+    if type(raw) is str:
+        return of.parse([raw], name) if raw.strip() else None
+    values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
+    return of.parse([value for value in values if not is_absent(value)], name)

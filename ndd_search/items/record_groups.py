@@ -20,7 +20,7 @@ from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
-from ndd_search.items.clusters import Judge, correlation
+from ndd_search.items.clusters import correlation
 from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.merged_record import Rules, merge_group
@@ -135,13 +135,13 @@ def group_items(
         raise InvalidDocument(f"{len(records):,} records", what, "name the fields of the records: Name(source=FIELD)")
     for name, count in table.bad.items():
         log.warning(
-            "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
+            "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].example
         )
     same, surely = _copies(schema, comparison)
     limits = bounds or Bounds.of(len(records))
     candidates = find_candidates(comparison, limits, same == np.arange(len(records)), needs=schema.needs)
     pairs, odds = judged(schema, comparison, candidates.first, candidates.second)
-    first = led_by(method, len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
+    first = led_by(method, schema, comparison, pairs, odds)
     leader = first[same]
     found = pairs.where(odds >= 0)
     if method == "connected":
@@ -174,15 +174,16 @@ def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
             bound = len(present)
         key, bound = key * size + column.codes + 1, bound * size
     _, at, which = np.unique(key, return_index=True, return_inverse=True)
-    odds = schema.log_odds(comparison.graded(at, at))
+    odds = schema.log_odds(schema.graded(comparison, at, at))
     which = which.reshape(count)
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
 
-def led_by(method: Method, count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
-    """Return of each of `count` records the first one of its group. pairs, odds, judge: see `correlation`."""
+def led_by(method: Method, schema: Schema, comparison: Comparison, pairs: Pairs, odds: Floats) -> Places:
+    """Return of each record the first one of its group. pairs, odds: see `correlation`."""
+    count = comparison.table.records
     if method == "correlation":
-        return correlation(count, pairs, odds, judge)
+        return correlation(count, pairs, odds, lambda a, b: schema.evidence(schema.graded(comparison, a, b)))
     found, own = pairs.where(odds >= 0), np.arange(count)
     if method == "leaders":
         return choose_leaders(count, found)[0]
@@ -196,12 +197,10 @@ def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second
     """
     firsts, seconds, odds = [], [], []
     vetoes = any(field.veto for field in schema.fields.values())
+    bar = -np.inf if vetoes else schema.bar - _MARGIN
     for start in range(0, len(all_first), _AT_ONCE):
-        first, second = all_first[start : start + _AT_ONCE], all_second[start : start + _AT_ONCE]
-        graded = comparison.graded(first, second) if vetoes else None
-        if graded is None:
-            bar = schema.bar - _MARGIN
-            first, second, graded = screened(schema.model, comparison, first, second, bar)
+        some = slice(start, start + _AT_ONCE)
+        first, second, graded = screened(schema.model, comparison, all_first[some], all_second[some], bar)
         above = schema.evidence(graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ndd_search.items.fields import Field
-from ndd_search.items.grades import Graded
-from ndd_search.items.integer_lists import Floats
 from ndd_search.items.probability_model import probabilities
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.schema import Schema
@@ -78,7 +74,7 @@ def similarity_of(schema: Schema, a: Any, b: Any) -> Similarity:
     """Compare two records: mappings, or objects with attributes."""
     fields, model = schema.fields, schema.model
     table = read_table(fields, (a, b))
-    graded = schema.comparison(table).graded(np.array([0]), np.array([1]))
+    graded = schema.graded(schema.comparison(table), np.array([0]), np.array([1]))
     log_odds = float(schema.log_odds(graded)[0])
     whole = float(model.log_odds(graded.grades, vetoes=False)[0])
     found = []
@@ -96,24 +92,17 @@ def similarity_of(schema: Schema, a: Any, b: Any) -> Similarity:
         )
         if field.veto and model.is_vetoed(graded.grades[:, place], place)[0]:
             vetoes.append(name)
+    has = np.flatnonzero(~np.isnan(graded.similarity[0]))
+    alike, weights = graded.similarity[0, has], np.array([field.weight for field in fields.values()])[has]
     prevented = f"{' and '.join(vetoes)} differs, which keeps records apart" if vetoes else ""
     if not prevented and np.isneginf(log_odds):
         needs = ", or ".join(" and ".join(each) for each in schema.needs)
         prevented = f"needed is agreement of {needs}"
     return Similarity(
         float(probabilities(np.array([log_odds]))[0]),
-        mean_similarity(fields, graded)[0].item(),
+        float(np.average(alike, weights=weights)) if len(alike) else 0.0,
         log_odds,
         tuple(found),
         prevented,
         schema.min_probability,
     )
-
-
-def mean_similarity(fields: Mapping[str, Field], graded: Graded) -> Floats:
-    """Return the weighted mean over the fields that both records of each pair have; 0 if there are none."""
-    weights = np.array([field.weight for field in fields.values()])
-    has = ~np.isnan(graded.similarity)
-    total = (has * weights).sum(axis=1)
-    mean: Floats = (np.where(has, graded.similarity, 0.0) * weights).sum(axis=1) / np.maximum(total, 1e-12)
-    return mean

@@ -5,7 +5,6 @@ Most pairs are different things, and few fields suffice to tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,6 @@ from ndd_search import native
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.probability_model import Model
-
-GradedBy = Callable[[str, Places, Places], tuple[Floats, Places]]
 
 
 class _Screened(NamedTuple):
@@ -39,19 +36,14 @@ class _Screened(NamedTuple):
 
 
 def screened(
-    model: Model, comparison: Comparison, first: Places, second: Places, bar: float, compare: GradedBy | None = None
+    model: Model, comparison: Comparison, first: Places, second: Places, bar: float
 ) -> tuple[Places, Places, Graded]:
-    """Return the pairs that may reach a bar, compared.
-
-    bar:     log odds.
-    compare: returns similarity and grade of pairs of records by a field; None for `comparison.graded_by`.
-    """
+    """Return the pairs that may reach a bar, compared. bar: log odds, -inf for all pairs."""
     names = list(comparison.fields)
     found = _by_core(model, comparison, first, second, bar)
     for place, rest in model.stages:
         if place not in found.grades:
-            ends = first[found.places], second[found.places]
-            similarity, grades = (compare or comparison.graded_by)(names[place], *ends)
+            similarity, grades = comparison.graded_by(names[place], first[found.places], second[found.places])
             found.similarity[place], found.grades[place] = similarity, grades
             found = found.where(*model.left_over(found.against, place, grades, rest, bar))
     columns = ([of[place] for place in range(len(names))] for of in (found.similarity, found.grades))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as settings_of
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -14,13 +15,15 @@ import numpy.typing as npt
 
 from ndd_search.core.setting_checks import check_share
 from ndd_search.items.compare_values import Rareness
-from ndd_search.items.fields import Field
+from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded
-from ndd_search.items.integer_lists import Floats
-from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of
+from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.probability_model import Learnt, Model, Odds, default_odds, log_odds_of
 from ndd_search.items.record_columns import Table, read_table
-from ndd_search.items.schema_file import content_of
+from ndd_search.items.rule_out_pairs import screened
 
+VERSION = 1  # of the file of a schema
+_COUNTS = ("records", "pairs", "same", "unsure")  # whole numbers and shares that were learnt
 COUNTED = 1_000  # records that are enough to know which values are common
 NEAR = 1e-9
 LEARNT_FROM = "learnt_from"  # an attribute that is no part of a schema: see Schema.comparison_of
@@ -79,7 +82,13 @@ class Schema:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as names and plain values, as in a file."""
-        return content_of(self.fields, self.needs, self.min_probability, self.learnt)
+        value: dict[str, Any] = {"version": VERSION, "min_probability": self.min_probability}
+        if self.needs:
+            value["needs"] = [list(each) for each in self.needs]
+        value["fields"] = {name: _field_as_dict(field) for name, field in self.fields.items()}
+        if self.learnt:
+            value["learnt"] = _learnt_as_dict(self.learnt, list(self.fields))
+        return value
 
     def comparison(self, table: Table) -> Comparison:
         """Return what compares the records of a table.
@@ -119,11 +128,6 @@ class Schema:
         return {}
 
     @cached_property
-    def parsed(self) -> dict[str, dict[Any, Any]]:
-        """The values of earlier pages, parsed, by field and raw value."""
-        return {name: {} for name in self.fields}
-
-    @cached_property
     def paths(self) -> tuple[str, ...]:
         """The fields of a record that are read."""
         return tuple(dict.fromkeys(path for name, field in self.fields.items() for path in field.paths(name)))
@@ -137,6 +141,10 @@ class Schema:
     def bar(self) -> float:
         """min_probability as log odds."""
         return log_odds_of(self.min_probability)
+
+    def graded(self, comparison: Comparison, first: Places, second: Places) -> Graded:
+        """Compare pairs of records, given by their places."""
+        return screened(self.model, comparison, first, second, -np.inf)[2]
 
     def log_odds(self, graded: Graded) -> Floats:
         """Return the log odds that pairs are one thing, -inf where a veto holds or no combination of `needs` meets."""
@@ -165,3 +173,57 @@ class Schema:
         met = [meets[:, [names.index(name) for name in each]].all(axis=1) for each in self.needs]
         lacks: npt.NDArray[np.bool_] = ~np.logical_or.reduce(met)
         return lacks
+
+
+def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, Any]]:
+    """Return the fields and the settings of a schema. Raises TypeError, ValueError, KeyError, or AttributeError."""
+    known = ("version", "min_probability", "needs", "fields", "learnt")
+    if unknown := [name for name in content if name not in known]:
+        raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(known)}")
+    fields: dict[str, Field] = {}
+    for name, settings in content["fields"].items():
+        given = dict(settings)
+        kind = given.pop("kind", None)
+        if kind not in KINDS:
+            raise ValueError(f"the kind of {name} is {kind!r}; the kinds are {', '.join(KINDS)}")
+        fields[name] = KINDS[kind](**given)
+    found = {name: content[name] for name in ("needs", "min_probability") if name in content}
+    if "learnt" in content:
+        found["learnt"] = _learnt_of(content["learnt"], fields)
+    return fields, found
+
+
+def _field_as_dict(field: Field) -> dict[str, Any]:
+    changed = {
+        one.name: list(value) if isinstance(value, tuple) else value
+        for one in settings_of(field)
+        if (value := getattr(field, one.name)) != one.default
+    }
+    return {"kind": field.kind, **changed}
+
+
+def _learnt_as_dict(learnt: Learnt, names: list[str]) -> dict[str, Any]:
+    odds = learnt.odds
+    return {
+        **{name: getattr(learnt, name) for name in _COUNTS},
+        "notes": list(learnt.notes),
+        "prior": odds.prior,
+        "shares": list(odds.shares),
+        "m": {name: list(odds.m[f]) for f, name in enumerate(names)},
+        "u": {name: [list(kind[f]) for kind in odds.u] for f, name in enumerate(names)},
+        "common": {name: {"rest": each.rest, "shares": dict(each.shares)} for name, each in learnt.common.items()},
+    }
+
+
+def _learnt_of(content: Mapping[str, Any], fields: Mapping[str, Field]) -> Learnt:
+    shares = tuple(map(float, content["shares"]))
+    m = tuple(tuple(map(float, content["m"][name])) for name in fields)
+    u = tuple(tuple(tuple(map(float, content["u"][name][kind])) for name in fields) for kind in range(len(shares)))
+    expected = [len(one) for one in default_odds(list(fields.values())).m]
+    if any([len(one) for one in each] != expected for each in (m, *u)):
+        raise ValueError("what was learnt does not fit its fields: learn it again")
+    if not all(0 < value < 1 for each in (m, *u) for one in each for value in one) or not 0 < content["prior"] < 1:
+        raise ValueError("what was learnt holds shares outside 0..1: learn it again")
+    common = {name: Rareness(each["shares"], each["rest"]) for name, each in content["common"].items()}
+    counts = {name: content[name] for name in _COUNTS}
+    return Learnt(Odds(float(content["prior"]), shares, m, u), common, **counts, notes=tuple(content["notes"]))

@@ -16,23 +16,17 @@ from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import bars
 
 _SHOWN = 10  # pairs near the bar
+_MOST = 50_000  # candidates of which probabilities are shown
 
 
 def write_report(groups: ItemGroups, path: str | Path) -> None:
-    """Write the report of groups, see `report_of`."""
-    Path(path).write_text(report_of(groups), "utf-8", errors="replace")
-
-
-def report_of(groups: ItemGroups) -> str:
-    """Return the report: evidence of each grade of each field, probabilities of pairs, and pairs near the bar."""
-    schema, table = groups.schema, groups.table
-    comparison = schema.comparison(table)
-    candidates = groups.candidates
-    chosen = np.linspace(0, max(len(candidates) - 1, 0), min(len(candidates), 50_000)).astype(np.int64)
+    """Write the evidence of each grade of each field, probabilities of candidate pairs, and pairs near the bar."""
+    schema, candidates = groups.schema, groups.candidates
+    chosen = np.linspace(0, max(len(candidates) - 1, 0), min(len(candidates), _MOST)).astype(np.int64)
     first, second = candidates.first[chosen], candidates.second[chosen]
-    odds = schema.log_odds(comparison.graded(first, second))
-    probability = probabilities(odds)
-    steps = (np.arange(20) / 20, np.histogram(probability, 20, (0, 1))[0].tolist())
+    odds = schema.log_odds(schema.graded(schema.comparison(groups.table), first, second))
+    counts = np.histogram(probabilities(odds), 20, (0, 1))[0].tolist()
+    nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
     facts = [
         ("records", f"{len(groups.records):,}"),
         ("different things", f"{len(groups):,}"),
@@ -41,51 +35,41 @@ def report_of(groups: ItemGroups) -> str:
         ("of these and of the others, expected to be wrong", f"{groups.unsure:.1%}"),
         *((f"values of {name} that could not be read", f"{count:,}") for name, count in groups.bad.items()),
     ]
-    rows = _evidence(groups)
-    nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
-    pairs = [_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()]
     parts = [
         html_table(("", "count"), facts),
         *(f"<p>{escape(doubt)}</p>" for doubt in (schema.learnt.doubts if schema.learnt else ())),
         "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
-        bars("Evidence for one thing", [(label, [evidence]) for label, evidence, _, _ in rows], "+.1f"),
-        html_table(
-            ("grade", "evidence", "one thing", "others"),
-            [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],
-        ),
+        html_table(("grade", "evidence", "one thing", "others"), _evidence(groups)),
         "<h2>Probabilities</h2>",
-        bars(
-            "Candidate pairs by probability", [(f"from {low:.2f}", [count]) for low, count in zip(*steps, strict=True)]
-        ),
+        bars("Candidate pairs by probability", [(f"from {i / 20:.2f}", [count]) for i, count in enumerate(counts)]),
         f"<h2>Pairs nearest to the bar at {schema.min_probability:g}</h2>",
-        *pairs,
+        *(_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()),
     ]
-    return document(f"Items {schema.id}", "".join(parts))
+    Path(path).write_text(document(f"Items {schema.id}", "".join(parts)), "utf-8", errors="replace")
 
 
-def _evidence(groups: ItemGroups) -> list[tuple[str, float, float, float]]:
-    """Return (grade, evidence, share among pairs of one thing, share among others) of each grade that has pairs."""
-    learnt = groups.schema.learnt
-    if learnt is None:
+def _evidence(groups: ItemGroups) -> list[tuple[str, str, str, str]]:
+    """Return grade, evidence, share among pairs of one thing and among others, of each grade that has pairs."""
+    if (learnt := groups.schema.learnt) is None:
         return []
     rows = []
     for f, (name, field) in enumerate(groups.schema.fields.items()):
         same = np.array(learnt.odds.m[f])
         other = np.array([kind[f] for kind in learnt.odds.u]).T @ np.array(learnt.odds.shares)
         for grade in np.flatnonzero((same > 0.001) | (other > 0.001)).tolist():
-            label = f"{name}: {grade_label(field, grade)}"
-            rows.append((label, float(np.log(same[grade] / other[grade])), float(same[grade]), float(other[grade])))
+            evidence = f"{np.log(same[grade] / other[grade]):+.1f}"
+            rows.append((f"{name}: {_label(field, grade)}", evidence, f"{same[grade]:.3f}", f"{other[grade]:.3f}"))
     return rows
 
 
-def grade_label(field: Field, grade: int) -> str:
+def _label(field: Field, grade: int) -> str:
     """Return what a grade means, in words."""
     each = grade_count(field) // (len(field.edges) + 1)
     step, rarity = divmod(grade, each)
-    label = f"at least {field.edges[step]:g} alike" if step < len(field.edges) else f"below {field.edges[-1]:g}"
-    return (
-        f"{label}, {('common', 'less common', 'rare')[rarity]} value" if each > 1 and step < len(field.edges) else label
-    )
+    if step == len(field.edges):
+        return f"below {field.edges[-1]:g}"
+    value = f", {('common', 'less common', 'rare')[rarity]} value" if each > 1 else ""
+    return f"at least {field.edges[step]:g} alike{value}"
 
 
 def _pair(groups: ItemGroups, first: int, second: int) -> str:

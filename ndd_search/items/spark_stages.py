@@ -87,7 +87,7 @@ def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> 
         there = np.array([text != "" for text in written], np.int64)
         codes = (np.cumsum(there) * there - 1)[coded.indices.to_numpy()]
         values = [_value_of(text) for text in written if text]
-        columns[name] = Column(codes, values, np.zeros(len(codes), np.bool_), ())
+        columns[name] = Column(codes, values, np.zeros(len(codes), np.bool_), "")
     return Table(columns, len(texts))
 
 
@@ -140,7 +140,7 @@ class Stages:
         """Rows of `same` and `fields` to those whose copies are one thing."""
         for batch in batches:
             own = np.arange(batch.num_rows)
-            odds = self.schema.log_odds(self._comparison(batch.column("fields")).graded(own, own))
+            odds = self.schema.log_odds(self.schema.graded(self._comparison(batch.column("fields")), own, own))
             yield batch.select(["same"]).filter(pa.array(odds >= self.schema.bar))
 
     def enter(self, batches: Batches) -> Batches:
@@ -199,8 +199,8 @@ class Stages:
         entries, held = Entries(token[order], record[order], turn[order] // TURN), held[order]
         parts = entries.where(np.flatnonzero(held == 0))
         rare, common = (held > 0) & (held <= self.bounds.holders), held > self.bounds.holders
-        direct = finding.rarest(entries.where(np.flatnonzero(rare)), held[rare], self.count, self.bounds.tokens)
-        few = finding.rarest(entries.where(np.flatnonzero(common)), held[common], self.count, self.bounds.tokens)
+        direct = finding.rarest(entries.where(np.flatnonzero(rare)), held[rare], self.bounds.tokens)
+        few = finding.rarest(entries.where(np.flatnonzero(common)), held[common], self.bounds.tokens)
         numbered = Entries(self.numbers[np.searchsorted(self.tokens, few.token)], few.record, few.field)
         fields = list(self.schema.fields)
         one, _, joined = finding.joined_tokens(
@@ -244,7 +244,7 @@ class Stages:
         records, number = np.unique(record, return_inverse=True)
         number = 2 * number + (records // self.range != table.column("part")[0].as_py())[number]
         token, information = np.cumsum(mark > 0) - 1, mark[mark > 0] - 1
-        first, second = finding.meetings(token, number, information, 2 * len(records), self.bounds.most, 2)[:2]
+        first, second = finding.meetings(token, number, information, 2 * len(records), self.bounds.most, 2)
         first, second = records[first // 2], records[second // 2]
         return blocks(first // self.range, first=first, second=second)
 
@@ -278,7 +278,7 @@ class Stages:
         odds = pairs.column("odds").to_numpy()
         first, second = (np.searchsorted(places, pairs.column(name).to_numpy()) for name in ("first", "second"))
         given = Pairs(first, second, probabilities(odds + self.schema.bar))
-        leader = led_by(method, len(places), given, odds, lambda a, b: self.schema.evidence(comparison.graded(a, b)))
+        leader = led_by(method, self.schema, comparison, given, odds)
         led = leader != np.arange(len(places))
         return pa.table({"rank": places[led], "leader": places[leader[led]]})
 

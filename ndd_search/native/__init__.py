@@ -120,25 +120,13 @@ class Core(Protocol):
         """
 
     def super_tokens(
-        self, token: object, record: object, field: object, allowed: object, limits: tuple[int, ...], /
-    ) -> tuple[bytes, bytes, bytes] | None:
-        """Return the joined tokens (int64), the record (int64) of each, and a byte for each entry, 1 if it was joined.
+        self, token: object, record: object, field: object, allowed: object, limits: tuple[int, int, int, int], /
+    ) -> tuple[bytes, bytes] | None:
+        """Return the joined tokens (int64), and the record (int64) of each.
 
         token, record, field: of each entry, by record. allowed: fields * fields, 1 if their tokens are joined; int64.
-        limits: how many tokens, records and fields there are; joined tokens of a record that are kept, those that
-        fewest records hold; and the most records that may hold one.
-        """
-
-    def alike(self, kind: int, rows: tuple[object, ...], first: object, second: object, /) -> bytes | None:
-        """Return the similarity of each pair of values, then the share of the rarest part in common; float64.
-
-        kind, rows: of the values; int64 unless noted, floats are float64 given as int64.
-        0, names: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
-        shares (floats); of names their words and ends, letters written as one word (int32) and their ends, and the
-        number of their digits; pairs of synonyms, ascending, as low * words + high.
-        1, dates: year, month and day of each. 2, sets: members and ends of each, ascending, and the shares of members
-        (floats). 3, numbers: all, then tolerance and within (floats). 4, places: latitude and longitude in radians and
-        the cosine of the latitude of each, then `km` (floats).
+        limits: how many tokens and fields there are; joined tokens of a record that are kept, those that fewest records
+        hold; and the most records that may hold one.
         """
 
     def screened(
@@ -154,10 +142,17 @@ class Core(Protocol):
         """Compare pairs of records by some fields in turn, and return those that no field rules out.
 
         first, second: records of each pair. shares: of each kind of other pairs, a logarithm (float).
-        stages: of each field the kind and the rows of its values, see `alike`; the value of each record, -1 if it has
-        none; edges and common shares that divide similarities into grades (floats); a row of `kinds` for each grade,
-        the last one for a missing value, which are added up (floats); and of each kind a bound of what later fields add
-        (float). A pair is left if no sum and its bound is above `most`.
+        stages: of each field the kind and the rows of its values; the value of each record, -1 if it has none; edges
+        and common shares that divide similarities into grades (floats); a row of `kinds` for each grade, the last one
+        for a missing value, which are added up (floats); and of each kind a bound of what later fields add (float). A
+        pair is left if no sum and its bound is above `most`.
+        Kinds of values and their rows, int64 unless noted, floats are float64 given as int64:
+        0, names: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
+        shares (floats); of names their words and ends, letters written as one word (int32) and their ends, and the
+        number of their digits; pairs of synonyms, ascending, as low * words + high.
+        1, dates: year, month and day of each. 2, sets: members and ends of each, ascending, the shares of members
+        (floats), and of codes the letters (int32) and ends. 3, numbers: all, then tolerance and within (floats).
+        4, places: latitude and longitude in radians and the cosine of the latitude of each, then `km` (floats).
         Returns of the pairs that are left their places (int64), a similarity (float32) and a grade (int16) for each
         stage, NaN and -1 where a value is missing, and a sum (float64) for each kind.
         """

@@ -44,7 +44,6 @@ static PyMethodDef methods[] = {
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},
     {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
-    {"alike", alike, METH_VARARGS, alike_doc},
     {"screened", screened, METH_VARARGS, screened_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},

@@ -54,24 +54,10 @@ static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t digits, ui
     return a[0] - b[0] == 1 || b[0] - a[0] == 1;
 }
 
-/* Whether two codes differ by one letter that is wrong, missing or too many, or by two neighbours that are swapped. */
-static int is_slip(const int32_t *a, int64_t length, const int32_t *b, int64_t other)
+/* Whether two codes that are long enough differ by a slip. */
+static int is_slip(const int32_t *a, int64_t n, const int32_t *b, int64_t m)
 {
-    if (length > other)
-        return is_slip(b, other, a, length);
-    if (length < SHORT_CODE || other > length + 1)
-        return 0;
-    int64_t at = 0;
-    while (at < length && a[at] == b[at])
-        at++;
-    if (length < other)
-        return !memcmp(a + at, b + at + 1, (size_t)(length - at) * sizeof(int32_t));
-    if (at == length)
-        return 0;
-    if (!memcmp(a + at + 1, b + at + 1, (size_t)(length - at - 1) * sizeof(int32_t)))
-        return 1;
-    return at + 1 < length && a[at] == b[at + 1] && a[at + 1] == b[at]
-           && !memcmp(a + at + 2, b + at + 2, (size_t)(length - at - 2) * sizeof(int32_t));
+    return n >= SHORT_CODE && m >= SHORT_CODE && n - m < 2 && m - n < 2 && is_one_slip(a, n, b, m);
 }
 
 /* Whether a code of one set is a slip of a code of another; of long sets nobody looks. */
@@ -202,37 +188,4 @@ static double values_alike(const Values *values, int64_t first, int64_t second, 
                                        (const double *)rows + LATITUDE_LONGITUDE_COSINE * second,
                                        *(const double *)values->rows[1].buf)) / 1e9;
     }
-}
-
-PyDoc_STRVAR(alike_doc, "alike(kind, rows, first, second) -> bytes or None. The similarity of each pair of values, then the\n"
-                        "share of each; float64.");
-
-static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *kind, *rows, *given[2], *result = NULL;
-    Py_buffer views[2];
-    int read = 0, fine = 1;
-    Values values = {0};
-    if (!PyArg_ParseTuple(arguments, "OOOO:alike", &kind, &rows, &given[0], &given[1]))
-        return NULL;
-    while (read < 2 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
-        read++;
-    int64_t pairs = fine ? length_in(&views[0], 8) : 0;
-    if (fine && read_values(kind, rows, &values) && length_in(&views[1], 8) == pairs
-        && all_within(views[0].buf, pairs, values.count) && all_within(views[1].buf, pairs, values.count)) {
-        const int64_t *first = views[0].buf, *second = views[1].buf;
-        double *found = malloc((2 * (size_t)pairs + 1) * sizeof(double));
-        if (found) {
-            PyThreadState *released = PyEval_SaveThread();
-            for (int64_t pair = 0; pair < pairs; pair++)
-                found[pair] = values_alike(&values, first[pair], second[pair], &found[pairs + pair]);
-            PyEval_RestoreThread(released);
-            result = bytes_of(found, 2 * pairs * (int64_t)sizeof(double));
-        }
-        free(found);
-    }
-    free_values(&values);
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

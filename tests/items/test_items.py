@@ -13,8 +13,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.parse_values import date_of, number_of, url_of, words_of
-from ndd_search.items.places import place_of
+from ndd_search.items.parse_values import date_of, number_of, place_of, url_of, words_of
 from tests.items.cathedrals import ARMAGH, CORK, DUBLIN, FINBARR, PLACES
 
 

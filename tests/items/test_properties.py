@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.errors import InvalidDocument
+from ndd_search.items.compare_values import corner_tokens, kilometres
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.grades import Comparison, grade_count
 from ndd_search.items.items import Items
 from ndd_search.items.learn_odds import learn_odds
 from ndd_search.items.merged_record import merge_group
-from ndd_search.items.places import corner_tokens, kilometres
 from ndd_search.items.probability_model import Learnt, Model, Odds
 from ndd_search.items.record_columns import read_table
 
@@ -136,7 +136,7 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             patch.setattr(native, "core", core)
             table = read_table(FIELDS, page)
             first, second = np.triu_indices(len(page), 1)
-            graded = Comparison(FIELDS, table, {}).graded(first, second)
+            graded = schema.graded(Comparison(FIELDS, table, {}), first, second)
             labels = [False, *[True] * (len(first) - 1)]
             odds = learn_odds(list(FIELDS.values()), graded, graded, labels, graded, len(first))[0]
             ways.append((graded, odds, schema.same_pairs(page), _leaders(schema, page)))
