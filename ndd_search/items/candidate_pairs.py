@@ -214,9 +214,10 @@ def meetings(
     information: of each token. count: of records. step: only of each step-th record.
     """
     limits = (count, most, step, native.THREADS)
-    by_core = native.core and native.core.meetings(token, record, information, limits)
-    if by_core:
-        return np.frombuffer(by_core[0], np.int64), np.frombuffer(by_core[1], np.int64)
+    by_core = native.core.meetings(token, record, information, limits) if native.core else None
+    if by_core is not None:
+        keys = np.sort(np.frombuffer(by_core, np.int64))
+        return np.divmod(keys[np.diff(keys, prepend=-1) > 0], max(count, 1))
     order = np.argsort(token * np.int64(count) + record, kind="stable")
     token, record = token[order], record[order]
     place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each

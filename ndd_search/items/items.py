@@ -74,8 +74,8 @@ class Items(Schema):
     min_probability: from which two records count as one thing, above 0 and below 1.
     learnt: see `learn`; None for the assumptions that come with each kind of field.
     In one field, closer agreement on equally common values never lowers a probability. How common values are is counted
-    by `learn`, and again by `groups` of 1,000 records or more; it never depends on the page of a search. Lists of more
-    than 630 hits are compared by candidate pairs, as a collection is.
+    by `learn`; if nothing was learnt, by `groups` of 1,000 records or more. It never depends on the page of a search.
+    Lists of more than 630 hits are compared by candidate pairs, as a collection is.
     """
 
     def _with(self, **changes: Any) -> Items:

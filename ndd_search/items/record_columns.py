@@ -20,7 +20,7 @@ from ndd_search.items.parse_values import is_absent
 Places = npt.NDArray[np.int64]
 
 UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
-LISTED = 1_000  # most common values of a field whose shares are kept
+_LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _BAD = -2  # the code of a value that cannot be read, while reading
 _UNCHANGING = {str, int, float, bool, type(None)}  # types of values
@@ -40,36 +40,22 @@ class Column:
     unread: npt.NDArray[np.bool_]
     example: str
 
-    def counted(self, of: Field) -> Counter[str]:
-        """Count the records that hold each part of the values."""
+    def rareness(self, of: Field) -> Rareness:
+        """Estimate the share of the records with this field that hold each part of its values."""
         held = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).tolist()
         counts: Counter[str] = Counter()
         for value, count in zip(self.values, held, strict=True):
             for part in of.parts(value):
                 counts[part] += count
-        return counts
-
-    def rareness(self, of: Field) -> Rareness:
-        """Estimate the share of the records with this field that hold each part of its values."""
-        counts = self.counted(of)
         typical = int(np.median(list(counts.values()))) if counts else 1
-        most = nsmallest(LISTED, counts.items(), key=lambda one: (-one[1], one[0]))
-        return rareness_of(typical, most, int((self.codes >= 0).sum()))
+        most = nsmallest(_LISTED, counts.items(), key=lambda one: (-one[1], one[0]))
+        total = int((self.codes >= 0).sum()) + _ASSUMED
 
+        def share(count: int) -> float:
+            return (count + _ASSUMED * UNKNOWN.rest) / total
 
-def rareness_of(typical: int, most: Iterable[tuple[str, int]], held: int) -> Rareness:
-    """Estimate shares of the records with a field.
-
-    typical: the median of how many records hold one part. most: the most common parts, with how many records hold each.
-    held:    records that have the field.
-    """
-    total = held + _ASSUMED
-
-    def share(count: int) -> float:
-        return (count + _ASSUMED * UNKNOWN.rest) / total
-
-    # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
-    return Rareness({part: share(count) for part, count in most if count != typical}, share(typical))
+        # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
+        return Rareness({part: share(count) for part, count in most if count != typical}, share(typical))
 
 
 @dataclass(frozen=True, eq=False)

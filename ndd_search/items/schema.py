@@ -93,11 +93,10 @@ class Schema:
     def comparison(self, table: Table) -> Comparison:
         """Return what compares the records of a table.
 
-        Common values are counted in the table itself if it has at least COUNTED records, else they are those learnt.
+        Common values are those learnt. If nothing was learnt, they are counted in a table of at least COUNTED records.
         """
-        if table.records >= COUNTED:
-            return Comparison(self.fields, table, table.rareness(self.fields))
-        return Comparison(self.fields, table, self.common)
+        counted = self.learnt is None and table.records >= COUNTED
+        return Comparison(self.fields, table, table.rareness(self.fields) if counted else self.common)
 
     def comparison_of(self, records: Sequence[Any]) -> Comparison:
         """Return what compares the records of a collection.

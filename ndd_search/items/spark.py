@@ -1,10 +1,9 @@
 """The groups of records that are too many for one machine, found by a Spark cluster.
 
-The stages are those of one machine: read, count, find candidates, compare, group. What a process of the cluster does is
+The stages are those of one machine: read, find candidates, compare, group. What a process of the cluster does is
 in `spark_stages`, which calls the functions that one machine calls:
 
-1. Records are read where they lie, and numbered in their order. Values of fields are counted, and records with equal
-   values are found.
+1. Records are read where they lie, and numbered in their order. Records with equal values are found.
 2. Tokens are counted, each by one task. Each record chooses the rare ones that it looks up, and joins common ones. The
    driver numbers common tokens, each of which more records hold than `Bounds.holders`.
 3. The records that look up a token are sent to all ranges of records that hold one of them. There each record keeps its
@@ -31,19 +30,17 @@ from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.items.candidate_pairs import Bounds
-from ndd_search.items.compare_values import Rareness
-from ndd_search.items.record_columns import LISTED, rareness_of
 from ndd_search.items.record_groups import METHODS, Method
 from ndd_search.items.schema import COUNTED, Schema
 from ndd_search.items.spark_stages import ReadingRecords, Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from pyspark.sql import SparkSession
 with importing("pyspark", "records on Spark", "pyspark", "spark"):
-    from pyspark.sql import DataFrame, Window
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 log = logging.getLogger("ndd_search")
@@ -103,9 +100,12 @@ class SparkRecords:
         """The groups of records that are one thing: record (its id), group (the id of its first record) and size.
 
         They are those of Items.groups, which also logs doubts about verdicts. Arguments as there.
+        Raises ValueError for many records and a schema that was not learnt: nobody has counted their values.
         """
         check_one_of("method", method, METHODS)
-        stages = Stages(self.schema, self._common, bounds or Bounds.of(self.count), self.count, self.range)
+        if self.schema.learnt is None and self.count >= COUNTED:
+            raise ValueError("nothing was learnt about the fields: learn the schema from a sample, with Items.learn")
+        stages = Stages(self.schema, bounds or Bounds.of(self.count), self.count, self.range)
         copies = self._copies(stages)
         wanted = self.records.join(copies, "place", "left_anti").select("place", "fields")
         candidates = self._candidates(stages, wanted)
@@ -118,26 +118,6 @@ class SparkRecords:
         rows = rows.withColumn("leader", F.coalesce("leader", "same"))
         table = self.work.grouped(names, rows.select(F.col("id").alias("record"), "leader"))
         return self.work.written("groups", table.select("record", "group", "size"))
-
-    @property
-    def _common(self) -> Mapping[str, Rareness]:
-        """How many records hold the most common values: see Schema.comparison."""
-        if self.count < COUNTED:
-            return self.schema.common
-        stages = Stages(self.schema, {}, Bounds(), self.count, self.range)
-        rows = self.records.select("fields").mapInArrow(stages.count_parts, "field int, part string, held long")
-        counted = self.work.written("values", rows.groupBy("field", "part").agg(F.sum("held").alias("held")))
-        typical = F.expr("percentile(held, 0.5) filter (where part is not null)").alias("typical")
-        held = F.expr("max(held) filter (where part is null)").alias("held")
-        order = Window.partitionBy("field").orderBy(F.desc("held"), "part")
-        most = counted.filter("part is not null").withColumn("row", F.row_number().over(order))
-        listed = most.filter(F.col("row") <= LISTED).sort("field", "row").collect()
-        found = {}
-        for row in counted.groupBy("field").agg(typical, held).collect():
-            parts = [(one["part"], one["held"]) for one in listed if one["field"] == row["field"]]
-            name = list(self.schema.fields)[row["field"]]
-            found[name] = rareness_of(int(row["typical"] or 1), parts, row["held"])
-        return found
 
     def _copies(self, stages: Stages) -> DataFrame:
         """The `place` of each record with the values of an earlier one, and of the first of these, `same`."""

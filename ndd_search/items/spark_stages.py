@@ -20,7 +20,6 @@ from ndd_search.corpus.spark_stages import Batches, Reading
 from ndd_search.errors import importing
 from ndd_search.items import candidate_pairs as finding
 from ndd_search.items.candidate_pairs import Bounds, Entries
-from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Places, Ragged
@@ -95,13 +94,11 @@ def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> 
 class Stages:
     """The search for candidate pairs, their comparison, and their groups.
 
-    common: how many records hold the most common values, by field; of the whole collection.
-    count:  of its records. range: records that one task looks at.
+    count: of all records. range: records that one task looks at.
     tokens: the common tokens, ascending. numbers: their places in the order in which one machine meets them.
     """
 
     schema: Schema
-    common: Mapping[str, Rareness]
     bounds: Bounds
     count: int
     range: int
@@ -119,22 +116,7 @@ class Stages:
         return 3 * self._parts
 
     def _comparison(self, texts: pa.Array | pa.ChunkedArray) -> Comparison:
-        return Comparison(self.schema.fields, table_of(self.schema.fields, texts), self.common)
-
-    def count_parts(self, batches: Batches) -> Batches:
-        """Rows of `fields` to rows of `field` (its place), `part` of a value and how many records hold it, `held`.
-
-        A null counts the records that have the field.
-        """
-        for batch in batches:
-            table = table_of(self.schema.fields, batch.column("fields"))
-            rows: list[dict[str, Any]] = []
-            for place, (name, of) in enumerate(self.schema.fields.items()):
-                column = table.columns[name]
-                rows.append({"field": place, "part": None, "held": int((column.codes >= 0).sum())})
-                counted = column.counted(of) if of.rare else {}
-                rows += [{"field": place, "part": part, "held": held} for part, held in counted.items()]
-            yield pa.RecordBatch.from_pylist(rows, pa.schema({"field": "int32", "part": "string", "held": "int64"}))
+        return Comparison(self.schema.fields, table_of(self.schema.fields, texts), self.schema.common)
 
     def check_copies(self, batches: Batches) -> Batches:
         """Rows of `same` and `fields` to those whose copies are one thing."""

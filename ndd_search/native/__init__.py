@@ -101,13 +101,12 @@ class Core(Protocol):
 
     def meetings(
         self, token: object, record: object, information: object, limits: tuple[int, int, int, int], /
-    ) -> tuple[bytes, bytes, int, int] | None:
-        """Return the first and the second record (int64) of pairs that share tokens, ascending.
+    ) -> bytes | None:
+        """Return pairs of records that share tokens, as lower * records + higher (int64), some of them twice.
 
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
         limits: how many records there are; pairs of a record that are kept, those that share most information, then
         those with the lower record; the best pairs are looked for of each so-many-th record only; threads, 1..64.
-        Also returns how often two records met at a token, and how many pairs of records did.
         """
 
     def know_words(self, table: bytes, /) -> None:

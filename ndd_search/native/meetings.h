@@ -10,8 +10,7 @@ typedef struct {
 } Candidate;
 
 typedef struct {
-    int64_t *pairs, used, room; /* first and second of each pair, one after the other */
-    int64_t met, distinct;      /* how often two records met at a token, and how many pairs did */
+    int64_t *pairs, used, room; /* lower record * records + higher record of each pair; a pair may be there twice */
 } Met;
 
 static int is_better(Candidate a, Candidate b)
@@ -50,10 +49,10 @@ static int order_by(const int64_t *key, const int64_t *value, int64_t count, int
     return 1;
 }
 
-static int add_meetings(Met *met, int64_t record, const Candidate *kept, int64_t size)
+static int add_meetings(Met *met, int64_t records, int64_t record, const Candidate *kept, int64_t size)
 {
-    if (met->used + 2 * size > met->room) {
-        int64_t room = 2 * met->room + 2 * size;
+    if (met->used + size > met->room) {
+        int64_t room = 2 * met->room + size;
         int64_t *larger = realloc(met->pairs, (size_t)room * sizeof(int64_t));
         if (!larger)
             return 0;
@@ -62,8 +61,7 @@ static int add_meetings(Met *met, int64_t record, const Candidate *kept, int64_t
     }
     for (int64_t i = 0; i < size; i++) {
         int64_t other = kept[i].record;
-        met->pairs[met->used++] = record < other ? record : other;
-        met->pairs[met->used++] = record < other ? other : record;
+        met->pairs[met->used++] = record < other ? record * records + other : other * records + record;
     }
     return 1;
 }
@@ -84,7 +82,7 @@ typedef struct {
 } Meetings;
 
 /* Look up the tokens of a record: the records that hold one, of which there are `count`, and what is shared with each. */
-static int64_t meet_holders(const Meetings *all, int64_t one, int64_t *shared, int32_t *touched, Met *met)
+static int64_t meet_holders(const Meetings *all, int64_t one, int64_t *shared, int32_t *touched)
 {
     int64_t count = 0, end = all->record_ends[one + 1];
     int64_t next = one + all->step < all->records ? one + all->step : one, next_end = all->record_ends[next + 1];
@@ -99,7 +97,6 @@ static int64_t meet_holders(const Meetings *all, int64_t one, int64_t *shared, i
             touched[count] = other;
             count += shared[other] == 0;
             shared[other] += token->information + (shared[other] == 0);
-            met->met += other < one;
         }
     }
     return count;
@@ -115,13 +112,12 @@ static void meet_records(void *job, int number)
     Candidate *heap = malloc((size_t)(all->most < all->records ? all->most + 1 : all->records + 1) * sizeof(Candidate));
     int fine = shared && touched && heap;
     for (int64_t one = number * all->step; fine && one < all->records; one += all->threads * all->step) {
-        int64_t count = meet_holders(all, one, shared, touched, met), size = 0;
+        int64_t count = meet_holders(all, one, shared, touched), size = 0;
         for (int64_t i = 0; i < count; i++) {
             Candidate candidate = {shared[touched[i]], touched[i]};
             shared[touched[i]] = 0;
             if (touched[i] == one)
                 continue;
-            met->distinct += touched[i] < one;
             if (size < all->most) {
                 heap[size++] = candidate;
                 if (size == all->most)
@@ -132,7 +128,7 @@ static void meet_records(void *job, int number)
                 sift_down(heap, size, 0);
             }
         }
-        fine = add_meetings(met, one, heap, size);
+        fine = add_meetings(met, all->records, one, heap, size);
     }
     free(shared);
     free(touched);
@@ -184,48 +180,7 @@ static int all_within(const int64_t *values, int64_t count, int64_t bound)
     return 1;
 }
 
-/* List all pairs once, ascending: the first record of each, then the second of each. Returns how many; -1: no memory. */
-static int64_t distinct_pairs(const Met *met, int64_t listed, int64_t records, int64_t **pairs)
-{
-    int64_t *first = malloc(((size_t)listed + 1) * sizeof(int64_t)), *second = malloc(((size_t)listed + 1) * sizeof(int64_t));
-    int64_t *ends = NULL, count = -1, place = 0;
-    int32_t *lower = NULL; /* of each record the lower ones that it is paired with */
-    *pairs = malloc((2 * (size_t)listed + 1) * sizeof(int64_t));
-    for (int i = 0; first && second && i < MOST_THREADS; i++)
-        for (int64_t j = 0; j < met[i].used; j += 2, place++) {
-            first[place] = met[i].pairs[j];
-            second[place] = met[i].pairs[j + 1];
-        }
-    if (first && second && *pairs && order_by(second, first, listed, records, &ends, &lower)) {
-        place = 0;
-        for (int64_t record = 0; record < records; record++)
-            for (int64_t i = ends[record]; i < ends[record + 1]; i++) {
-                first[place] = lower[i];
-                second[place++] = record;
-            }
-        free(ends);
-        free(lower);
-        ends = NULL;
-        lower = NULL;
-        if (order_by(first, second, listed, records, &ends, &lower)) { /* the seconds of each first are ascending now */
-            count = 0;
-            for (int64_t record = 0; record < records; record++)
-                for (int64_t i = ends[record]; i < ends[record + 1]; i++)
-                    if (i == ends[record] || lower[i] != lower[i - 1]) {
-                        (*pairs)[count] = record;
-                        second[count++] = lower[i];
-                    }
-            memcpy(*pairs + count, second, (size_t)count * sizeof(int64_t));
-        }
-    }
-    free(first);
-    free(second);
-    free(ends);
-    free(lower);
-    return count;
-}
-
-PyDoc_STRVAR(meetings_doc, "meetings(token, record, information, limits) -> (first, second, met, distinct), or None.\n"
+PyDoc_STRVAR(meetings_doc, "meetings(token, record, information, limits) -> bytes, or None.\n"
                            "int64 arrays. limits: records, most, step, threads.");
 
 static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -243,26 +198,24 @@ static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (fine && views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && step < INT32_MAX
         && tokens < INT32_MAX && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, tokens, INT32_MAX)) {
-        Met found[MOST_THREADS] = {{0}}, met = {0};
-        int64_t *pairs = NULL, count = -1;
+        Met found[MOST_THREADS] = {{0}};
+        int64_t used = 0;
         PyThreadState *released = PyEval_SaveThread();
         fine = find_meetings(views[0].buf, views[1].buf, entries, views[2].buf, tokens, records, most, step, threads, found);
-        for (int i = 0; i < MOST_THREADS; i++) {
-            met.used += found[i].used;
-            met.met += found[i].met;
-            met.distinct += found[i].distinct;
+        PyEval_RestoreThread(released);
+        for (int i = 0; i < MOST_THREADS; i++)
+            used += found[i].used;
+        if (fine && (result = bytes_of(NULL, used * (int64_t)sizeof(int64_t))) != NULL) {
+            char *to = PyBytes_AsString(result);
+            for (int i = 0; i < MOST_THREADS; i++) {
+                size_t size = (size_t)found[i].used * sizeof(int64_t);
+                if (size)
+                    memcpy(to, found[i].pairs, size);
+                to += size;
+            }
         }
-        if (fine)
-            count = distinct_pairs(found, met.used / 2, records, &pairs);
         for (int i = 0; i < MOST_THREADS; i++)
             free(found[i].pairs);
-        PyEval_RestoreThread(released);
-        if (count >= 0) {
-            PyObject *first = bytes_of(pairs, count * (int64_t)sizeof(int64_t));
-            PyObject *second = bytes_of(pairs + count, count * (int64_t)sizeof(int64_t));
-            result = Py_BuildValue("NNLL", first, second, (long long)met.met, (long long)met.distinct);
-        }
-        free(pairs);
     }
     while (read-- > 0)
         PyBuffer_Release(&views[read]);

@@ -18,7 +18,7 @@ from ndd_search.items.grades import Comparison
 from ndd_search.items.record_columns import read_table
 from tests import collections
 from tests.items.cathedrals import PLACES
-from tests.items.made import PEOPLE, Made, quality
+from tests.items.made import PEOPLE, Made, people, quality
 
 
 def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
@@ -200,3 +200,12 @@ def test_a_schema_that_is_guessed_and_learnt_without_labels_is_good(name: str, l
     schema = ndd.items.Items.learn(records.values())
     assert pair_quality(schema, records, collections.read(name, "pairs")) >= least
     assert pair_quality(schema, others, collections.read(name, "pairs")) >= least
+
+
+def test_evidence_is_used_with_the_counts_of_values_that_it_was_learnt_with() -> None:
+    made = people(500, seed=8).records
+    learnt = ndd.items.Items.learn(made[:300], PEOPLE)
+    table = read_table(PEOPLE.fields, made)
+    assert table.records >= 1_000
+    assert learnt.comparison(table).common == learnt.common != table.rareness(PEOPLE.fields)
+    assert PEOPLE.comparison(table).common == table.rareness(PEOPLE.fields)

@@ -147,7 +147,7 @@ def test_candidates_of_ranges_of_records_are_those_of_all_records(learnt: Any, b
     expected = find_candidates(comparison, bounds)
     texts = stages.ReadingRecords("id", learnt.fields).columns(rows)["fields"]
     table = pa.table({"place": np.arange(len(rows)), "fields": texts})
-    search = stages.Stages(learnt, comparison.common, bounds, len(rows), size)
+    search = stages.Stages(learnt, bounds, len(rows), size)
     held = each(pa.Table.from_batches(search.enter(iter(table.to_batches(300)))), search.count_holders)
     is_head = pa.array(held.column("part").to_numpy() < 0)
     search = search.numbering(held.filter(is_head))

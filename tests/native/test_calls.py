@@ -102,13 +102,11 @@ entries = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=60,
 def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information: list[int], most: int) -> None:
     token, record = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     shared: dict[tuple[int, int], int] = {}
-    met = 0
     for place, (one, first) in enumerate(pairs):
         for other, second in pairs[:place]:
             if one == other:
                 ends = min(first, second), max(first, second)
                 shared[ends] = shared.get(ends, 0) + information[one]
-                met += 1
     best: set[tuple[int, int]] = set()
     for record_of in range(10):
         own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
@@ -116,9 +114,7 @@ def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information:
     assert native.core is not None
     found = native.core.meetings(token, record, np.array(information), (10, most, 1, 2))
     assert found is not None
-    first, second = (np.frombuffer(of, np.int64).tolist() for of in found[:2])
-    assert list(zip(first, second, strict=True)) == sorted(best)
-    assert found[2:] == (met, len(shared))
+    assert {divmod(key, 10) for key in np.frombuffer(found, np.int64).tolist()} == best
 
 
 int64s = st.one_of(
@@ -133,7 +129,7 @@ def test_no_tokens_handed_over_harm_the_core(
 ) -> None:
     assert native.core is not None
     found = native.core.meetings(token, record, information, (records, most, 1, most))
-    assert found is None or len(found[0]) == len(found[1])
+    assert found is None or len(found) % 8 == 0
     for limits in ((2**31, most, 1, 1), (records, most, 2**62, 4)):
         assert native.core.meetings(token, record, information, limits) is None
     few = most if most > 0 else 1
