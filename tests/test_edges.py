@@ -188,6 +188,24 @@ def test_copies_of_a_brief_are_one_however_many_there_are(count: int) -> None:
     assert len(ndd.collapse([*copies(count), *OTHERS], size=100)) == 1 + len(OTHERS)
 
 
+BRIEF = "ministers agreed on {} to a {} that nobody had read before the {}"  # 14 words
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_of_two_short_copies_each_may_have_a_changed_word_and_an_edge(bare: bool) -> None:
+    """Fewer than half of all their shingles are the same; those between their edges tell that they are copies."""
+    text, other = BRIEF.format("Monday", "bill", "recess"), BRIEF.format("Friday", "bill", "vote")
+    texts = ["PARIS, May 3 (AFP) - " + text, other if bare else other + " | City Post"]
+    first, second = (set(sketch.tolist()) for sketch in sketch_many(texts))
+    assert len(first & second) < 0.5 * len(first | second)
+    assert len(ndd.collapse(texts).hits) == 1
+
+
+def test_short_texts_that_differ_in_more_words_stay_apart() -> None:
+    text, other = BRIEF.format("Monday", "bill", "vote"), BRIEF.format("Friday", "plan", "recess")
+    assert len(ndd.collapse(["PARIS, May 3 (AFP) - " + text, other + " | City Post"]).hits) == 2
+
+
 def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     form = (
         "{} ({}) - The road through {} is closed to all traffic from Monday on for repairs, a diversion is signposted"

@@ -2,7 +2,7 @@
 #pragma once
 #include "rule.h"
 
-enum { LEAST_SHARED_INSIDE = 4, MOST_OWN_INSIDE = 6 };
+enum { LEAST_SHARED = 4, MOST_APART = 11 };
 enum { IS_WHOLE = 1, IS_MARKED = 2 };
 
 /* IS_WHOLE: a sketch has all values of its document, none of them as an odd and an even one; IS_MARKED: some are odd as well. */
@@ -26,7 +26,7 @@ static int may_differ_at_edges(int edges, int others) { return edges & others & 
 /* The bar of any pair of a hit, at least. */
 static double least_bar_of(const Page *page, const Rule *rule, int64_t hit, int edges)
 {
-    if (edges & IS_MARKED)
+    if (edges & IS_WHOLE)
         return rule->least;
     return bar_of(rule, rule->asked > 0 || rule->power > 0 || rule->content > 0 ? shingles_of(page, hit) : rule->known);
 }
@@ -59,9 +59,7 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
         }
         i += !of_second, j += of_second;
     }
-    int64_t apart = own[0] + own[1];
-    if (!edge || shared < LEAST_SHARED_INSIDE || shared < (double)apart || own[0] > MOST_OWN_INSIDE
-        || own[1] > MOST_OWN_INSIDE)
+    if (!edge || shared < LEAST_SHARED || own[0] + own[1] > MOST_APART)
         return 0;
     return !weights || !own[0] || !own[1] || (most > 0 && (most + rule->third) * shared >= usual) || usual < rule->few_hold * shared;
 }

@@ -152,10 +152,8 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     int32_t limit = second_ends_first ? limit_second : limit_first;
     int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
     Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
-    double bar = bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
-    int edges = edges_of(page, rule, first), others = edges_of(page, rule, second);
-    if (may_differ_at_edges(edges, others))
-        bar = larger(least_bar_of(page, rule, first, edges), least_bar_of(page, rule, second, others)) - ROUNDING;
+    int edges = may_differ_at_edges(edges_of(page, rule, first), edges_of(page, rule, second));
+    double bar = (edges ? rule->least : bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known)) - ROUNDING;
     if ((double)most < bar * (double)all) /* all values count of the one that ends first */
         return NO;
     int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);
@@ -173,7 +171,7 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
         return NO;
     Weights *weights = corpus->weights;
     if (hardly_differs(rule, pair, sizes.shorter)
-        || (may_differ_at_edges(edges, others) && differ_at_edges(page, rule, weights, first, second)))
+        || (edges && differ_at_edges(page, rule, weights, first, second)))
         return YES;
     if (!weights)
         return rule->content == 0 || counts_unweighed(rule, pair, &sizes);

@@ -19,7 +19,7 @@ BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 HARDLY, ENOUGH = 0.1, 60  # two texts that differ by this share are copies; by less below so many shingles
-SHARED, INNER = 4, 6  # values of texts that differ at their edges: shared at least, and inner ones of each at most
+SHARED, INNER = 4, 11  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -125,17 +125,13 @@ class Oracle:
         inside = [{value >> 1 for value in values} for values in both]
         whole = all(len(values) < self.k and len(values) == len(of) for values, of in zip(both, inside, strict=True))
         marked = [any(value & 1 for value in values) for values in both]
-        known = SHORT + (self.table.documents if self.table else 0)
-        sizes = (self.size / min(max(len(values), SHORT), known) for values in both)
-        if not whole or not any(marked):
-            return False
-        if alike < max(LEAST + (0 if odd else size) for odd, size in zip(marked, sizes, strict=True)) - 1e-9:
+        if not whole or not any(marked) or alike < LEAST - 1e-9:
             return False
         shared = inside[0] & inside[1]
         own = [{value for value in values if value >> 1 not in shared} for values in both]
         inner = [{value for value in values if not value & 1} for values in own]
         apart = inner[0] | inner[1]
-        if len(shared) < max(SHARED, len(inner[0]) + len(inner[1])) or max(map(len, inner)) > INNER or own == inner:
+        if len(shared) < SHARED or len(apart) > INNER or own == inner:
             return False
         if not self.table or not all(inner):
             return True

@@ -4,10 +4,13 @@ A value of a sketch of words is odd if its shingle touches an edge of the text w
 complete sketches tell what two texts have inside, and whether they differ there. They are copies if
 
 * a value that touches an edge is in only one of them,
-* they share at least SHARED values, and as many as there are inner ones that only one of them has, at most OWN of each,
+* they share at least SHARED values, and at most APART inner ones are in only one of them,
 * and if both have such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
   what the other copies share, but a form leaves a place where no two fillings have the same. If only one of them has,
   the other holds nothing that fills a form.
+
+The bar on their resemblance is the least that any pair needs, however short they are: of two edited copies of a brief,
+each with an edge of its own, most values differ.
 
 About as common: in a third as many documents; and so is all that is in fewer than twice a handful.
 """
@@ -23,7 +26,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Sha
 from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.native import Rule
 
-SHARED, OWN = 4, 6  # values; a word changes three, and two places may have been changed
+SHARED, APART = 4, 11  # values; a changed word is in three of each text, an added one in five of both
 _AT_ONCE = 2**20  # values compared at a time
 _ROUNDING = 1e-9
 Flags = npt.NDArray[np.bool_]
@@ -45,10 +48,8 @@ def differ_at_edges(
     copies = np.zeros(len(first), np.bool_)
     if not rule.edges or not (marked := rows.marked).any():
         return copies
-    evidence = np.minimum(np.maximum(rows.lengths, rule.few), rule.known)
-    bars = np.where(marked, rule.least, np.minimum(rule.least + rule.asked / evidence, 1.0))
     may = rows.whole[first] & rows.whole[second] & (marked[first] | marked[second])
-    at = np.flatnonzero(may & (resemblance >= np.maximum(bars[first], bars[second]) - _ROUNDING))
+    at = np.flatnonzero(may & (resemblance >= rule.least - _ROUNDING))
     for part in _parts(rows.lengths[first[at]] + rows.lengths[second[at]]):
         copies[at[part]] = _copies(rows, first[at[part]], second[at[part]], rule, table)
     return copies
@@ -85,8 +86,7 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     own = [np.bincount(pair[alone & inner & (of_second == side)], minlength=count) for side in (False, True)]
     edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
     shared = np.bincount(pair[met], minlength=count)
-    apart = own[0] + own[1]
-    copies: Flags = edge & (shared >= np.maximum(apart, SHARED)) & (np.maximum(*own) <= OWN)
+    copies: Flags = edge & (shared >= SHARED) & (own[0] + own[1] <= APART)
     if table is not None:
         usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
         most = np.zeros(count)
