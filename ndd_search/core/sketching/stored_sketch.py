@@ -20,9 +20,9 @@ from __future__ import annotations
 import re
 import struct
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ from ndd_search import native
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_one_of
-from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches
+from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches, or_empty
 
 # Names under which `corpus mark` stores what group the document belongs to. They belong to one text, of which `judged`
 # is the fingerprint, or "".
@@ -152,28 +152,25 @@ class SketchField:
         A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
         Returns Sketches if every hit has a sketch, else a list.
         """
-        given = list(fields)
-        found = sketches_from(self._read(given, recipe))
+        given, names = list(fields), StoredSketches(self, recipe).names
+        if native.core and (read := native.core.stored_sketches(given, names, recipe.k)):
+            found = sketches_from(read)
+        else:
+            found = [self._read(hit, recipe) for hit in given]
         if isinstance(found, Sketches):
             return found
+        sketches = [one for one in found if not isinstance(one, Lack)]
+        if len(sketches) == len(found) > 0:
+            return Sketches(np.concatenate(sketches), np.cumsum([0, *map(len, sketches)]))
         return [self._lack(hit) if one is Lack.MISSING else one for hit, one in zip(given, found, strict=True)]
 
-    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> native.StoredValues:
-        """Return what `native.core.stored_sketches` does."""
-        names = self.sketch, self.packed, self.recipe, recipe.id
-        if native.core and (found := native.core.stored_sketches(fields, names, recipe.k)):
-            return found
-        stored = [hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch] for hit in fields]
-        ours = [hit.get(self.recipe) == [recipe.id] for hit in fields]
-        read = [_bytes_of(one, recipe.k) if own else b"" for one, own in zip(stored, ours, strict=True)]
-        read = [one if good else None for one, good in zip(read, _are_ascending(read), strict=True)]
-        counts = np.array([_MALFORMED if one is None else len(one) // 4 for one in read], np.int64)
-        for at in (at for at, own in enumerate(ours) if not own):
-            counts[at] = _NOTHING if stored[at] is None else _FOREIGN
-        values = np.frombuffer(b"".join(filter(None, read)), "<i4").astype(np.int32, copy=False).tobytes()
-        if fields and counts.min() > 0:
-            return values, None, np.append(0, counts.cumsum()).tobytes()
-        return values, counts.tobytes(), None
+    def _read(self, hit: Mapping[str, Any], recipe: Recipe) -> Sketch | Lack:
+        """Return the sketch of a hit from its doc values, or why there is none."""
+        stored = hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch]
+        if hit.get(self.recipe) != [recipe.id]:
+            return Lack.MISSING if stored is None else Lack.FOREIGN
+        values = _values_of(stored, recipe.k)
+        return Lack.MALFORMED if values is None else or_empty(values)
 
     def _lack(self, fields: Mapping[str, Any]) -> Lack:
         """Why a hit has no values."""
@@ -255,8 +252,8 @@ def pack(sketch: Sketch) -> str:
 def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
     """Return the values of an object in a document's `_source`, None if it has no sketch of at most k values."""
     found = stored.get("sketch") or stored.get("packed")
-    read = None if found is None else _bytes_of(found if isinstance(found, str) else listed(found), k)
-    return np.frombuffer(read, "<i4").astype(np.int32) if read and _are_ascending([read])[0] else None
+    values = _values_of(found if found is None or isinstance(found, str) else listed(found), k)
+    return values if values is not None and len(values) else None
 
 
 def are_keys(value: Any, smallest: Any = None) -> bool:
@@ -288,37 +285,21 @@ def _is_recipe(text: str) -> bool:
     return text == STALE or _RECIPE.fullmatch(text) is not None
 
 
-def _bytes_of(stored: Any, k: int) -> bytes | None:
-    """Return the values of a stored sketch as little-endian integers, None if they are none, or more than k."""
+def _values_of(stored: Any, k: int) -> Sketch | None:
+    """Return the values of a stored sketch, None if they are no sketch of at most k values. stored: None for none."""
     if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], str):
         stored = stored[0]
     try:
         if stored is None:
-            return b""
+            return _NO_VALUES
         if isinstance(stored, str):
             digits = stored.rstrip("=")  # OpenSearch leaves the padding out
             found = a2b_base64(digits + "=" * (-len(digits) % 4), strict_mode=True)
         else:
-            found = _packer(len(stored))(*stored) if isinstance(stored, list) and stored else b"?"
+            found = struct.pack(f"<{len(stored)}i", *stored) if isinstance(stored, list) and stored else b"?"
     except (ValueError, struct.error):
         return None
-    return found if len(found) % 4 == 0 and len(found) <= 4 * k else None
-
-
-@cache
-def _packer(length: int) -> Callable[..., bytes]:
-    """Return a function from 32-bit integers to bytes, four times as fast as np.array. It raises struct.error."""
-    return struct.Struct(f"<{length}i").pack
-
-
-def _are_ascending(read: Sequence[bytes | None]) -> list[bool]:
-    """Return for each sketch whether it was read, and its values are ascending, distinct and at least 0."""
-    values = np.frombuffer(b"".join(filter(None, read)), "<i4")
-    lengths = np.array([len(one or b"") // 4 for one in read], np.int64)
-    ends = np.cumsum(lengths)
-    wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))
-    first = ends[(ends > 0) & (ends < len(values))]
-    wrong[first] = values[first] < 0  # the first value of a sketch is not compared with the sketch before it
-    number = np.concatenate(([0], np.cumsum(wrong)))  # of wrong values before each place
-    fine = (number[ends] == number[ends - lengths]).tolist()
-    return [one is not None and good for one, good in zip(read, fine, strict=True)]
+    if len(found) % 4 or len(found) > 4 * k:
+        return None
+    values = np.frombuffer(found, "<i4").astype(np.int32, copy=False)
+    return values if not len(values) or (values[0] >= 0 and (values[1:] > values[:-1]).all()) else None
