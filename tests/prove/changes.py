@@ -31,6 +31,7 @@ from tests.prove.walks import (
     documents,
     shown,
     without_counts,
+    without_total,
 )
 from tests.wrapping.conftest import Caller, body_of, bulk
 
@@ -120,6 +121,10 @@ class History:
                 one = self.other if number % 2 else self.caller
                 start = step[1] * self.walk.size % self.walk.end
                 pages = [without_counts(self.walk.page(each, start, {})) for each in (one, self.fresh)]
+                if (
+                    pages[0]["ndd"]["exhausted"] > pages[1]["ndd"]["exhausted"]
+                ):  # a later page, in the cache, found the end
+                    pages = [without_total(page) for page in pages]
                 assert comparable(pages[:1]) == comparable(pages[1:]), step
             else:
                 self.write(step)

@@ -114,7 +114,11 @@ class Walk:
         pages = self.pages(caller, self.paging, other=other)
         check_pages(self, pages)
         at_once = "from" if self.paging == "msearch" else "msearch"
-        fresh = self.pages(self.caller(cache=False, splits=not self.splits), at_once, every=self.every)
+        alone = self.caller(cache=False, splits=not self.splits)
+        self.page(
+            alone, 0, {}
+        )  # counts a frequency table, which the first searches of an `_msearch` would not all have
+        fresh = self.pages(alone, at_once, every=self.every)
         if self.paging != "cursor":
             exact = [pages[:: self.every], fresh]
             if not isinstance(self.cache, bool):  # it may hold more of the result, of which facets are counted
@@ -494,6 +498,12 @@ def without_counts(page: dict[str, Any]) -> dict[str, Any]:
     """Return a page without the counts of facets: they are exact where the cache knows the whole result."""
     block = {name: value for name, value in page["ndd"].items() if name != "facets"}
     return {name: value for name, value in page.items() if name != "aggregations"} | {"ndd": block}
+
+
+def without_total(page: dict[str, Any]) -> dict[str, Any]:
+    """Return a page without what tells how many hits the whole result has."""
+    block = {name: value for name, value in page["ndd"].items() if name not in ("exhausted", "unique")}
+    return page | {"hits": {**page["hits"], "total": None}, "ndd": block}
 
 
 def comparable(pages: Answers) -> list[Any]:
