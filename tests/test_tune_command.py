@@ -74,7 +74,7 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
     assert "3 queries, " in shown
     assert 'Recommended: min_similarity = "auto", the default' in shown
     assert f"Saved in {saved}" in shown
-    for name in ("auto", "1.0 (identical)", "0.8 (high)", "0.5 (moderate)", "hits hidden", "░ shown apart", "query: "):
+    for name in ("auto", "1.0 (identical)", "0.8 (high)", "0.5 (moderate)", "hits hidden", "query: "):
         assert name in shown
     stored = read_preset(saved)
     assert (stored.options, stored.recipe, stored.tuned["queries"]) == (ndd.CollapseOptions(), ndd.Recipe(), 3)
