@@ -31,7 +31,7 @@ from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.items.candidate_pairs import Bounds
 from ndd_search.items.record_groups import METHODS, Method
-from ndd_search.items.schema import COUNTED, Schema
+from ndd_search.items.schema import Schema
 from ndd_search.items.spark_stages import ReadingRecords, Stages
 
 if TYPE_CHECKING:
@@ -99,12 +99,11 @@ class SparkRecords:
     def groups(self, method: Method = "correlation", *, bounds: Bounds | None = None) -> DataFrame:
         """The groups of records that are one thing: record (its id), group (the id of its first record) and size.
 
-        They are those of Items.groups, which also logs doubts about verdicts. Arguments as there.
-        Raises ValueError for many records and a schema that was not learnt: nobody has counted their values.
+        Items.groups finds the same groups on one machine, and takes the same arguments. It also logs doubts about
+        verdicts; nothing does so here.
+        Raises ValueError for 1,000 records or more if the schema is not learnt.
         """
         check_one_of("method", method, METHODS)
-        if self.schema.learnt is None and self.count >= COUNTED:
-            raise ValueError("nothing was learnt about the fields: learn the schema from a sample, with Items.learn")
         stages = Stages(self.schema, bounds or Bounds.of(self.count), self.count, self.range)
         copies = self._copies(stages)
         wanted = self.records.join(copies, "place", "left_anti").select("place", "fields")

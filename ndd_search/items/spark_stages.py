@@ -26,7 +26,7 @@ from ndd_search.items.integer_lists import Places, Ragged
 from ndd_search.items.probability_model import probabilities
 from ndd_search.items.record_columns import Column, Table, read_table
 from ndd_search.items.record_groups import Method, judged, led_by
-from ndd_search.items.schema import Schema
+from ndd_search.items.schema import COUNTED, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,6 +96,8 @@ class Stages:
 
     count: of all records. range: records that one task looks at.
     tokens: the common tokens, ascending. numbers: their places in the order in which one machine meets them.
+    Raises ValueError for COUNTED records or more if the schema is not learnt: one machine counts their values then, a
+    cluster does not.
     """
 
     schema: Schema
@@ -104,6 +106,13 @@ class Stages:
     range: int
     tokens: Places = field(default_factory=lambda: np.empty(0, np.int64))
     numbers: Places = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if self.schema.learnt is None and self.count >= COUNTED:
+            raise ValueError(
+                f"on Spark, {COUNTED:,} records or more need a learnt schema: learn it on one machine, with "
+                "Items.learn, from as many of these records as it holds"
+            )
 
     @property
     def _parts(self) -> int:

@@ -161,6 +161,15 @@ def test_candidates_of_ranges_of_records_are_those_of_all_records(learnt: Any, b
     assert len(found) > 1_000
 
 
+def test_many_records_need_a_learnt_schema(learnt: Any) -> None:
+    """One machine counts the values of a collection of this size; on Spark only learning does."""
+    unlearnt = items.Items(**learnt.fields)
+    stages.Stages(unlearnt, Bounds(), 999, 10_000)
+    stages.Stages(learnt, Bounds(), 1_000, 10_000)
+    with pytest.raises(ValueError, match="1,000 records or more need a learnt schema"):
+        stages.Stages(unlearnt, Bounds(), 1_000, 10_000)
+
+
 def collection(name: str) -> tuple[Any, list[dict[str, Any]]]:
     """A schema and the records of a set of these tests, or of a labelled collection."""
     if name == "cathedrals":
