@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from tests.searching import MATCH, SEARCH, hit_of, in_one_phase, one_hit
@@ -116,3 +118,45 @@ def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
         slow.go_on.set()
         assert other.result().body["hits"] == first.result().body["hits"]
         assert len(slow.sent) == 1
+
+
+def test_headers_of_any_type_pass_through_an_msearch() -> None:
+    driver = Driver(in_one_phase(settings_of(frequency_table=False)))
+    headers: dict[str, Any] = {"content-type": "application/x-ndjson", "authorization": b"Basic x", "x-tries": 1}
+    sent: list[Request] = []
+
+    def send(request: Request) -> Answer:
+        sent.append(request)
+        return Answer({"took": 1, "responses": [{**one_hit(request).body, "status": 200}]})
+
+    answer = driver.handle(Request("POST", "/_msearch", {}, headers, [{"index": "news"}, {"query": MATCH}]), send)
+    assert answer.body["responses"][0]["ndd"]["examined"] == 1
+    assert sent[0].headers == headers
+
+
+def test_a_limit_that_another_search_meets_meanwhile_narrows_a_search_too() -> None:
+    driver = Driver(in_one_phase(settings_of(frequency_table=False, cache=False)))
+    wanted, met = Request("POST", "/news/_search", {}, {}, {"query": MATCH, "size": 60}), list[Answer]()
+
+    def send(request: Request) -> Answer:
+        if request.body["size"] <= 70:
+            return one_hit(request)
+        if not met:
+            met.append(driver.handle(wanted, lambda one: send(one) if met else refusal(one)))
+        return refusal(request)
+
+    def refusal(request: Request) -> Answer:
+        met.append(Answer({}))
+        reason = "Result window is too large, from + size must be less than or equal to: [70] but was [100]"
+        return Answer({"error": {"type": "illegal_argument_exception", "reason": reason}, "status": 400}, 400)
+
+    assert driver.handle(wanted, send).body["ndd"]["degraded"] is None
+
+
+def test_a_document_that_holds_an_answer_of_its_own_is_shown_as_it_is_stored() -> None:
+    stored = {"hits": {"hits": [{"_id": "2", "_source": {"ndd": {"recipe": Recipe().id, "sketch": [1]}}}]}}
+    best = {"hits": {"hits": [{"_id": "1", "_source": {"log": copy.deepcopy(stored), "ndd": {"recipe": Recipe().id}}}]}}
+    answer = {"hits": {"hits": []}, "aggregations": {"sites": {"buckets": [{"best": best}]}}}
+    body = {"aggs": {"sites": {"terms": {"field": "site"}, "aggs": {"best": {"top_hits": {}}}}}}
+    SketchFilter(body, SketchField()).clean(answer)
+    assert best["hits"]["hits"][0]["_source"] == {"log": stored}

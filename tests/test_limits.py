@@ -242,3 +242,11 @@ def test_queries_that_are_objects_are_read_and_objects_that_cannot_be_read_leave
     own = read_search(Request("POST", "/news/_search", {}, {}, {"query": times, "ndd": options}))
     assert own is not None
     assert own.body == {"query": times}
+
+
+@pytest.mark.parametrize("of_list", [False, True])
+def test_a_search_with_inner_hits_of_our_name_is_left_alone(of_list: bool) -> None:
+    """Ours would overwrite them."""
+    nearest = {**NEAREST, "inner_hits": {"name": "near_duplicates"}}
+    body = {"query": MATCH, "knn": [nearest] if of_list else nearest}
+    assert read_search(Request("POST", "/news/_search", {}, {}, body)) is None

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import sketch
+from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.core.text.shingles import shingle_hashes, shingle_texts
 from ndd_search.errors import MissingExtra
 from tests import plain_sketching as plain
@@ -127,3 +127,12 @@ def test_without_the_stemmer_sentences_say_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "Stemmer", None)
     with pytest.raises(MissingExtra, match=r'pip install "ndd-search\[stem\]"'):
         shingle_texts("some sentence", Recipe.sentences("danish"))
+
+
+def test_a_word_without_a_stem_lets_the_sketch_of_its_sentence_be_whatever_follows() -> None:
+    """Turkish stemming leaves nothing of "leri"."""
+    recipe, text = Recipe.sentences(language="turkish"), "Eski bilgisayarlar TV'leri."
+    alone = sketch(text, recipe).tolist()
+    assert len(alone) == 1
+    for batch in ([text, "Ankara soğuk."], [text, "İzmir sıcak.", ""], [text]):
+        assert sketch_many(batch, recipe)[0].tolist() == alone

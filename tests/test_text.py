@@ -170,6 +170,10 @@ def test_texts_of_any_size_get_an_answer(text: str, recipe: Recipe) -> None:
     assert time.process_time() - started < 20
 
 
+def test_marks_that_stand_for_several_count_as_several() -> None:
+    assert len(fold("a" + "\u0f73" * 20_000)) <= 32
+
+
 def test_html_nested_beyond_reason_gets_an_answer() -> None:
     assert tokens("<div>" * 300_000 + "deep", HTML) == ["deep"]
 

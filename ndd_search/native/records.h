@@ -126,7 +126,7 @@ static void screen_part(void *job, int number)
 }
 
 PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most, threads) -> (places, similarity, grades, against), or\n"
-                           "None. See items/rule_out_pairs.py. first, second: int64; shares: float64 as int64; stages: see __init__.py.");
+                           "None. See items/rule_out_pairs.py. first, second: int64; shares: float64 as int64; stages: see native/__init__.py.");
 
 enum { SCREENED_ROWS = 4 };
 

@@ -124,6 +124,8 @@ class History:
                 if (
                     pages[0]["ndd"]["exhausted"] > pages[1]["ndd"]["exhausted"]
                 ):  # a later page, in the cache, found the end
+                    known, bounds = (page["ndd"]["unique"] for page in pages)
+                    assert bounds["low"] <= known["value"] <= bounds["high"], step
                     pages = [without_total(page) for page in pages]
                 assert comparable(pages[:1]) == comparable(pages[1:]), step
             else:

@@ -243,7 +243,8 @@ def source_of(document: dict[str, Any]) -> dict[str, Any]:
 def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
     """Return the object with the sketch that is stored in a document, empty if there is none.
 
-    Readable sketches are stored in the form of the document: "integers" (the default), "packed" or "both".
+    Readable sketches are stored in the form of the document: "integers" (the default), "packed", or "both", which other
+    writers may leave in one document.
     """
     numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
     match document["lack"]:

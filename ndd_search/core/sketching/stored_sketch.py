@@ -149,7 +149,7 @@ class SketchField:
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
-        A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
+        A hit may have integers, packed values, or both. Then the integers are read.
         Returns Sketches if every hit has a sketch, else a list.
         """
         given, names = list(fields), StoredSketches(self, recipe).names

@@ -153,13 +153,14 @@ def _terms(points: Numbers, numbers: HashNumbers) -> Hashes:
 
 
 def _polynomials(terms: Hashes, lengths: Places, base: int) -> Hashes:
-    """Return terms[0] + terms[1] * base + terms[2] * base**2 + ... of each run of `lengths` terms, at least 1."""
-    if not len(lengths):
-        return np.empty(0, np.uint64)
-    powers = np.full(int(lengths.max()), base, np.uint64)
+    """Return terms[0] + terms[1] * base + terms[2] * base**2 + ... of each run of `lengths` terms; 0 of none."""
+    powers = np.full(max(int(lengths.max(initial=0)), 1), base, np.uint64)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)
-    return np.add.reduceat(terms * powers[runs(np.zeros_like(lengths), lengths)], np.cumsum(lengths) - lengths)
+    sums = np.zeros(len(terms) + 1, np.uint64)
+    np.cumsum(terms * powers[runs(np.zeros_like(lengths), lengths)], out=sums[1:])  # modulo 2**64, as each difference
+    ends = np.cumsum(lengths)
+    return sums[ends] - sums[ends - lengths]
 
 
 def _roll(terms: Hashes, lengths: Places, size: int, base: int) -> tuple[Hashes, Places]:

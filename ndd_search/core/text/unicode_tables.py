@@ -59,9 +59,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", few_marks(text))
-    if len(kept := _ignorable.sub("", text)) < len(text):
-        text = few_marks(kept)
-    text = text.casefold()
+    text = few_marks(_ignorable.sub("", text)).casefold()  # NFKC makes several marks of some
     if "\u0131" in text or "\u0307" in text:
         text = _turkish_i.sub("i", text)
     return unicodedata.normalize("NFKC", text)

@@ -355,7 +355,7 @@ def saw_a_sketch(plan: Plan) -> None:
 def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
 
-    A caller who sees none, as another caller just before, is left alone for a minute.
+    A caller who sees none is left alone for a minute; so is one whose hits have none, if another just saw none at all.
 
     has_hits: whether the search has any. Without hits, the target may only be empty, and nothing is learned of it.
     """

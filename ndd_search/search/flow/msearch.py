@@ -148,7 +148,9 @@ def multi_conversation(
         return None
     headers, bodies = lines[::2], lines[1::2]
     of_url = {name: value for name, value in request.params.items() if name not in _OF_ALL}
-    whose = {name: value.replace("x-ndjson", "json") for name, value in request.headers.items()}  # as of a search alone
+    whose = dict(request.headers)
+    if isinstance(kind := whose.get("content-type"), str):
+        whose["content-type"] = kind.replace("x-ndjson", "json")  # as of a search alone, by the same caller
     searches = [
         Request("POST", _target(header, path["index"] or ""), {**of_url, **_params(header)}, whose, body)
         for header, body in zip(headers, bodies, strict=True)

@@ -50,7 +50,7 @@ class Plan:
     """How one search is carried out.
 
     search, options: what is searched and how its hits are collapsed.
-    of_caller:       what was known of the caller when the search was planned.
+    of_caller:       what was known of the caller when the search was planned. window_limit: the same of the target.
     settings:        of the client, for the target. field: where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     is_split:        whether documents and sketches are fetched by different requests of one trip.
@@ -64,6 +64,7 @@ class Plan:
     search: Search
     options: CollapseOptions
     of_caller: LearnedOfCaller
+    window_limit: int
     settings: Settings
     field: SketchField
     may_split: bool
@@ -140,6 +141,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         search=search,
         options=options,
         of_caller=of_caller,
+        window_limit=learned.window_limit,
         settings=settings,
         field=field,
         may_split=may_split,
@@ -173,8 +175,8 @@ def ask_anew_if_learned(plan: Plan, complaint: str) -> None:
     """Raise AskAnew if the engine's complaint about a request shows how to ask instead."""
     search, known = plan.search, plan.settings.known
     most = window_limit(complaint)
-    if most and search.start + search.size <= most < known.about(search.target).window_limit:
-        known.learn(search.target, window_limit=most)
+    if most and search.start + search.size <= most < plan.window_limit:
+        known.learn(search.target, window_limit=min(most, known.about(search.target).window_limit))
         raise AskAnew(learned=True)
     is_about_text = plan.field.recipe in complaint and "ielddata" in complaint
     if is_about_text and not plan.sketch_reading.fields:

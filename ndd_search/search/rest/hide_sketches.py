@@ -7,7 +7,7 @@ with the same name is returned as it is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -49,11 +49,10 @@ class SketchFilter:
                 for one in options if name == "options" and isinstance(options, list) else ():
                     self._clean_option(one, values)
         if "aggs" in self.body or "aggregations" in self.body:
-            for name, inner in named_values(answer.get("aggregations")):
-                if _are_hits(inner):
-                    plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
-                    unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
-                    self._clean_hits(inner, plain_name in self._showing, unasked)
+            for name, inner in _top_hits_in(answer.get("aggregations")):
+                plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
+                unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
+                self._clean_hits(inner, plain_name in self._showing, unasked)
 
     def _clean_option(self, option: Any, values: Sequence[str]) -> None:
         """Clean a document of a completion suggester: an option with a `_source`, `fields`, or both."""
@@ -100,6 +99,21 @@ class SketchFilter:
         given = named_values([self.body.get("aggs"), self.body.get("aggregations")])
         tops = [(name, one.get("top_hits")) for name, one in given if isinstance(one, Mapping)]
         return [(name, top) for name, top in tops if isinstance(top, Mapping)]
+
+
+def _top_hits_in(aggregations: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the hits of each `top_hits` in an answer. It does not look into documents."""
+    left = [aggregations]
+    while left:
+        node = left.pop()
+        if isinstance(node, list):
+            left.extend(node)
+        elif isinstance(node, dict):
+            for name, inner in node.items():
+                if _are_hits(inner):
+                    yield name, inner
+                else:
+                    left.append(inner)
 
 
 def _are_hits(node: Any) -> bool:

@@ -443,7 +443,7 @@ def names_in(body: Any) -> set[str] | None:
 
 def named_inner_hits(body: Body) -> Iterator[tuple[str, Body]]:
     """Yield the inner hits in a search: the name that they have in each hit, and their definition."""
-    for _, one in named_values(body):
+    for one in (part for _, value in named_values(body) for part in several(value)):
         if isinstance(one, OBJECTS):
             default = one.get("type", one.get("parent_type", one.get("path")))
             for inner in several(one.get("inner_hits")):
