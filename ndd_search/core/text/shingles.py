@@ -160,7 +160,8 @@ def _polynomials(terms: Hashes, lengths: Places, base: int) -> Hashes:
     sums = np.zeros(len(terms) + 1, np.uint64)
     np.cumsum(terms * powers[runs(np.zeros_like(lengths), lengths)], out=sums[1:])  # modulo 2**64, as each difference
     ends = np.cumsum(lengths)
-    return sums[ends] - sums[ends - lengths]
+    found: Hashes = sums[ends] - sums[ends - lengths]
+    return found
 
 
 def _roll(terms: Hashes, lengths: Places, size: int, base: int) -> tuple[Hashes, Places]:
