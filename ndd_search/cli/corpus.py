@@ -300,7 +300,7 @@ def _pair(first: str, second: str, similarity: float, shares: tuple[float, float
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
     with moving("new", len(corpus) + len(against), arguments.json) as moved:
         found: Newcomers = corpus.new(against, **settings, progress=moved)
-    tell_cut(found.groups.effort)
+    tell_cut(found.effort)
     if arguments.out:
         found.write(arguments.out)
     else:

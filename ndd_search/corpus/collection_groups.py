@@ -236,17 +236,23 @@ class Groups:
 class Newcomers:
     """The documents of a collection beside those of an earlier one.
 
-    groups:  of both, the earlier documents first; each of these leads a group.
-    earlier: how many these are.
+    _groups: of both, the earlier documents first; each of these leads a group. An id that both collections hold is
+             there twice, so users get none of the methods of Groups.
+    earlier: how many the earlier documents are.
     """
 
-    groups: Groups
+    _groups: Groups
     earlier: int
+
+    @property
+    def effort(self) -> Effort:
+        """What the search cost, and what it left out."""
+        return self._groups.effort
 
     @cached_property
     def is_new(self) -> npt.NDArray[np.bool_]:
         """Whether each document of the later collection is new."""
-        return self.groups.is_leader[self.earlier :]
+        return self._groups.is_leader[self.earlier :]
 
     def __len__(self) -> int:
         """How many documents are new."""
@@ -254,7 +260,7 @@ class Newcomers:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """For each document that is not new: document, duplicate_of, whether that is an earlier one, similarity."""
-        groups, ids = self.groups, self.groups.corpus.ids
+        groups, ids = self._groups, self._groups.corpus.ids
         assert groups.similarity is not None
         for place in (np.flatnonzero(~self.is_new) + self.earlier).tolist():
             leader = int(groups.leader[place])
@@ -263,7 +269,7 @@ class Newcomers:
 
     def documents(self) -> Iterator[Document]:
         """The new documents; the sources are read again. Raises ValueError where that cannot be."""
-        corpus = self.groups.corpus
+        corpus = self._groups.corpus
         return corpus.read_again({corpus.ids[at] for at in (np.flatnonzero(self.is_new) + self.earlier).tolist()})
 
     def write(self, path: str | Path) -> int:
@@ -275,7 +281,7 @@ class Newcomers:
 
         A document of the earlier collection whose id is in this one, too, is replaced. Fields that both have kept stay.
         """
-        corpus = self.groups.corpus
+        corpus = self._groups.corpus
         replaced = set(corpus.ids[self.earlier :])
         stay = [at for at, name in enumerate(corpus.ids) if at >= self.earlier or name not in replaced]
         columns = {name: [values[at] for at in stay] for name, values in corpus.columns.items()}

@@ -46,9 +46,21 @@ def test_new_documents_resemble_none_of_an_earlier_collection(tmp_path: Path) ->
     assert [one["id"] for one in found.documents()] == ["y"]
     rows = {row["document"]: (row["duplicate_of"], row["earlier"]) for row in found.rows()}
     assert rows == {"x": ("a", True), "z": ("y", False)}
+    assert found.effort.cut == 0
     found.save(tmp_path / "both.parquet")
     assert ndd.Corpus.load(tmp_path / "both.parquet").ids == ["a", "b", "x", "y", "z"]
     assert len(corpus.new(ndd.Corpus.load(tmp_path / "both.parquet"), 0.5)) == 0
+
+
+def test_a_new_collection_may_repeat_ids_of_an_earlier_one(tmp_path: Path) -> None:
+    """Each is told once, by its text now; the groups of both, which hold the id twice, are no attribute."""
+    earlier = ndd.Corpus.read([{"id": "1", "body": STORY}, {"id": "2", "body": STORY}], text="body")
+    found = ndd.Corpus.read([{"id": "1", "body": OTHER}, {"id": "2", "body": STORY}], text="body").new(earlier, 0.5)
+    assert list(found.documents()) == [{"id": "1", "body": OTHER}]
+    assert [(row["document"], row["duplicate_of"], row["earlier"]) for row in found.rows()] == [("2", "1", True)]
+    found.save(tmp_path / "both.parquet")
+    assert ndd.Corpus.load(tmp_path / "both.parquet").ids == ["1", "2"]
+    assert not hasattr(found, "groups")
 
 
 def test_a_document_without_text_is_new_once(tmp_path: Path) -> None:
