@@ -214,8 +214,14 @@ class Learnt:
 
 
 def unsure_because(share: float) -> str:
-    """Return a sentence about many expected wrong verdicts. share: of the pairs that count as one thing."""
+    """Return a sentence about many expected wrong verdicts. share: what `unsure` returns.
+
+    Above 1 it is no share of these pairs: most of the wrong verdicts are about pairs that count as different.
+    """
+    many = f"about {share:.1%} of the pairs that count as one thing are probably wrong"
+    if share > 1:
+        many = "more verdicts are probably wrong than pairs count as one thing"
     return (
-        f"about {share:.1%} of the pairs that count as one thing are probably wrong: the fields say too little, or the "
-        "schema was learnt from too few or from other records; add fields, or answer questions"
+        f"{many}: the fields say too little, or the schema was learnt from too few or from other records; "
+        "add fields, or answer questions"
     )

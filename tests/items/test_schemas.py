@@ -53,6 +53,20 @@ def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, lear
         assert quality(answered.groups(made.records), made)[2] > before + least
 
 
+@pytest.mark.parametrize(
+    ("share", "sentence"),
+    [
+        (0.078, "about 7.8% of the pairs that count as one thing are probably wrong: "),
+        (1.0, "about 100.0% of the pairs that count as one thing are probably wrong: "),
+        (9.676, "more verdicts are probably wrong than pairs count as one thing: "),
+    ],
+)
+def test_a_doubt_about_verdicts_names_no_share_above_all(learnt: ndd.items.Items, share: float, sentence: str) -> None:
+    assert learnt.learnt is not None
+    (doubt,) = replace(learnt.learnt, unsure=share).doubts
+    assert doubt.startswith(sentence)
+
+
 @pytest.mark.parametrize("name", ["people.toml", "people.json"])
 def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.items.Items) -> None:
     schema = ndd.items.Items(
