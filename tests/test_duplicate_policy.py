@@ -46,7 +46,7 @@ class Memory:
         keys = {key for one in query["should"] for key in one["constant_score"]["filter"]["terms"]["ndd_keys"]}
         for (index, id), stored in self.seen.items():
             source = stored["_source"]
-            if index != where or not source["ndd"]["sketch"]:
+            if where not in (index, "*") or not source["ndd"]["sketch"]:
                 continue
             if len(keys & set(source["ndd_keys"])) >= query["minimum_should_match"]:
                 fields = {"ndd.sketch": source["ndd"]["sketch"], "ndd.recipe": [source["ndd"]["recipe"]]}
@@ -242,3 +242,23 @@ def test_of_more_copies_than_are_remembered_the_oldest_are_looked_at_at_once(is_
     store(index, actions, False)
     assert {id for _, id in index.documents} == ({"o"} if is_there else {"o", "0", "1", "2"})
     assert actions.report.skipped == (5 if is_there else 2)
+
+
+def test_a_copy_that_is_passed_on_with_another_one_is_passed_on_once() -> None:
+    """A copy has the id of an original of another index, of which there is a copy, too."""
+    index = Memory()
+    first, second = (
+        {"_index": NEWS, "_id": "1", "body": FAMILIES["a"]},
+        {"_index": NEWS, "_id": "2", "body": FAMILIES["b"]},
+    )
+    store(index, sketched([first, second]), False)
+    index.refresh()
+
+    def stream() -> Iterator[dict[str, Any]]:
+        yield {"_index": "other", "_id": "2", "body": FAMILIES["a"]}
+        yield {"_index": "other", "_id": "3", "body": FAMILIES["b"]}
+        store(index, sketched([{**first, "body": FAMILIES["c"]}]), False)  # by somebody else
+
+    actions = sketched(stream(), duplicates=DuplicatePolicy("skip", client=index, index="*"))
+    assert [one["_id"] for one in actions] == ["2", "3"]
+    assert (actions.report.duplicates, actions.report.skipped) == (0, 0)

@@ -135,7 +135,8 @@ class DuplicateFilter:
         unsure = list(self._copies)  # the id of their original is unknown, so they are searched for again
         found = yield from self._similar(unsure)
         for write in unsure:
-            self._forget(write) if found[write] else self._pass_on_after_all(write)
+            if write in self._copies:  # passing on another one may have passed it on
+                self._forget(write) if found[write] else self._pass_on_after_all(write)
 
     def _settle_all(self) -> Questions:
         """Settle the copies whose originals can be read: by their id, after the last action on them was sent."""
@@ -150,6 +151,8 @@ class DuplicateFilter:
             {(one.index, one.id or ""): one.routing for one in known.values() if self._can_be_read(one)}
         )
         for write, original in known.items():
+            if write not in self._copies:  # passing on another one has passed it on
+                continue
             answer = stored.get((original.index, original.id or ""), {})
             source = answer.get("_source") if answer.get("found") is True else None
             values = source.get(self._field.name) if isinstance(source, Mapping) else None
@@ -274,7 +277,7 @@ class DuplicateFilter:
             where, index = self._where(write), self._index(write)
             self._recent.add(Original(write.id, where, index, write.routing, write.sketch))
         for copy in list(self._copies_of.get(write.id, ())) if write.id is not None else ():
-            if not self._resembles(copy, write.sketch):
+            if copy in self._copies and not self._resembles(copy, write.sketch):
                 self._pass_on_after_all(copy)
 
     def _pass_on_after_all(self, copy: Write) -> None:
