@@ -291,6 +291,12 @@ def test_the_application_refuses_wrong_settings() -> None:
         ({"windw": 3}, TypeError),
         ({"max_parsed": 0}, ValueError),
         ({"idle_seconds": 0}, ValueError),
+        ({"listen": "127.0.0.1:9201"}, TypeError),
+        ({"workers": 2}, TypeError),
+        ({"certificate": "own.pem", "key": "own.key"}, TypeError),
+        ({"key": "own.key"}, TypeError),
+        ({"header_seconds": 5.0}, TypeError),
+        ({"stop_seconds": 5}, TypeError),
     ):
         with pytest.raises(error, match=next(iter(settings))):
             app("http://x", **settings)

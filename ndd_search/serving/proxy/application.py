@@ -30,6 +30,7 @@ access = logging.getLogger("ndd_search.access")
 
 HEALTH, READY, MAPPING, METRICS = "/_ndd/health", "/_ndd/ready", "/_ndd/mapping", "/metrics"
 _QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
+_OF_SERVER = {"listen", "workers", "certificate", "key", "header_seconds", "stop_seconds"}
 _JSON: list[Header] = [(b"content-type", b"application/json")]
 
 
@@ -37,9 +38,13 @@ def app(upstream: str | Sequence[str], **settings: Any) -> Proxy:
     """Return the proxy in front of an engine, an ASGI application.
 
     upstream: http[s]://HOST[:PORT][/PREFIX] of the engine, or several nodes of one cluster.
-    settings: those of ProxySettings (ca_certs, max_parsed, ...) and of ndd_search.wrap (recipe, window, ...).
+    settings: those of ProxySettings (ca_certs, max_parsed, ...) but those of the server that runs it (listen, workers,
+              ...), and those of ndd_search.wrap (recipe, window, ...).
     Raises TypeError or ValueError for invalid settings, MissingExtra if a recipe needs a package that is missing.
     """
+    for name in settings:
+        if name in _OF_SERVER:
+            raise TypeError(f"unknown option {name!r}: it is one of the server, set it where you start that")
     return Proxy(ProxySettings.of(upstream, settings))
 
 
