@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
@@ -23,6 +24,7 @@ _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _INEXACT = "a number has more digits than the engine keeps in an update"
 _CHANGING = "others changed it each time it was read"
 _PAUSE = 0.5  # seconds before a check for documents that others changed
+_TRACKED = 100_000  # documents that were not written; a later pass counts more of them twice
 ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
 
 
@@ -86,6 +88,18 @@ class Tally:
         for reason, those in other.left.items():
             self.left.setdefault(reason, LeftAlone()).add(those)
 
+    def take_back(self, id: str, reason: str, was_left: bool) -> None:
+        """Subtract a document of `left` or `refused`, which a later pass meets again."""
+        if was_left:
+            left = self.left[reason]
+            left.count -= 1
+            left.examples = [one for one in left.examples if one != id]
+            if not left.count:
+                del self.left[reason]
+        else:
+            self.refused[reason] -= 1
+            self.refused += Counter()  # drops what is 0
+
     def repeat(self, other: Tally) -> None:
         """Add a later pass over the same documents. It replaces `refused` and `left`, which each pass counts anew."""
         self.refused.clear()
@@ -123,22 +137,31 @@ class Rewriter:
         self.retry, self._on_progress = retry, on_progress
         self._lock = threading.Lock()
         self._reader = exact_reader(client)
+        self._total = Tally()
+        self._undone: dict[_Key, tuple[str, bool]] = {}  # the reason why each was not written, and whether it was left
 
     def follow(self, job: Job, again: Job | None = None) -> Tally:
         """Run a pass of a job, then passes over the documents that others have written since, until nobody has.
 
         again: the job of the later passes, which may meet any document; None for the same.
-        A document that others change all the time may be left as it is; it is counted in `refused`.
+        The job is run again if documents were refused, as long as that writes some. A document that others change all
+        the time may be left as it is; it is counted in `refused`.
         """
-        since, tally, total = self.position(), self.once(job), Tally()
-        total.add(tally)
+        total = self._total = Tally()
+        self._undone.clear()
+        since, tally, tries_again = self.position(), self.once(job), True
         for _ in range(ROUNDS):
             now = self.position()
-            if since and now and now.used - since.used <= tally.changed:
+            is_over = since is not None and now is not None and now.used - since.used <= tally.changed
+            if is_over and not (total.refused and tries_again):
                 break  # nobody else has written
             self.retry.pause(_PAUSE)
-            tally = self.once(again or job, since)
-            (total.add if since else total.repeat)(tally)
+            if not since:  # the next pass meets all documents
+                total.refused.clear()
+                total.left.clear()
+                self._undone.clear()
+            tally = self.once(job) if is_over else self.once(again or job, since)
+            tries_again = tally.written > 0 if is_over else tries_again
             if not (now or tally.written or tally.conflicts):
                 break
             since = now
@@ -185,29 +208,40 @@ class Rewriter:
     def _part(self, now: Snapshot, job: Job, search: Mapping[str, Any], part: tuple[int, int], total: Tally) -> None:
         for hits in now.pages(search, self.size, part):
             self.retry.admit(len(hits))
-            tally = self._write(hits, job.changes(hits))
+            tally, undone = self._write(hits, job.changes(hits))
             with self._lock:
                 total.add(tally)
+                for hit in hits if self._undone else ():  # of an earlier pass
+                    if known := self._undone.pop(_key(hit), None):
+                        self._total.take_back(hit["_id"], *known)
+                self._total.add(tally)
+                self._undone.update(islice(undone.items(), max(_TRACKED - len(self._undone), 0)))
                 self._on_progress(len(hits))
 
-    def _write(self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]) -> Tally:
-        tally, waiting = Tally(seen=len(hits)), []
+    def _write(
+        self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]
+    ) -> tuple[Tally, dict[_Key, tuple[str, bool]]]:
+        """Write one page. Returns its counts, and the documents that were not written as in `_undone`."""
+        tally, undone = Tally(seen=len(hits)), dict[_Key, tuple[str, bool]]()
+        waiting = list[Line]()
         for hit, change in zip(hits, changes, strict=True):
             if isinstance(change, Mapping) and INEXACT not in hit:
                 waiting.append((_update(hit), dict(change)))
             elif change is not None:
                 reason = change if isinstance(change, str) else _INEXACT
+                undone[_key(hit)] = reason, True
                 tally.left.setdefault(reason, LeftAlone()).add(LeftAlone(1, [hit["_id"]]))
         for pause in [*waits(), None]:
-            waiting = self._send(waiting, tally)
+            waiting = self._send(waiting, tally, undone)
             if not waiting:
-                return tally
+                return tally, undone
             if pause is not None:
                 self.retry.pause(pause)
-        tally.refused["the server was too busy for minutes"] += len(waiting)
-        return tally
+        for line, _ in waiting:
+            _refuse(line, "the server was too busy for minutes", tally, undone)
+        return tally, undone
 
-    def _send(self, waiting: list[Line], tally: Tally) -> list[Line]:
+    def _send(self, waiting: list[Line], tally: Tally, undone: dict[_Key, tuple[str, bool]]) -> list[Line]:
         """Send updates; returns those that the server was too busy for."""
         if not waiting:
             return []
@@ -227,7 +261,7 @@ class Rewriter:
                 remedy = "remove the block, or give this user the right to write; then run the same command again"
                 raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
             elif status >= 400:
-                tally.refused[_reason(result)] += 1
+                _refuse(pair[0], _reason(result), tally, undone)
             else:
                 tally.written += 1
                 tally.noops += result.get("result") == "noop"
@@ -235,6 +269,16 @@ class Rewriter:
 
 
 Line = tuple[dict[str, Any], dict[str, Any]]
+_Key = tuple[str, str | None]  # the id and the routing value of a document
+
+
+def _key(hit: Mapping[str, Any]) -> _Key:
+    return hit["_id"], hit.get("_routing")
+
+
+def _refuse(line: Mapping[str, Any], reason: str, tally: Tally, undone: dict[_Key, tuple[str, bool]]) -> None:
+    tally.refused[reason] += 1
+    undone[line["update"]["_id"], line["update"].get("routing")] = reason, False
 
 
 def _update(hit: Mapping[str, Any]) -> dict[str, Any]:

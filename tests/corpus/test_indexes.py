@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -195,6 +196,72 @@ def test_a_document_that_others_change_each_time_it_is_read_is_told(
         rewriter = Rewriter(client, index, size=10, slices=1, retry=Retry(), on_progress=lambda count: None)
         tally = rewriter.follow(Beside({"query": {"ids": {"values": ["a"]}}, "_source": True}))
     assert (tally.seen, tally.written, tally.refused.total()) == (3, 0, 1)
+
+
+class Refusing:
+    """The real client; its bulks refuse the first updates of one document, and others may write meanwhile."""
+
+    def __init__(self, client: Any, refused: str, times: int, meanwhile: Callable[[], Any] = lambda: None) -> None:
+        self._client, self._refused, self._times, self._meanwhile = client, refused, times, meanwhile
+        self.tries = 0  # to update that document
+
+    def __copy__(self) -> Any:
+        return copy.copy(self._client)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def bulk(self, body: list[dict[str, Any]]) -> Any:
+        error = {"update": {"status": 400, "error": {"type": "refused"}}}
+        pairs = list(zip(body[::2], body[1::2], strict=True))
+        is_it = [pair[0]["update"]["_id"] == self._refused for pair in pairs]
+        self.tries += any(is_it)
+        refuses = [one and self.tries <= self._times for one in is_it]
+        taken = [line for pair, no in zip(pairs, refuses, strict=True) if not no for line in pair]
+        items = iter(self._client.bulk(body=taken)["items"] if taken else ())
+        self._meanwhile()
+        return {"items": [error if no else next(items) for no in refuses]}
+
+
+@pytest.mark.parametrize(("times", "tries", "refused"), [(1, 2, 0), (99, 2, 1)])
+def test_a_document_refused_once_is_tried_again_and_no_more_often_than_it_helps(
+    engine: Any, index: str, times: int, tries: int, refused: int
+) -> None:
+    with engine.client() as client:
+        fill(client, index, DOCUMENTS)
+        refusing = Refusing(client, DOCUMENTS[0]["id"], times)
+        tally = mark(refusing, index, [{"document": one["id"], "group": "g", "size": 9} for one in DOCUMENTS])
+        assert (tally.written, tally.refused.total()) == (len(DOCUMENTS) - refused, refused)
+        assert refusing.tries == tries
+
+
+def test_a_document_that_several_passes_leave_alone_counts_once(engine: Any, index: str) -> None:
+    """Also one that the first pass refuses counts as it is after the last one."""
+    with engine.client() as client:
+        fill(client, index, [{"id": "1", "body": "a", "ndd": "blue"}, {"id": "2", "body": "b"}])
+        written: list[str] = []
+
+        def meanwhile() -> None:
+            if not written:
+                for id, source in (("1", {"body": "c", "ndd": "blue"}), ("2", {"body": "d"})):
+                    written.append(id)
+                    client.index(index=index, id=id, body=source)
+
+        class Colouring:
+            """Leaves blue documents alone."""
+
+            search: Mapping[str, Any] = {"query": {"match_all": {}}, "_source": True}
+
+            def changes(self, hits: Any) -> list[Any]:
+                colours = [hit["_source"].get("ndd") for hit in hits]
+                of = {"blue": "it is blue", "red": None}
+                return [of.get(colour, {"doc": {"ndd": "red"}}) for colour in colours]
+
+        refusing = Refusing(client, "2", 1, meanwhile)
+        rewriter = Rewriter(refusing, index, size=10, slices=1, retry=Retry(), on_progress=lambda count: None)
+        tally = rewriter.follow(Colouring())
+    assert (tally.written, tally.refused.total()) == (1, 0)
+    assert [(one.count, one.examples) for one in tally.left.values()] == [(1, ["1"])]
 
 
 def test_a_document_that_an_update_would_change_otherwise_gets_no_mark(
