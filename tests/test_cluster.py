@@ -189,7 +189,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             put = ["--field", index, "--put", engine.url]
             told = template(engine, *put, "--add-to", index, "--index", index).stdout
             assert told.splitlines() == [
-                f"component template {index} is installed",
+                f"component template ndd-{index} is installed",
                 f"index template {index} composes it: new indexes will have the fields",
                 f"index {index} has the fields",
             ]
@@ -197,13 +197,15 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             for name in (index, f"{index}-1"):
                 mapping = client.indices.get_mapping(index=name)[name]["mappings"]["properties"]
                 assert mapping[index]["properties"]["sketch"] == {"type": "integer", "index": False}
-            found = client.cluster.get_component_template(name=index)["component_templates"][0]["component_template"]
+            found = client.cluster.get_component_template(name=f"ndd-{index}")["component_templates"][0][
+                "component_template"
+            ]
             assert found["_meta"] == component_template()["_meta"]
         finally:
             for delete in (
                 lambda: client.indices.delete(index=f"{index}-1"),
                 lambda: client.indices.delete_index_template(name=index),
-                lambda: client.cluster.delete_component_template(name=index),
+                lambda: client.cluster.delete_component_template(name=f"ndd-{index}"),
             ):
                 with suppress(Exception):
                     delete()  # type: ignore[no-untyped-call]
@@ -230,4 +232,24 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         finally:
             client.indices.delete_index_template(name=index)
             with suppress(Exception):
-                client.cluster.delete_component_template(name=other)
+                client.cluster.delete_component_template(name=f"ndd-{other}")
+
+
+def test_a_component_template_has_a_name_that_every_engine_takes_and_replaces_no_other(
+    engine: Engine, index: str
+) -> None:
+    field, name = f"_{index}Ndd", f"ndd-_{index}ndd"
+    put = ["--field", field, "--put", engine.url]
+    with engine.client() as client:
+        try:
+            theirs = {"template": {"settings": {"number_of_shards": 2}}}
+            client.cluster.put_component_template(name=name, body=theirs)
+            assert f"component template {name}" in template(engine, *put, code=2).stderr
+            client.cluster.delete_component_template(name=name)
+            for _ in range(2):  # our own one is replaced
+                assert template(engine, *put).stdout == f"component template {name} is installed\n"
+            put[1] = field.lower()
+            assert f"it was not made for the field {put[1]}" in template(engine, *put, code=2).stderr
+        finally:
+            with suppress(Exception):
+                client.cluster.delete_component_template(name=name)

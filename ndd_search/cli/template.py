@@ -8,7 +8,7 @@ examples:
 
 A component template takes effect when an index is created from an index template that names it in composed_of. --add-to
 adds it to your index template. --index adds the fields to an existing index, without downtime. The component template
-has the name of the field (--field), so those of two fields stand beside each other.
+is named ndd, for another field (--field) ndd- and the field in lower case, so those of two fields stand side by side.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.resolve_indexes import look_up
+from ndd_search.indexing.retry import status_of
 from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
 
 
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
             _refuse(facts.name, facts.mapping, arguments.field, facts.settings)
-        component = arguments.field
+        component = "ndd" if arguments.field == "ndd" else f"ndd-{arguments.field.lower()}"
+        _refuse_to_replace(client, component, arguments.field)
         client.cluster.put_component_template(name=component, body=template)
         print(f"component template {component} is installed")
         if arguments.add_to:
@@ -60,6 +62,21 @@ def run(arguments: argparse.Namespace) -> int:
             client.indices.put_mapping(index=facts.name, body={"properties": fields})
             print(f"index {facts.name} has the fields")
     return DONE
+
+
+def _refuse_to_replace(client: Any, component: str, field: str) -> None:
+    """Raise IndexUnusable if there is a component template of that name that is not ours, or of another field."""
+    try:
+        (found,) = client.cluster.get_component_template(name=component)["component_templates"]
+    except Exception as error:
+        if status_of(error) != 404:
+            raise
+        return
+    there = found["component_template"]
+    is_ours = there.get("_meta", {}).get("managed_by") == component_template()["_meta"]["managed_by"]
+    if not is_ours or field not in there["template"].get("mappings", {}).get("properties", {}):
+        what = f"it was not made for the field {field} by this command, which would replace it"
+        raise IndexUnusable(f"component template {component}", what, "delete it, or choose another --field")
 
 
 def _refuse_conflict(client: Any, template: str, field: str) -> None:
