@@ -65,6 +65,19 @@ def test_a_mapping_is_asked_for_once_for_each_index_and_never_without_a_sketch()
     assert [one for one in asked if "GET" in one] == ["GET /news", "GET /news-2"]
 
 
+def test_a_mapping_that_does_not_name_the_new_field_yet_is_read_again(caplog: pytest.LogCaptureFixture) -> None:
+    late = [{}, mapping_properties()]
+
+    def send(request: Request) -> Answer:
+        if request.method == "GET":
+            return Answer({"news": {"mappings": {"properties": late.pop(0)}, "settings": {"index": {}}}})
+        return Answer({"_index": "news", "_id": "1", "result": "created"})
+
+    driver = Driver(settings_of(indexes={"news*": {"text": ["body"]}}))
+    driver.handle(request("/news/_doc/1", {"body": TEXT}), send)
+    assert (late, caplog.records) == ([], [])
+
+
 def request(path: str, body: Any, method: str = "PUT") -> Request:
     return Request(method, path, {}, {}, body)
 
