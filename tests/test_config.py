@@ -2,7 +2,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from elasticsearch import Elasticsearch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.integrations.passage_options import PassageOptions
 from ndd_search.search.flow.client_settings import settings_of
 
 recipes = st.one_of(
@@ -158,6 +161,38 @@ def test_an_option_of_another_type_is_refused(settings: dict[str, Any]) -> None:
 def test_an_unknown_option_is_named_with_the_known_ones() -> None:
     with pytest.raises(TypeError, match=r"unknown option 'min_similarty' \(did you mean min_similarity\?\): .* window"):
         collapse_options(min_similarty=0.8)
+
+
+def test_a_class_of_settings_names_the_nearest_of_an_unknown_name() -> None:
+    settings: tuple[tuple[Any, str, str], ...] = (
+        (CollapseOptions, "windw", "window"),
+        (Recipe, "sede", "seed"),
+        (PassageOptions, "max_token", "max_tokens"),
+    )
+    for kind, name, nearest in settings:
+        with pytest.raises(TypeError, match=rf"unknown option '{name}' \(did you mean {nearest}\?\)"):
+            kind(**{name: 3})
+
+
+def test_true_and_false_are_no_words_and_no_numbers() -> None:
+    unwrapped, search = Elasticsearch("http://localhost:1"), {"query": {"match": {"body": "x"}}, "ndd": {"cache": "no"}}
+    for call, name in (
+        (lambda: ndd.wrap(unwrapped, enabled="no"), "enabled"),  # type: ignore[arg-type]
+        (lambda: ndd.options(enabled="no").__enter__(), "enabled"),  # type: ignore[arg-type]
+        (lambda: ndd.options(cache="no").__enter__(), "cache"),  # type: ignore[arg-type]
+        (lambda: ndd.wrap(Elasticsearch("http://localhost:1")).search(index="news", body=search), "cache"),
+        (lambda: list(ndd.with_sketches([{"_id": "1"}], fields=["body"], numbers="no")), "numbers"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=f"{name} must be true or false, got 'no'"):
+            call()
+    for show in (ndd.collapse, ndd.passages):
+        with pytest.raises(TypeError, match="size must be a whole number, got True"):
+            show(["a"], size=True)
+
+
+def test_options_take_whole_numbers_of_numpy() -> None:
+    window: Any = np.int64(5)
+    assert CollapseOptions(window=window).as_text == CollapseOptions(window=5).as_text
 
 
 def test_options_change_one_by_one() -> None:

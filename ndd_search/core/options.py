@@ -21,6 +21,7 @@ from ndd_search.core.setting_kinds import (
     Text,
     Whole,
     YesNo,
+    checked,
     kinds_of,
     seconds_of,
     setting,
@@ -110,6 +111,7 @@ class _Wishes(Several):
         return self.check(name, [word.strip() for word in words])
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class CollapseOptions:
     """How the hits of a request are collapsed.
@@ -190,8 +192,6 @@ class CollapseOptions:
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
     def __post_init__(self) -> None:
-        for name, kind in KINDS.items():
-            object.__setattr__(self, name, kind.check(name, getattr(self, name)))
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from ndd_search import native
 from ndd_search.core.secret import HashNumbers, derived
 from ndd_search.core.setting_checks import check_one_of, check_whole
+from ndd_search.core.setting_kinds import checked
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -30,6 +31,7 @@ _SUFFIX: dict[Method, str] = {  # in an id
 _FIXED_K: dict[Method, int] = {"simhash": 4, "profile": 2}
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """All settings that a sketch depends on. Only sketches of one recipe are compared; `id` identifies it.

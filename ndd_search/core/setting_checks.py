@@ -10,11 +10,8 @@ from typing import Any
 
 def check_page(size: int, from_: int) -> None:
     """Raise TypeError unless both are integers (of any integer type), ValueError if one is below 0."""
-    for name, value in (("size", size), ("from_", from_)):
-        if not hasattr(value, "__index__"):  # isinstance with a protocol costs ten times as much
-            raise TypeError(f"{name} must be a whole number, got {value!r}")
-        if index(value) < 0:
-            raise ValueError(f"{name} must be at least 0, got {value}")
+    check_whole("size", size, 0)
+    check_whole("from_", from_, 0)
 
 
 def hits_in(name: str, given: Iterable[Any]) -> list[Any]:
@@ -35,17 +32,22 @@ def nearest(given: object, words: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def check_known(given: Iterable[str], names: Collection[str]) -> None:
-    """Raise TypeError if a name of an option is none of `names`."""
+def check_known(given: Iterable[str], names: Collection[str], elsewhere: Collection[str] = (), where: str = "") -> None:
+    """Raise TypeError if a name of an option is none of `names`.
+
+    elsewhere: names of options that belong to another place, which `where` tells.
+    """
     for name in given:
         if name not in names:
-            raise TypeError(f"unknown option {name!r}{nearest(name, names)}: the options are {', '.join(names)}")
+            near = nearest(name, [*names, *elsewhere])
+            near = near if nearest(name, names) == near else near.replace("?", f" {where}?")
+            raise TypeError(f"unknown option {name!r}{near}: the options are {', '.join(names)}")
 
 
-def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):  # isinstance with a protocol takes ten times as long
         raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least or (most is not None and value > most):
+    if index(value) < least or (most is not None and index(value) > most):
         raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
 
 

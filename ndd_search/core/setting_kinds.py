@@ -1,7 +1,7 @@
 """The kinds of values that settings take.
 
 A setting is declared once, with its kind: `window: int = setting(Whole(1), 100)`. The kind checks a value wherever it
-is given, and reads it from a word of the command line or the environment.
+is given, and reads it from a word of the command line or the environment. A class of settings is `checked`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from functools import wraps
+from inspect import signature
+from operator import index
+from typing import Any, TypeVar
 
-from ndd_search.core.setting_checks import check_one_of, check_share, check_whole
+from ndd_search.core.setting_checks import check_known, check_one_of, check_share, check_whole
+
+Settings = TypeVar("Settings")
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = r"\d+(\.\d+)?(ms|s|m|h|d|w)"
@@ -77,9 +82,9 @@ class Whole(Kind):
     least: int
     most: int | None = None
 
-    def check(self, name: str, value: Any) -> Any:
+    def check(self, name: str, value: Any) -> int:
         check_whole(name, value, self.least, self.most)
-        return value
+        return index(value)
 
     def read(self, name: str, text: str) -> Any:
         return self.check(name, _number(int, text))
@@ -182,6 +187,26 @@ def setting(kind: Kind, default: Any) -> Any:
     if isinstance(default, dict):
         return field(default_factory=default.copy, hash=False, metadata={"kind": kind})
     return field(default=default, metadata={"kind": kind})
+
+
+def checked(settings: type[Settings]) -> type[Settings]:
+    """Make a dataclass check the names and the values that it is created with, but for a value that is the default.
+
+    Creating it raises TypeError for an unknown name, TypeError or ValueError for a value that is not of its kind.
+    """
+    create, kinds = settings.__init__, kinds_of(settings)
+    defaults = {name: one.default for name, one in signature(create).parameters.items() if name != "self"}
+
+    @wraps(create)
+    def created(self: Any, **given: Any) -> None:
+        check_known(given, defaults)
+        for name, value in given.items():
+            if name in kinds and value is not defaults[name]:
+                given[name] = kinds[name].check(name, value)
+        create(self, **given)
+
+    settings.__init__ = created  # type: ignore[method-assign]
+    return settings
 
 
 def kinds_of(settings: Any) -> dict[str, Kind]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
@@ -13,6 +12,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_known
+from ndd_search.core.setting_kinds import Whole, checked, setting
 from ndd_search.core.text.tokens import words_at
 
 Where = str | Callable[[Any], Any]
@@ -32,6 +32,7 @@ def count_words(text: str) -> int:
     return max(len(text.split()), len(words_at(text)))
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class PassageOptions:
     """How passages are chosen.
@@ -48,8 +49,8 @@ class PassageOptions:
     collapse:     which pairs are near-duplicates, and which of them is shown.
     """
 
-    size: int | None = None
-    max_tokens: int | None = None
+    size: int | None = setting(Whole(0), None)
+    max_tokens: int | None = setting(Whole(0), None)
     count_tokens: Callable[[str], int] = count_words
     contained: bool = True
     merge: bool = False
@@ -58,12 +59,6 @@ class PassageOptions:
     collapse: CollapseOptions = field(default_factory=CollapseOptions)
 
     def __post_init__(self) -> None:
-        for name in ("size", "max_tokens"):
-            given = getattr(self, name)
-            if given is not None and (isinstance(given, bool) or not isinstance(given, SupportsIndex)):
-                raise TypeError(f"{name} must be a whole number or None, got {given!r}")
-            if given is not None and index(given) < 0:
-                raise ValueError(f"{name} must be at least 0, got {given}")
         if not callable(self.count_tokens):
             raise TypeError(f"count_tokens must be a callable that takes a text, got {self.count_tokens!r}")
         Recipe.of(self.recipe)

@@ -20,7 +20,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, kinds_of, setting
+from ndd_search.core.setting_kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, checked, kinds_of, setting
 from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.search.named_recipe import recipe_named
 
@@ -46,6 +46,7 @@ class _TextFields(Kind):
         return Several(Field(), one=True).check(name, value)
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class IndexRule:
     """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions, and `preset`.
@@ -133,7 +134,7 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
         raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
     with named(pattern):
         check_known(settings, [*OWN, *CollapseChanges.__annotations__])
-        own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
+        own = {name: value for name, value in settings.items() if name in OWN}
         if (kind := settings.get("preset")) is not None:
             chosen = preset_of(kind)
             recipe = {} if chosen.recipe in (None, Recipe()) else {"recipe": chosen.recipe}

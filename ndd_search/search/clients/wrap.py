@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self, SupportsIndex, TypeVar, Unpack
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.flow.client_settings import Settings, WrapSettings, settings_of
 from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.index_rules import OWN
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.rest.read_answer import Answer, CutSketches, parsed
 from ndd_search.search.rest.read_request import Request
@@ -65,6 +66,7 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
     also=["unranked"].
     Raises TypeError for any other client and for an unknown setting, ValueError for an invalid value.
     """
+    OWN["enabled"].check("enabled", enabled)
     module, attribute = _family(client)
     driver = Driver(settings_of(**settings))
     transport = getattr(unwrap(client), attribute)

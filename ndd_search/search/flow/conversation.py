@@ -19,7 +19,6 @@ from ndd_search.core.paging.cache import hash_of_json
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
-from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.explain_search import Explanations, explained_ids
@@ -27,7 +26,7 @@ from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.group_count import AllGroups, GroupCount
-from ndd_search.search.flow.options_context import NOT_OPTIONS
+from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_memory import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
@@ -57,10 +56,9 @@ def conversation(
     if (own_settings := settings.of_target(request.path, asked=bool(search.changes))) is None:
         return None
     changes = {**changes, **search.changes}
-    beside = {name: changes.pop(name) for name in NOT_OPTIONS if name in changes}
     if (given := changes.pop("cursor", None)) is not None and given is not False:  # one on its own is no conversation
         raise CursorUnusable(request.path, 'a search in an _msearch cannot have "cursor"', "send it on its own")
-    options = collapse_options(own_settings.options, **changes) if changes else own_settings.options
+    options, others = options_and_others(own_settings.options, changes) if changes else (own_settings.options, {})
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
     if not search.ranks_hits and "unranked" not in options.also:
@@ -71,30 +69,32 @@ def conversation(
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     if search.limits.bounded and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
-    steps = steps_of(options, beside, own_settings)
-    return Conversation(search, options, own_settings, steps, bool(beside.get("cache", True)) and not is_bypassed)
+    steps = steps_of(options, others, own_settings)
+    return Conversation(search, options, own_settings, steps, others.get("cache", True) and not is_bypassed)
 
 
-def steps_of(options: CollapseOptions, beside: Mapping[str, Any], settings: Settings) -> list[Step]:
+def steps_of(
+    options: CollapseOptions, others: Mapping[str, Any], settings: Settings, has_cursor: bool = False
+) -> list[Step]:
     """Return the steps that a search asks for, in the order in which they work.
 
-    beside: what it gives under the names in NOT_OPTIONS. Raises TypeError or ValueError for wrong values.
+    others: as `options_and_others` returns them. Raises TypeError or ValueError for wrong values.
     """
     steps: list[Step] = []
-    if (seen := beside.get("seen")) is not None:
+    if (seen := others.get("seen")) is not None:
         if settings.items is not None:
             raise ValueError(SEEN_WITH_ITEMS)
         items = SeenItems.of(seen, settings.recipe)
         steps += [items] if items.shown or items.documents else []
     if options.total == "estimate":
         steps.append(GroupCount())
-    if options.total == "groups" and "cursor" in beside:  # other searches examine the whole result for their page
+    if options.total == "groups" and has_cursor:  # other searches examine the whole result for their page
         steps.append(AllGroups())
     if options.facets:
         steps.append(Facets())
     if options.members == "all":
         steps.append(AllMembers())
-    if "explain" in beside and (ids := explained_ids(beside["explain"])):
+    if "explain" in others and (ids := explained_ids(others["explain"])):
         steps.append(Explanations(ids))
     return steps
 

@@ -23,13 +23,12 @@ from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end, who
 from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.presets import collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import steps_of, unfiltered_body
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
-from ndd_search.search.flow.options_context import NOT_OPTIONS
+from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
     AskAnew,
     Plan,
@@ -65,16 +64,14 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
     settings = settings.of_target(request.path, asked=True) or settings
-    search = replace(search, changes={**changes, **search.changes})
-    named = {one: value for one, value in search.changes.items() if one not in (*NOT_OPTIONS, "cursor")}
-    options = collapse_options(settings.options, **named)
+    changes = {name: value for name, value in {**changes, **search.changes}.items() if name != "cursor"}
+    options, others = options_and_others(settings.options, changes)
     if reason := _obstacle(search):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
-    check_has_end(request.path, options, bool(search.changes.get("seen")))
+    check_has_end(request.path, options, bool(others.get("seen")))
     own = _hash_of(search, options, settings)
     cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
-    beside = {name: search.changes[name] for name in (*NOT_OPTIONS, "cursor") if name in search.changes}
-    steps = steps_of(options, beside, settings)
+    steps = steps_of(options, others, settings, has_cursor=True)
     options = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
     return CursorSearch(search, options, settings, steps, own, cursor).flow()
 

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Unpack
 
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options
+from ndd_search.core.setting_kinds import YesNo
 
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 
@@ -20,7 +22,8 @@ class SearchChanges(CollapseChanges, total=False):
     seen: Sequence[Any]
 
 
-NOT_OPTIONS = ("cache", "explain", "seen")  # of a search or a block, beside CollapseOptions
+_BESIDE = ("cache", "explain", "seen")  # of a search or a block, beside CollapseOptions
+_YES_NO = YesNo()
 
 
 @contextmanager
@@ -34,14 +37,28 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
              docs/seen.md). They are added to those of outer blocks.
     Raises TypeError for an unknown option, ValueError for an invalid value.
     """
-    checked: dict[str, Any] = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
-    collapse_options(**checked)
+    if enabled is not None:
+        _YES_NO.check("enabled", enabled)
+    options_and_others(None, changes)
     before, others = _surrounding.get()
     token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
     try:
         yield
     finally:
         _surrounding.reset(token)
+
+
+def options_and_others(
+    base: CollapseOptions | None, changes: Mapping[str, Any]
+) -> tuple[CollapseOptions, dict[str, Any]]:
+    """Return CollapseOptions with changes, and those of the changes that stand beside them: cache, explain, seen.
+
+    base: as in `collapse_options`. Raises TypeError or ValueError for an unknown option or an invalid value.
+    """
+    others = {name: changes[name] for name in _BESIDE if name in changes}
+    if "cache" in others:
+        _YES_NO.check("cache", others["cache"])
+    return collapse_options(base, **{name: changes[name] for name in changes if name not in _BESIDE}), others
 
 
 def surrounding() -> Mapping[str, Any] | None:

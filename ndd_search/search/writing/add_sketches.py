@@ -11,11 +11,11 @@ from typing import Any
 
 from ndd_search.core.document_fields import splits, text_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_whole
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
+from ndd_search.search.index_rules import OWN
 from ndd_search.search.writing.helper_actions import Action, touches
 
 logger = logging.getLogger("ndd_search")
@@ -61,7 +61,8 @@ class Sketcher:
         numbers: bool,
         storage: Storage = "integers",
     ) -> None:
-        check_whole("keys", keys, 0, 64)
+        for name, value in (("keys", keys), ("numbers", numbers), ("storage", storage)):
+            OWN[name].check(name, value)
         self.fields, self.recipe = chosen_fields(fields, field), Recipe.of(recipe)
         self.recipe.check_key()
         if self.recipe.method == "simhash" and 0 < keys < self.recipe.k:

@@ -9,10 +9,9 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.core.presets import collapse_options
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import facts_of
-from ndd_search.search.flow.options_context import NOT_OPTIONS, options
+from ndd_search.search.flow.options_context import options, options_and_others
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, stripped
 from ndd_search.serving.proxy.content_encoding import packed
@@ -162,7 +161,7 @@ def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextMana
     if is_off:
         return options(enabled=False)
     try:
-        collapse_options(**{name: value for name, value in (asked or {}).items() if name not in NOT_OPTIONS})
+        options_and_others(None, asked or {})
     except (TypeError, ValueError) as error:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
     return nullcontext() if asked is None else options(**{"also": ["unranked"], **asked})

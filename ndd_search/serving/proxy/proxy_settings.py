@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, YesNo, kinds_of, setting
+from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, YesNo, checked, kinds_of, setting
 
 MEGABYTE = 2**20
 
@@ -43,6 +43,7 @@ class Node:
         return f"{self.scheme}://{host}:{self.port}{self.prefix}"
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class ProxySettings:
     """The settings of the proxy, and of the server that runs it.
@@ -95,8 +96,6 @@ class ProxySettings:
     wrapping: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, kind in OWN.items():
-            kind.check(name, getattr(self, name))
         _ = self.nodes  # raises for what is no address
         port = address_of(self.listen)[1]
         if self.manage and address_of(self.manage)[1] == port:

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ndd_search.core.options import KINDS
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_checks import check_known
 from ndd_search.core.setting_kinds import Kind, Text
@@ -90,7 +91,7 @@ def _merged(before: Any, later: Any) -> Any:
 def _of_file(file: Path) -> dict[str, Any]:
     content = parse_file(file)
     try:
-        check_known(content, [*SETTINGS, *TABLES])
+        check_known(content, [*SETTINGS, *TABLES], KINDS, "below [collapse]")
         for name, value in content.items():
             if name in SETTINGS:
                 SETTINGS[name].check(name, value)
