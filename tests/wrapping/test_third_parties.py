@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
+from tests.examples import BLOCK, ROOT
 from tests.wrapping.conftest import Library
 from tests.wrapping.library import BAR, RECIPE, documents, expected, text_of
 
@@ -44,6 +46,24 @@ def test_langchain_elasticsearch_retrieves_no_near_duplicates(library: Library) 
         found = retriever.invoke("market")
     check([one.metadata["_id"] for one in found], 30)
     assert all("ndd" not in one.metadata["_source"] for one in found)
+
+
+def test_a_paginator_of_django_counts_the_hits_of_its_pages(library: Library) -> None:
+    """The class is that of docs/paging.md."""
+    pytest.importorskip("django", reason=WHERE)
+    from django.conf import settings
+
+    if not settings.configured:
+        settings.configure()
+    (block,) = (one for one in BLOCK.finditer((ROOT / "docs" / "paging.md").read_text()) if "django" in one["kind"])
+    exec(block["code"], names := dict[str, Any]())
+    dsl = import_module("elasticsearch.dsl" if library.engine.family == "elasticsearch" else "opensearchpy")
+    with library.engine.client() as client:
+        search = dsl.Search(using=ndd.wrap(client, min_similarity=BAR), index=library.news)
+        pages = names["Pages"](search.extra(ndd={"total": "groups"}).query("match", body="market"), 10)
+        ids = [[hit.meta.id for hit in pages.page(number)] for number in pages.page_range]
+    assert all(ids)
+    check([one for page in ids for one in page], pages.count)
 
 
 def stored(haystack: Any) -> list[Any]:
