@@ -26,7 +26,13 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import steps_of, unfiltered_body
-from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, with_more_hits
+from ndd_search.search.flow.fetch_hits import (
+    REFUSED_MSEARCH,
+    look_for_sketches,
+    reader_of,
+    why_without,
+    with_more_hits,
+)
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
@@ -156,6 +162,9 @@ class CursorSearch:
         state = with_more_hits(state, plan, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
+        if self.cursor is None and self.settings.items is None and {"missing"} == set(state.stream.lacking):
+            yield from look_for_sketches(plan, self._outside, has_hits=True)
+            state = replace(state, degraded=why_without(plan))
         for step in self.steps if not cursor.pages else ():
             state = yield from step.after_first_trip(state, plan, self._round_trips, others)
         while not state.stopped and (size := page.missing(state.stream)):

@@ -27,7 +27,7 @@ from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_memory import indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
-from ndd_search.search.rest.mapping import check_mapping
+from ndd_search.search.rest.mapping import faults_in, is_mapped
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import (
     Request,
@@ -38,6 +38,7 @@ from ndd_search.search.rest.read_request import (
     stripped,
     why_left_alone,
 )
+from ndd_search.search.rest.wider_requests import mappings
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -45,7 +46,7 @@ Writable = Callable[[Any], bool]
 Talk = Conversation | Flow
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
-_LOOK, _LOOKED_AT = 2.0, 4  # seconds to wait at most for a mapping after a write; so many mappings after one write
+_LOOKED_AT = 4  # most mappings that are read after one write
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
@@ -136,14 +137,13 @@ class Driver:
                     continue
                 looks += 1
                 for _ in range(2):  # an engine may store a document just before its mapping names the new field
-                    found = yield Request("GET", f"/{quote(index, safe='')}", {}, headers, None, _LOOK)
-                    mapped = list(product(found.body.values(), fields))
-                    if all(field in one["mappings"].get("properties", {}) for one, field in mapped):
+                    found = yield mappings(f"/{quote(index, safe='')}", fields, headers, {})
+                    if all(
+                        is_mapped(one.get("mappings", {}), name) for one, name in product(found.body.values(), fields)
+                    ):
                         break
-                for one, field in mapped:
-                    for finding in check_mapping(one["mappings"], field, one["settings"]["index"]):
-                        if finding.level == "error":
-                            faults.append(f"/{index}: {self.settings.tell(f'/{index}', str(finding))}")
+                told = [sentence for name in fields for one in faults_in(found.body, name).values() for sentence in one]
+                faults += [f"/{index}: {self.settings.tell(f'/{index}', sentence)}" for sentence in told]
         return faults
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:

@@ -173,6 +173,21 @@ def _is_packed(found: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     return found.get("type") == "binary" and found.get("doc_values", is_rebuilt) is True
 
 
+def faults_in(indexes: Any, field: str = "ndd") -> dict[str, list[str]]:
+    """Return what keeps searches from reading sketches, by index, in the answer to GET index.
+
+    Raises AttributeError or TypeError for anything else.
+    """
+    return {
+        index: [
+            str(finding)
+            for finding in check_mapping(one.get("mappings", {}), field, one.get("settings", {}).get("index", {}))
+            if finding.level == "error"
+        ]
+        for index, one in indexes.items()
+    }
+
+
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
     """Whether a field is mapped as sketches are, by a template or by dynamic mapping, or as marks of groups are."""
     fields = mapping.get("properties", {}).get(field, {}).get("properties", {})

@@ -149,7 +149,7 @@ def info(found: Any) -> Info:
     block: Block = body.get("ndd") or {}
     reason = block.get("degraded") or ""
     if "examined" not in block:
-        return Info(collapsed=False, reason=reason or _UNKNOWN, block=block)
+        return Info(collapsed=False, reason=reason or _UNKNOWN, warnings=tuple(block.get("warnings", ())), block=block)
     hits = body.get("hits", {}).get("hits", [])
     repeats = [_copy(hit, (hit.get("fields") or {}).get(DUPLICATE_OF, [None])[0]) for hit in hits]
     return Info(

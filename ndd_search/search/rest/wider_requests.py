@@ -5,7 +5,7 @@ The caller's dicts are never changed; changed parts are copied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -17,6 +17,7 @@ from ndd_search.search.rest.hide_sketches import exclude_sketch, is_named
 from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search, names_of
 
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
+_LOOK = 2.0  # seconds to wait at most for mappings
 SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
 
 
@@ -113,6 +114,19 @@ def beside(search: Search, body: Mapping[str, Any]) -> Request:
     """Return a request of our own for the same target."""
     params = {name: value for name, value in search.request.params.items() if name in WHICH_INDEXES}
     return replace(search.request, method="POST", body=body, params=params)
+
+
+def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str], params: Mapping[str, str]) -> Request:
+    """Return a request for what `mapping.faults_in` reads, of the fields that hold sketches.
+
+    indexes: as in a path, "/news,blogs". headers, params: of the caller's request.
+    """
+    found = [path for name in fields for path in (name, SketchField(name).keys)]
+    parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in found)]
+    parts += ["settings.index.uuid", "settings.index.mode", "settings.index.mapping.source"]  # each index has the first
+    params = {name: value for name, value in params.items() if name in WHICH_INDEXES}
+    params["filter_path"] = ",".join(f"*.{part}" for part in parts)
+    return Request("GET", indexes or "/_all", params, headers, None, _LOOK)
 
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:
