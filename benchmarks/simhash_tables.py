@@ -35,7 +35,8 @@ def main() -> None:
     prints = made(arguments.prints)
     start = perf_counter()
     tables = Tables(prints, blocks=arguments.blocks)
-    print(f"{len(prints):,} fingerprints in {len(tables.masks)} tables: {tables.bytes / 1e6:.0f} MB", end=", ")
+    held = len(prints) * (8 + 4 * len(tables.masks))  # bytes: each fingerprint, and its place in each table
+    print(f"{len(prints):,} fingerprints in {len(tables.masks)} tables: {held / 1e6:.0f} MB", end=", ")
     print(f"built in {perf_counter() - start:.2f} s")
     queries = prints[:2000]
     start = perf_counter()

@@ -85,11 +85,11 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     preset: its name, or a Preset. Raises TypeError or ValueError for an unknown option or preset.
     """
     if not changes:
-        return base or CollapseOptions()
+        return base or _DEFAULTS
     check_known(changes, CollapseChanges.__annotations__)
     if (given := changes.pop("preset", None)) is not None:
         changes = {**preset_of(given).changes, **changes}
-    base = base or CollapseOptions()
+    base = base or _DEFAULTS
     parts = [part for value in changes.values() for part in (value if type(value) is tuple else (value,))]
     plain = {str, bool, int, float}.issuperset(map(type, parts))
     # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
@@ -98,6 +98,7 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     return replace(base, **changes)
 
 
+_DEFAULTS, _NONE = CollapseOptions(), Preset()  # made once: each checks all its options
 _BESIDE: dict[str, Kind] = {"cache": YesNo(), "explain": Several(Text())}  # of one search, as in `ndd_search.options`
 
 
@@ -128,7 +129,7 @@ def chosen(
     """
     if options is not None and not isinstance(options, CollapseOptions):
         raise TypeError(f'options must be CollapseOptions, got {options!r}: a preset is given as preset="messages"')
-    preset = preset_of(given) if (given := changes.get("preset")) is not None else Preset()
+    preset = preset_of(given) if (given := changes.get("preset")) is not None else _NONE
     used = Recipe.of(preset.recipe if recipe is None else recipe)
     if preset.recipe is not None and used != preset.recipe:
         message = "preset %s is meant for sketches of recipe %s, these are of %s: use that recipe, or tune again"

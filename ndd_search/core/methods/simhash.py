@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import combinations
+from itertools import combinations, islice
 from math import acos, comb, inf, log, pi
 from typing import Any, Self
 
@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.shingles import shingle_texts
+from ndd_search.core.text.shingles import many_shingle_texts, shingle_texts
 
 Prints = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ Blocks = npt.NDArray[np.int32]
 Weight = Callable[[str, int], float]
 
 BITS = 64
-_AT_ONCE = 1 << 20  # pairs compared at a time
+_AT_ONCE, _TEXTS = 1 << 20, 1_000  # pairs compared, and texts read, at a time
 _MOST_BLOCKS = 24
 _MOST_LOOKED_UP = 15  # bits
 _MOST_WORK = 5e11  # nanoseconds, about
@@ -77,22 +77,34 @@ def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | 
 
     weight: of a word and its count in the text; by default the count.
     """
-    hash_of = cache(_hash)
-    weights = weight or (lambda _, count: count)
-    counted = (Counter(shingle_texts(text, recipe)) for text in texts)
-    weighed = ({one: weights(one, count) for one, count in counts.items()} for counts in counted)
-    return np.array([fingerprint(features, hash_of) for features in weighed], np.uint64)
+    rest, found = iter(texts), [np.empty(0, np.uint64)]
+    while part := list(islice(rest, _TEXTS)):
+        shingles = many_shingle_texts(part, recipe)
+        if weight is None:
+            found.append(_signs_of_sums(shingles))
+        else:
+            counted = map(Counter, shingles)
+            weighed = [{one: weight(one, count) for one, count in counts.items()} for counts in counted]
+            found.append(_signs_of_sums(weighed))
+    return np.concatenate(found)
 
 
-def fingerprint(features: Mapping[str, float], hash_of: Callable[[str], int] | None = None) -> int:
-    """Return the fingerprint of weighted features, 0..2**64-1; 0 for none. Weights may be negative.
+def fingerprint(features: Mapping[str, float]) -> int:
+    """Return the fingerprint of weighted features, 0..2**64-1; 0 for none. Weights may be negative."""
+    return int(_signs_of_sums([features])[0])
 
-    hash_of: keeps hashes of features.
-    """
-    hashes = np.array(list(map(hash_of or _hash, features)), ">u8")
-    bits = np.unpackbits(hashes.view(np.uint8).reshape(-1, 8), axis=1)
-    sums = np.array(list(features.values()), np.float64) @ (2.0 * bits - 1.0)
-    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
+
+def _signs_of_sums(texts: Sequence[Mapping[str, float] | list[str]]) -> Prints:
+    """Return the fingerprint of each of some texts, by its features: with their weights, or a list with repeats."""
+    places = {feature: place for place, feature in enumerate(set[str]().union(*texts))}
+    hashes = np.array(list(map(_hash, places)), ">u8")
+    signs = 2 * np.unpackbits(hashes.view(np.uint8).reshape(-1, 8), axis=1).astype(np.float32) - 1
+    rows = (signs[list(map(places.__getitem__, features))] for features in texts)
+    sums = [
+        np.array(list(features.values()), np.float64) @ row if isinstance(features, Mapping) else row.sum(0)
+        for features, row in zip(texts, rows, strict=True)
+    ]
+    return np.packbits(np.array(sums) > 0, axis=1).view(">u8").ravel().astype(np.uint64)
 
 
 def distance(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint8]:
@@ -216,11 +228,6 @@ class Tables:
         self._orders: list[npt.NDArray[np.uint32]] = []
         self._sorted = 0  # so many fingerprints are in the tables, the later ones are compared one by one
 
-    @property
-    def bytes(self) -> int:
-        """Return the memory of the fingerprints and of the tables that `near` has made."""
-        return self.prints.nbytes + sum(order.nbytes for order in self._orders)
-
     def add(self, prints: npt.ArrayLike) -> None:
         """Add fingerprints, which are found at once; they are sorted into the tables when they are a sixteenth."""
         self.prints = np.concatenate((self.prints, np.asarray(prints, np.uint64)))
@@ -284,5 +291,6 @@ class Tables:
         return np.concatenate(codes)
 
 
+@lru_cache(1 << 17)
 def _hash(feature: str) -> int:
     return int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -68,7 +68,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         raise ValueError(SEEN_WITH_ITEMS)
     if options.facets:
         raise ValueError("facets count aggregations of an engine, which a list has not: leave them out")
-    options = replace(options, max_window=max(options.max_window, len(ranked)))  # the whole list is in memory
+    if len(ranked) > options.max_window:  # the whole list is in memory
+        options = replace(options, max_window=len(ranked))
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
     reader = HitReader(recipe, text, sketches, None if isinstance(frequency_table, bool) else frequency_table, items)

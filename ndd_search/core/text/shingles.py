@@ -68,14 +68,16 @@ def shingle_hashes(texts: Sequence[str], recipe: Recipe, *, prepared: bool = Fal
 
 def shingle_texts(text: str, recipe: Recipe) -> list[str]:
     """Return the shingles of a text in readable form, in order and with repeats: tokens joined by spaces."""
-    text = prepare(text, recipe)
-    if recipe.kind == "characters":
-        line = " ".join(split(text, apart=False))
-        return [line[i : i + recipe.size] for i in _windows(len(line), recipe.size)]
-    if recipe.kind == "words":
-        words = split(text, apart=True)
-        return [" ".join(words[i : i + recipe.size]) for i in _windows(len(words), recipe.size)]
-    return _units([text], recipe)[0]
+    return many_shingle_texts([text], recipe)[0]
+
+
+def many_shingle_texts(texts: Sequence[str], recipe: Recipe) -> list[list[str]]:
+    """Do the same for each of some texts."""
+    texts = [prepare(text, recipe) for text in texts]
+    if recipe.kind != "characters":
+        return _shingles(texts, recipe)
+    lines = [" ".join(split(text, apart=False)) for text in texts]
+    return [[line[i : i + recipe.size] for i in _windows(len(line), recipe.size)] for line in lines]
 
 
 def _windows(length: int, size: int) -> range:
@@ -83,15 +85,18 @@ def _windows(length: int, size: int) -> range:
     return range(min(length, 1) if length < size else length - size + 1)
 
 
-def _units(texts: Sequence[str], recipe: Recipe) -> list[list[str]]:
-    """Return every `size` consecutive lines or sentences of each prepared text that hold words, as these words.
+def _shingles(texts: Sequence[str], recipe: Recipe) -> list[list[str]]:
+    """Return every `size` consecutive words, lines or sentences of each prepared text, with one space between words.
 
-    One space is between words. The words of sentences are stems.
+    The words of sentences are stems. Lines and sentences without words are left out.
     """
-    is_lines = recipe.kind == "lines"
-    parts = [text.splitlines() if is_lines else sentences(text) for text in texts]
-    written = iter(_words_of(list(chain.from_iterable(parts)), None if is_lines else stems_of(recipe.language)))
-    found = [[unit for unit in islice(written, len(part)) if unit] for part in parts]
+    if recipe.kind == "words":
+        found = [line.split() for line in _words_of(texts, None)]
+    else:
+        is_lines = recipe.kind == "lines"
+        parts = [text.splitlines() if is_lines else sentences(text) for text in texts]
+        written = iter(_words_of(list(chain.from_iterable(parts)), None if is_lines else stems_of(recipe.language)))
+        found = [[unit for unit in islice(written, len(part)) if unit] for part in parts]
     if recipe.size == 1:
         return found
     return [[" ".join(one[i : i + recipe.size]) for i in _windows(len(one), recipe.size)] for one in found]
@@ -128,7 +133,7 @@ def _hash_characters(texts: Sequence[str], recipe: Recipe) -> tuple[Hashes, Plac
 
 def _hash_units(texts: Sequence[str], recipe: Recipe) -> tuple[Hashes, Places]:
     """Do the same for shingles of lines or sentences."""
-    units = _units(texts, recipe)
+    units = _shingles(texts, recipe)
     counts, every = np.array(list(map(len, units)), np.int64), list(chain(*units))
     if recipe.hash == "crc32":
         codes = [zlib.crc32(unit.encode("utf-8", "surrogatepass")) for unit in every]
@@ -154,14 +159,18 @@ def _terms(points: Numbers, numbers: HashNumbers) -> Hashes:
 
 def _polynomials(terms: Hashes, lengths: Places, base: int) -> Hashes:
     """Return terms[0] + terms[1] * base + terms[2] * base**2 + ... of each run of `lengths` terms; 0 of none."""
-    powers = np.full(max(int(lengths.max(initial=0)), 1), base, np.uint64)
-    powers[0] = 1
-    np.multiply.accumulate(powers, out=powers)
     sums = np.zeros(len(terms) + 1, np.uint64)
-    np.cumsum(terms * powers[runs(np.zeros_like(lengths), lengths)], out=sums[1:])  # modulo 2**64, as each difference
+    np.cumsum(terms * _powers(base, len(terms)), out=sums[1:])  # modulo 2**64, as all that follows
     ends = np.cumsum(lengths)
-    found: Hashes = sums[ends] - sums[ends - lengths]
+    found: Hashes = (sums[ends] - sums[ends - lengths]) * _powers(pow(base, -1, 2**64), len(sums))[ends - lengths]
     return found
+
+
+def _powers(base: int, count: int) -> Hashes:
+    """Return 1, base, base**2, ...: `count` powers modulo 2**64."""
+    powers = np.full(count, base, np.uint64)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers)
 
 
 def _roll(terms: Hashes, lengths: Places, size: int, base: int) -> tuple[Hashes, Places]:
