@@ -35,7 +35,7 @@ PROGRAMS = {
     "cursors": Program(pages.draw_cursors, pages.check),
     "answers": Program(answers.draw, answers.check),
     "ingest": Program(ingest.draw, ingest.check),
-    "options": Program(options.draw, options.check, options.servers, together=50),
+    "options": Program(options.draw, options.check, options.servers, together=200),
     "changes": Program(changes.draw, changes.check, changes.servers),
 }
 FOLDER = Path(".prove")

@@ -173,10 +173,11 @@ def draw(rng: random.Random, shared: random.Random | None = None) -> Row:
 
 def _drawn(rng: random.Random, names: Sequence[str], row: Row) -> Row:
     """Return a row with values of a share of some factors."""
-    share, row, refused = rng.choice(_SHARES), Row(row), [*REFUSED, *NOT_TOGETHER]
+    share, row = rng.choice(_SHARES), Row(row)
     for name in rng.sample(list(names), len(names)):
         if rng.random() < share:
-            row[name] = rng.choice([one for one in FACTORS[name] if is_allowed({**FIRST, **row, name: one}, refused)])
+            refused, whole = [one for one in (*REFUSED, *NOT_TOGETHER) if name in one], FIRST | row
+            row[name] = rng.choice([one for one in FACTORS[name] if is_allowed({**whole, name: one}, refused)])
     return row
 
 

@@ -32,6 +32,8 @@ STORED = {"ndd", "ndd_keys"}  # what with_sketches adds to a document
 
 WORDS = [f"word{number}" for number in range(900)]
 
+EVERY = 3  # of so many pages, one is asked for again
+
 Answers = list[dict[str, Any]]
 
 
@@ -118,9 +120,9 @@ class Walk:
         self.page(
             alone, 0, {}
         )  # counts a frequency table, which the first searches of an `_msearch` would not all have
-        fresh = self.pages(alone, at_once, every=self.every)
+        fresh = self.pages(alone, at_once, self.starts(pages))
         if self.paging != "cursor":
-            exact = [pages[:: self.every], fresh]
+            exact = [pages[::EVERY], fresh]
             if not isinstance(self.cache, bool):  # it may hold more of the result, of which facets are counted
                 exact = [[without_counts(page) for page in one] for one in exact]
             assert comparable(exact[0]) == comparable(exact[1])
@@ -213,23 +215,30 @@ class Walk:
     def lists(self) -> bool:
         return self.options.get("mode", "group") in LISTING
 
-    @property
-    def every(self) -> int:
-        """How many pages are asked for once for each that is asked for again."""
-        return 1 if self.paging == "cursor" else 3
+    def starts(self, pages: Answers) -> range:
+        """Where pages begin that are asked for again: some, or of a cursor all and one after them."""
+        return range(0, len(pages) * self.size + 1, self.size) if self.paging == "cursor" else self.some(pages)
+
+    def some(self, pages: Answers) -> range:
+        """Where every third of some pages begins."""
+        return range(0, len(pages) * self.size, EVERY * self.size)
 
     def pages(
-        self, caller: Caller, paging: str, every: int = 1, other: Caller | None = None, **changes: Any
+        self, caller: Caller, paging: str, starts: range | None = None, other: Caller | None = None, **changes: Any
     ) -> Answers:
-        """All pages or some, and one after the end, in a way of paging. changes: other options.
+        """Pages in a way of paging. changes: other options.
 
+        starts: where they begin, None for all and one after the end; an `_msearch` then asks for more after the end.
         other: asks for every second page.
         """
-        starts, callers = range(0, self.end, every * self.size), cycle((caller, other or caller))
+        callers, ends = cycle((caller, other or caller)), starts is None
+        starts = range(0, self.end, self.size) if starts is None else starts
         with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
             match paging:
-                case "from":
-                    return [self.page(one, start, changes) for start, one in zip(starts, callers, strict=False)]
+                case "from" | "template":
+                    ask = self.page if paging == "from" else self.by_template
+                    pages = (ask(one, start, changes) for start, one in zip(starts, callers, strict=False))
+                    return list(_to_the_end(pages) if ends else pages)
                 case "cursor":
                     return list(self.by_cursor(callers))
                 case "msearch":
@@ -238,8 +247,7 @@ class Walk:
                     lines = [line for body in bodies for line in ({"index": self.index}, body)]
                     answers = self.msearch(caller, lines)["responses"]
                     return [{name: one[name] for name in one if name != "status"} for one in answers]
-                case _:
-                    return [self.by_template(caller, start) for start in starts]
+        raise AssertionError(f"no way of paging: {paging}")
 
     def page(self, caller: Caller, start: int, changes: dict[str, Any]) -> dict[str, Any]:
         """One page by its number of hits before it."""
@@ -293,17 +301,17 @@ class Walk:
             self.between()
         raise AssertionError("a cursor does not end")
 
-    def by_template(self, caller: Caller, start: int) -> dict[str, Any]:
+    def by_template(self, caller: Caller, start: int, changes: dict[str, Any]) -> dict[str, Any]:
         """One template for all searches: engines limit how many they compile."""
         given = {"search": {**self.body, "from": start}}
-        template = {"source": "{{#toJson}}search{{/toJson}}", "params": given, **self.key({})}
+        template = {"source": "{{#toJson}}search{{/toJson}}", "params": given, **self.key(changes)}
         answer: dict[str, Any] = body_of(caller.run(caller.client.search_template(index=self.index, body=template)))
         return answer
 
     def check_cache(self, caller: Caller, pages: Answers) -> None:
         """A page that is asked for again is the same, and the cache knows it, if there is one."""
-        again = self.pages(caller, self.paging, self.every)
-        assert comparable(again) == comparable(pages[:: self.every])
+        again = self.pages(caller, self.paging, self.some(pages))
+        assert comparable(again) == comparable(pages[::EVERY])
         if self.cache is False:
             assert {page["ndd"]["cache"] for page in (*pages, *again)} == {"off"}
         elif not self.beside:
@@ -313,7 +321,7 @@ class Walk:
         """Duplicates are the same with any form of the list."""
         if not self.lists or self.options.get("mode", "group") == "group" or self.paging == "cursor":
             return
-        whole, pages = self.pages(caller, "from", self.every, mode="group"), pages[:: self.every]
+        whole, pages = self.pages(caller, "from", self.some(pages), mode="group"), pages[::EVERY]
         assert shown(whole) == shown(pages)
         for one, other in zip(hits_of(pages), hits_of(whole), strict=True):
             assert one.get("_source") == other["_source"]
@@ -370,6 +378,14 @@ class Walk:
                 on_page = one["status"] == "shown" and first < one.get("place", 0) <= first + self.size
                 assert on_page == (one["_id"] in here), one
                 assert not on_page or order[one["place"] - 1] == one["_id"]
+
+
+def _to_the_end(pages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield pages, and the first one without hits as the last."""
+    for page in pages:
+        yield page
+        if not page["hits"]["hits"]:
+            return
 
 
 def check_pages(walk: Walk, pages: Answers) -> None:
