@@ -17,6 +17,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.client_json import INEXACT, exact_reader
+from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
@@ -186,6 +187,31 @@ def test_a_text_in_a_dotted_key_beside_an_object_is_sketched_whole(engine: Engin
             found = stored(client, index)["1"]["_source"]
             assert (found["page"], found["page.body"]) == ({"body": TEXT}, OTHER)
             assert found["ndd"]["sketch"] == ndd.sketch(f"{OTHER}\n{TEXT}").tolist()
+
+
+def test_a_key_with_dots_is_a_part_of_the_object_of_its_path(engine: Engine, index: str) -> None:
+    """What the engine searches as parts of one object makes its sketch: in writes, backfills and the doctor."""
+    parts, whole = {"page.body": OTHER, "page": {"head": TEXT}}, ndd.sketch(f"{TEXT}\n{OTHER}").tolist()
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        ndd.wrap(client, indexes={index: {"text": ["page"]}})
+        client.index(index=index, id="whole", body=parts)
+        client.index(index=index, id="dotted", body={"page.body": OTHER, "page.head": TEXT})
+        client.index(index=index, id="update", body={"page": {"head": TEXT}})
+        client.update(index=index, id="update", body={"doc": {"page.body": OTHER}}, refresh=True)
+        ndd.wrap(client, enabled=False)
+        for field, text in (("page.body", OTHER), ("page.head", TEXT)):
+            body = {"query": {"match": {field: {"query": text, "operator": "and"}}}}
+            assert len(client.search(index=index, body=body)["hits"]["hits"]) == 3
+        found = {id: hit["_source"] for id, hit in stored(client, index).items()}
+        assert found["update"] == {**parts, "ndd": {**found["update"]["ndd"], "recipe": "stale"}}
+        assert found["whole"]["ndd"]["sketch"] == whole
+        assert found["dotted"]["ndd"]["sketch"] == ndd.sketch(f"{OTHER}\n{TEXT}").tolist()
+        assert backfill(client, index, ["page"]).tally.written == 1
+        assert stored(client, index)["update"]["_source"]["ndd"]["sketch"] == whole
+        assert backfill(client, index, ["page"], recheck=True).tally.written == 0
+        findings = Doctor(index=index, fields=["page"]).examine(client).findings
+        assert {one.level for one in findings} <= {"ok", "note"}, findings
 
 
 @pytest.mark.newest_servers

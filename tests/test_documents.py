@@ -52,13 +52,16 @@ def test_objects_are_read_like_mappings() -> None:
     ("paths", "text"),
     [
         (["title"], "A"),
-        (["title", "author"], "A\nB\nC\nD"),
+        (["title", "author"], "A\nB\nC\nD\nH"),  # "author.of" is a part of it
         (["parts"], "E\nF"),
         (["members"], "1\n2\n3"),
         (["price", "sold"], "2.5\ntrue"),
         (["nothing"], None),
         (["absent", "title"], "A"),
         (["twice.name"], "I\nJ\nK"),
+        (["twice"], "J\nK\nI"),
+        (["dotted"], "G"),
+        (["author.of.the"], "H"),
         ([], None),
     ],
 )

@@ -41,12 +41,18 @@ def splits(path: str) -> Iterator[tuple[str, str]]:
         end = path.find(".", end + 1)
 
 
+def parts_in(document: Mapping[Any, Any], path: str) -> Iterator[str]:
+    """Yield the keys of a document that write a part of the object at a path, as "a.b" does of "a"."""
+    return (key for key in document if isinstance(key, str) and key.startswith(f"{path}."))
+
+
 def text_of(document: Any, paths: Sequence[str]) -> str | None:
     """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
 
-    If a document writes a path in several ways, {"a.b": ..., "a": {"b": ...}}, all are read, as engines do. Lists are
-    read in order, objects in the order of their keys, because engines return keys in any order. Numbers and booleans
-    are written as in JSON; NaN is no text. Raises InvalidDocument for a value that contains itself.
+    If a document writes a path in several ways, {"a.b": ..., "a": {"b": ...}}, all are read, as engines do; so are keys
+    that write a part of an object, as {"a.b": ...} does of "a". Lists are read in order, objects in the order of their
+    keys, because engines return keys in any order. Numbers and booleans are written as in JSON; NaN is no text. Raises
+    InvalidDocument for a value that contains itself.
     """
     if (
         len(paths) == 1
@@ -77,6 +83,8 @@ def _values(document: Any, path: str) -> Iterator[Any]:
     value = _member(document, path)
     if value is not _ABSENT:
         yield value
+    if isinstance(document, Mapping) and not isinstance(value, str):
+        yield {key: document[key] for key in parts_in(document, path)}
     for head, rest in splits(path):
         inner = _member(document, head)
         for member in inner if isinstance(inner, list | tuple) else [inner]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ndd_search.core.document_fields import splits
+from ndd_search.core.document_fields import parts_in, splits
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ def open_action(action: Any) -> Action:
 def touches(document: Mapping[str, Any], source: str) -> str:
     """Return how a partial document changes a field: "whole" sets or clears it, "part" changes a part, "" nothing.
 
-    A key with dots changes a part: the engine stores it beside an object of the same path, and reads both.
+    A key with dots changes a part, also {"a.b": ...} of "a": the engine stores it beside an object of the same path,
+    and reads both.
     """
-    found = set[str]()
+    found = {"part" for _ in parts_in(document, source)}
     for head, rest in [(source, ""), *splits(source)]:
         if head in document:
             inner = document[head]
