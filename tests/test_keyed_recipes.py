@@ -104,11 +104,17 @@ def test_a_forged_passage_hides_no_other(options: dict[str, Any]) -> None:
     assert [one.rank for one in ndd.passages(with_sketches, recipe=Recipe(), **options)] == [0]
 
 
-def test_many_forged_texts_are_all_shown_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("window", [100, 30, 10])
+@pytest.mark.parametrize("sourced", [False, True])
+def test_many_forged_texts_are_all_shown_with_bounded_work(
+    monkeypatch: pytest.MonkeyPatch, window: int, sourced: bool
+) -> None:
     texts = [forged_text(TEXT, which) for which in range(60)]
     asked, really = Counter[str](), HitReader.share_a_word
     monkeypatch.setattr(HitReader, "share_a_word", lambda *given: asked.update(["x"]) or really(*given))
-    page = ndd.collapse(texts, recipe=Recipe(), size=60)
+    given: dict[str, Any] = {"recipe": Recipe(), "window": window, "members": "window"}
+    source = ndd.stream(lambda start, count: texts[start : start + count], **given)
+    page = source.page(60) if sourced else ndd.collapse(texts, size=60, **given)
     assert page.hits == texts
     assert any("word: 59, the first is hit 1;" in sentence for sentence in page.info.warnings)
     assert asked["x"] <= 59 + 21 * 20 / 2

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
-from ndd_search.core.paging.hit_reader import COMPARED_FORGED, FORGED, NO_WORD, HitReader, Text, joined
+from ndd_search.core.paging.hit_reader import FORGED, HitReader, Text, by_texts
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
@@ -77,19 +77,15 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     def fetch(request: Fetch) -> Fetched:
         return Fetched(ranked[request.start : request.start + request.size], len(ranked))
 
-    def filled(stream: Stream) -> Stream:
+    def fill(stream: Stream, reader: HitReader) -> Stream:
         return run(fetch_until_full(stream, from_, size, reader, options), fetch)
 
+    forged = set[int]()
     try:
         weighs = options.min_similarity == "auto" and reader.recipe.measure == "kmv" and items is None
         if frequency_table is True and weighs:
             reader = reader.counted(ranked, evenly(len(ranked), options.window))
-        stream = filled(Stream(shown=reader.shown(seen)))
-        forged, apart = [], reader.apart(options)
-        if apart is not None and (wrong := joined(stream, apart)):
-            forged = [rank for rank, why in wrong if why == NO_WORD]
-            reader = reader.without(forged[COMPARED_FORGED:])
-            stream = filled(Stream(shown=stream.shown, apart=apart))
+        stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # it names a position within one batch; _check names the rank
         _check(() if sketches is None else sketches, reader.recipe.k)
@@ -102,7 +98,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
             f"none of {len(ranked)} hits", f"no text under {text!r}", "pass text='FIELD' or a callable"
         )
     page = slice_page(stream, from_, size, reader, options)
-    warnings = (*page.info.warnings, *([FORGED.format(len(forged), forged[0])] if forged else ()))
+    warnings = (*page.info.warnings, *([FORGED.format(len(forged), min(forged))] if forged else ()))
     return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))
 
 

@@ -73,7 +73,7 @@ class HitReader:
         frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
         return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
 
-    def without(self, ranks: Sequence[int]) -> HitReader:
+    def without(self, ranks: Iterable[int]) -> HitReader:
         """Return a reader to which the hits at some ranks have no sketch, so that each of them is shown."""
         return replace(self, known={**self.known, **dict.fromkeys(ranks, Lack.EMPTY)})
 
@@ -229,14 +229,38 @@ class HitReader:
         return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
 
 
-def joined(stream: Stream, apart: Callable[[Any, Any], str]) -> list[tuple[int, str]]:
-    """Return the ranks of hits whose sketch joined them to a hit, or an item of `seen`, and what speaks against it."""
+def by_texts(
+    stream: Stream,
+    fill: Callable[[Stream, HitReader], Stream],
+    reader: HitReader,
+    options: CollapseOptions,
+    forged: set[int],
+) -> Stream:
+    """Return the stream with the hits that `fill` adds, as texts and not their sketches alone decide.
+
+    forged: the ranks of hits known to share no word with the one above them; further ones are added. Those after the
+            first COMPARED_FORGED get no sketch, so that the work is bounded.
+    """
+    filled, apart = fill(replace(stream, apart=None), reader), reader.apart(options)
+    if apart is None or not (wrong := _joined(filled, apart, len(stream.hits))):
+        return replace(filled, apart=stream.apart)
+    found = {rank for rank, why in wrong if why == NO_WORD}
+    forged |= found
+    reader = reader.without(found - set(sorted(forged)[:COMPARED_FORGED]))
+    return fill(replace(stream, apart=apart), reader)
+
+
+def _joined(stream: Stream, apart: Callable[[Any, Any], str], start: int) -> list[tuple[int, str]]:
+    """Return the ranks of hits whose sketch joined them to a hit, or an item of `seen`, and what speaks against it.
+
+    start: number of hits that were decided before.
+    """
     hits, leader, shown = stream.hits, stream.leader.tolist(), {one.item: one.hit for one in stream.shown}
     by_fields = dict(stream.shares)
-    pairs = [(at, hits[of]) for at, of in enumerate(leader) if at != of and at not in by_fields]
-    pairs += [(at, shown[item]) for at, item, _ in stream.seen]
+    pairs = [(at, hits[leader[at]]) for at in range(start, len(hits)) if leader[at] != at and at not in by_fields]
+    pairs += [(at, shown[item]) for at, item, _ in stream.seen if at >= start]
     found = {at: why for at, other in pairs if (why := apart(other, hits[at]))}
-    return [(int(stream.ranks[at]), why) for at, why in sorted(found.items())]
+    return [(int(stream.ranks[at]), why) for at, why in found.items()]
 
 
 def member(hit: Any, where: Where) -> Any:

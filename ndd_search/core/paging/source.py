@@ -24,7 +24,7 @@ from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end
 from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
-from ndd_search.core.paging.hit_reader import FORGED, NO_WORD, Earlier, HitReader, Text, Where, joined
+from ndd_search.core.paging.hit_reader import FORGED, Earlier, HitReader, Text, Where, by_texts
 from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
@@ -118,7 +118,7 @@ class Source:
         self._fetch, self._reader, self._options = fetch, reader, options
         self._streams, self._key, self._shown = streams, key, first.shown
         self._counts, self._may_continue = counts, may_continue
-        self._forged: list[int] = []
+        self._forged = set[int]()
         self._lock = RLock()
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
@@ -170,7 +170,7 @@ class Source:
             self._count(stream, [])
             page = slice_page(stream, from_, size, self._reader, self._options)
         info, forged = page.info, self._forged
-        warnings = (*info.warnings, FORGED.format(len(forged), forged[0])) if forged else info.warnings
+        warnings = (*info.warnings, FORGED.format(len(forged), min(forged))) if forged else info.warnings
         lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
         degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not reads_keys(self._options) else ""
         own = perf_counter() - began
@@ -202,17 +202,15 @@ class Source:
                 if not fetched.hits or (total is not None and at + len(fetched.hits) >= total):
                     break
             self._count(stream, hits)
+
             stream = self._grown(stream, hits, request.size, total)
         return stream
 
     def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None) -> Stream:
-        """Return the stream with more hits, as texts and not their sketches alone decide (see `HitReader.apart`)."""
-        reader, apart = self._reader, self._reader.apart(self._options)
-        grown = stream.extend(hits, asked, reader, self._options, total=total)
-        if stream.apart is not None or apart is None or not (wrong := joined(grown, apart)):
-            return grown
-        self._forged += [rank for rank, why in wrong if why == NO_WORD]
-        return replace(stream, apart=apart).extend(hits, asked, reader, self._options, total=total)
+        def fill(one: Stream, reader: HitReader) -> Stream:
+            return one.extend(hits, asked, reader, self._options, total=total)
+
+        return by_texts(stream, fill, self._reader, self._options, self._forged)
 
     def _count(self, stream: Stream, hits: list[Any]) -> None:
         """Count the frequency table in the first hits, unless it is counted. hits: those of an empty stream."""
