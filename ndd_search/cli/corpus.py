@@ -54,6 +54,7 @@ from ndd_search.corpus.collection_pairs import BUDGET, Effort
 from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
+from ndd_search.corpus.sketch_store import taken
 from ndd_search.corpus.write_files import check_kind, line_of, write
 from ndd_search.errors import InvalidDocument
 
@@ -102,7 +103,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "--min-share", type=number(float, 0, 1), default=0.5, help="of the pages of one of two hosts (0.5)"
             )
         if name == "new":
-            action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
+            action.add_argument(
+                "--against", metavar="FILE", required=True, help="what --save wrote earlier, or will write"
+            )
         add_shared(action, "--min-similarity", "--recipe")
         add_cluster(action, positional=False)
         add_shared(action, "--json")
@@ -127,7 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.spark:
         code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
         return code
-    against = Corpus.load(arguments.against) if arguments.action == "new" else None
+    is_new = arguments.action == "new"
+    against = Corpus.load(arguments.against) if is_new and not is_first_run(arguments) else None
     report = LeftOut()
     with ExitStack() as stack:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
@@ -144,17 +148,27 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=move,
             )
         settings = settings_of(arguments)
-        if against:
-            _new(arguments, corpus, against, settings)
+        if is_new:
+            none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)
+            nothing = Corpus([], taken(corpus.sketches, none), corpus.recipe, columns)
+            _new(arguments, corpus, against or nothing, settings)
         elif arguments.action == "hosts":
             _hosts(arguments, corpus, settings)
         elif arguments.action == "pairs":
             _pairs(arguments, corpus, settings)
         else:
             _groups(arguments, corpus, settings)
-        if arguments.save and not against:
+        if arguments.save and not is_new:
             corpus.save(arguments.save)
     return report.code
+
+
+def is_first_run(arguments: argparse.Namespace) -> bool:
+    """Whether nothing is known yet: --save will write the file that --against names. It is told."""
+    is_first = arguments.against == arguments.save and "://" not in arguments.save and not Path(arguments.save).exists()
+    if is_first:
+        warn(f"{arguments.against} does not exist yet: nothing is known before this run, which writes it")
+    return is_first
 
 
 def fields_of_command(arguments: argparse.Namespace) -> list[str]:

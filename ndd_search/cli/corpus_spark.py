@@ -14,6 +14,7 @@ from ndd_search.cli import LeftOut
 from ndd_search.cli.cluster import Address
 from ndd_search.cli.corpus import (
     fields_of_command,
+    is_first_run,
     options_of,
     parts_of,
     sentence_of,
@@ -49,15 +50,17 @@ def run(arguments: argparse.Namespace) -> int:
     with _session(arguments.spark) as spark:
         _spread(spark)
         source = _source(spark, arguments)
-        against = _load(spark, arguments) if arguments.action == "new" else None
+        is_new = arguments.action == "new"
+        against = _load(spark, arguments) if is_new and not is_first_run(arguments) else None
         corpus = _read(spark, arguments, source, against.recipe if against else None, report)
         _spread(spark, corpus.count + (against.count if against else 0))
-        if against:
-            _new(arguments, corpus, against, source)
+        if is_new:
+            nothing = SparkCorpus(corpus.documents.limit(0), corpus.recipe, corpus.fields, corpus.work)
+            _new(arguments, corpus, against or nothing, source)
         else:
             actions = {"groups": _groups, "unique": _unique, "pairs": _pairs, "hosts": _hosts}
             actions[arguments.action](arguments, corpus, source)
-        if arguments.save and not against:
+        if arguments.save and not is_new:
             corpus.save(arguments.save)
     return report.code
 

@@ -162,6 +162,20 @@ def test_a_folder_that_holds_no_documents_and_a_missing_collection_are_told(
     assert "none.parquet: there is no such file" in capsys.readouterr().err
 
 
+def test_the_first_run_of_a_command_that_saves_what_it_compares_with_knows_nothing(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "known.parquet"
+    command = ("new", source, "--text", "body", "--min-similarity", "0.5", "--set", "must_match=site")
+    for new in (4, 0):
+        out = ("--out", tmp_path / "new.jsonl", "--json")
+        assert run(*command, "--against", known, "--save", known, *out) == 0
+        told = capsys.readouterr()
+        assert json.loads(told.out) == {"documents": 4, "new": new}
+        assert (f"{known} does not exist yet: nothing is known before this run" in told.err) == (new > 0)
+    assert run(*command, "--against", tmp_path / "misspelt.parquet", "--save", known) == 2
+
+
 def test_an_error_of_the_disk_names_the_file(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -340,9 +340,10 @@ class Walk:
 
     def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
+        hides = "seen" in self.beside and self.options.get("seen_mode", "hide") == "hide"
         for page in pages if "facets" in self.options else ():
             for one in page["ndd"]["facets"]["sources"]["buckets"]:
-                assert 1 <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
+                assert (not hides) <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
         if "facets" not in self.options or self.options["window"] < self.most or self.bounded or self.few < self.most:
             return
         (sources,) = pages[0]["aggregations"].values()
