@@ -54,7 +54,7 @@ log = logging.getLogger("ndd_search")
 class SparkCorpus:
     """The sketches of a collection on a cluster; make one with `read`.
 
-    documents: a DataFrame of place, id, number (the place among all that were read), sketch (bytes of int32) and fields
+    documents: a DataFrame of place, id, number (the place among all that were read), sketch and fields
                (JSON).
     recipe:    of the sketches.
     fields:    whose values were kept.
@@ -98,7 +98,7 @@ class SparkCorpus:
         kept = Fields((text,) if isinstance(text, str) else tuple(text), Recipe.of(recipe), tuple(fields), numbers)
         folder = Work(spark, str(work))
         documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
-        if documents.head(1) and not documents.filter(F.length("sketch") > 0).head(1):
+        if documents.head(1) and not documents.filter(F.size("sketch") > 0).head(1):
             raise kept.without_text(documents.count())
         return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)
 
@@ -137,8 +137,8 @@ class SparkCorpus:
         check_method(method)
         if method == "inclusive":
             raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')
-        pairs = self._pairs(min_similarity, keep, settings)
-        return SparkGroups(self, pairs.groups(method, self.text), pairs.effort, pairs.search.decision, method)
+        pairs = self._pairs(min_similarity, keep, settings, text=self.text)
+        return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
 
     def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> DataFrame:
         """All pairs of near-duplicates: first, second (ids) and similarity. Arguments as for `groups`.
@@ -157,7 +157,7 @@ class SparkCorpus:
         later = self.documents.withColumn("place", F.col("place") + against.count)
         both = SparkCorpus(against.documents.unionByName(later), self.recipe, fields, self.work)
         pairs = both._pairs(min_similarity, ("score",), settings, against.count)
-        without = [one.documents.filter(F.length("sketch") == 0).select("id") for one in (self, against)]
+        without = [one.documents.filter(F.size("sketch") == 0).select("id") for one in (self, against)]
         known = without[0].join(without[1], "id").select(F.col("id").alias("document"), F.lit(True).alias("known"))
         rows = pairs.newcomers().join(known, "document", "left")
         earlier = F.coalesce("known", "earlier").alias("earlier")  # a document without text is its own leader
@@ -190,10 +190,17 @@ class SparkCorpus:
         rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read).filter("said is null")))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
-    def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:
+    def _pairs(
+        self,
+        min_similarity: Setting,
+        keep: Sequence[Keep],
+        settings: Settings,
+        old: int = 0,
+        text: tuple[str, ...] = (),
+    ) -> PairsOnSpark:
         search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep)
         check_kept(options, self.fields)
-        return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old)
+        return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old, text)
 
 
 @dataclass(frozen=True, eq=False)

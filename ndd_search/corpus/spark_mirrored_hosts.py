@@ -87,7 +87,7 @@ class Hosting:
         """The pages of one group, with `leader` and `total` (pages of the host), to rows of _SHARED."""
         rows = members.sort_by("place").to_pylist()
         totals = {row["host"]: row["total"] for row in rows}
-        sketches = {row["place"]: np.frombuffer(row["sketch"], np.int32) for row in rows}
+        sketches = {row["place"]: np.array(row["sketch"], np.int32) for row in rows}
         pages = [page for row in rows if (page := page_of(row["place"], row["url"]))]
         found: list[dict[str, Any]] = []
         for (first, second), shared in (shared_pages(pages, totals) or {}).items():

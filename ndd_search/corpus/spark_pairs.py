@@ -12,7 +12,6 @@ from uuid import uuid4
 import numpy as np
 
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.sketching.fingerprint import DIGITS, origin
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
 from ndd_search.corpus.collection_pairs import Effort, Search
@@ -86,6 +85,7 @@ class PairsOnSpark:
     search:    without the codes and times of guards, but with `apart`.
     options:   `keep` and the guards.
     old:       so many documents at the head are leaders whatever they share.
+    text:      the fields that were sketched, for the fingerprints of groups.
     """
 
     work: Work
@@ -95,6 +95,7 @@ class PairsOnSpark:
     search: Search
     options: CollapseOptions
     old: int = 0
+    text: tuple[str, ...] = ()
 
     @cached_property
     def found(self) -> DataFrame:
@@ -123,18 +124,10 @@ class PairsOnSpark:
             rows = rows.join(self._ids.withColumnsRenamed({"rank": side, "id": f"{side} id"}), side).drop(side)
         return rows.select(F.col("first id").alias("first"), F.col("second id").alias("second"), "similarity")
 
-    def groups(self, method: Method, text: Sequence[str]) -> DataFrame:
-        """The table of groups: document, group (the id of its leader), size, similarity, fingerprint.
-
-        text: the fields that were sketched.
-        """
+    def groups(self, method: Method) -> DataFrame:
+        """The table of groups: document, group (the id of its leader), size, similarity, fingerprint."""
         rows = self.work.grouped(self._ids, self._with_leaders(method))
-        judged = F.lit(None).cast("string")
-        if text:
-            hashed = F.substring(F.sha2("sketch", 256), 1, DIGITS)
-            judged = F.concat(F.lit(origin(self.search.recipe, text)), hashed)
-        judged = self.documents.select(F.col("id").alias("document"), judged.alias("fingerprint"))
-        rows = rows.join(judged, "document")
+        rows = rows.join(self._ranked.select("rank", "fingerprint"), "rank")
         return self.work.written("groups", rows.select("document", "group", "size", "similarity", "fingerprint"))
 
     def newcomers(self) -> DataFrame:
@@ -164,8 +157,8 @@ class PairsOnSpark:
 
     @cached_property
     def _ranked(self) -> DataFrame:
-        """rank, place, sketch, and the code and time of guards."""
-        preparing = stages.Preparing(self.options, self.fields, self.search.recipe)
+        """rank, place, sketch, fingerprint, and the code and time of guards."""
+        preparing = stages.Preparing(self.options, self.fields, self.search.recipe, self.text)
         rows = self.documents.select("place", "sketch", "fields").mapInArrow(preparing.prepare, stages.PREPARED)
         if self.options.keep == ("score",):
             rows = rows.withColumn("number", F.col("place"))
@@ -180,8 +173,9 @@ class PairsOnSpark:
 
     @property
     def _pairing(self) -> DataFrame:
-        """Documents that may pair with another one."""
-        return self._ranked.filter((F.length("sketch") > 0) & (F.col("code") >= 0) & ~F.isnan("time"))
+        """rank, sketch, code and time of documents that may pair with another one."""
+        may_pair = (F.size("sketch") > 0) & (F.col("code") >= 0) & ~F.isnan("time")
+        return self._ranked.filter(may_pair).select("rank", "sketch", "code", "time")
 
     @cached_property
     def _same(self) -> DataFrame:
@@ -193,8 +187,8 @@ class PairsOnSpark:
 
     @cached_property
     def _different(self) -> DataFrame:
-        """rank, sketch, code and time of documents that may pair, one for each sketch."""
-        return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti").drop("place"))
+        """The same, one for each sketch."""
+        return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti"))
 
     @cached_property
     def _meeting(self) -> stages.Meeting:

@@ -100,12 +100,10 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
 
 def save(documents: DataFrame, recipe: Recipe, fields: Sequence[str], path: str) -> None:
     """Write documents as a stored collection: see corpus.sketch_store."""
-    ordered = documents.sort("place").select("id", "sketch", "fields")
     kept = F.from_json("fields", "map<string,string>")
     columns = [kept[name].alias(name) for name in fields]
     sketch = F.col("sketch").alias("sketch", metadata={_RECIPE: recipe.id})
-    rows = ordered.mapInArrow(stages.unpack, "id string, sketch array<int>, fields string")
-    rows.select("id", sketch, *columns).write.mode("overwrite").parquet(path)
+    documents.sort("place").select("id", sketch, *columns).write.mode("overwrite").parquet(path)
 
 
 def saved(work: Work, path: str) -> tuple[DataFrame, Recipe, tuple[str, ...]]:
@@ -118,11 +116,8 @@ def saved(work: Work, path: str) -> tuple[DataFrame, Recipe, tuple[str, ...]]:
     fields = tuple(name for name in table.columns if name not in ("id", "sketch"))
     kept = F.to_json(F.struct(*fields)) if fields else F.lit(None).cast("string")
     rows = table.select("id", "sketch", kept.alias("fields"), "_metadata.file_path", "_metadata.row_index")
-    packed = work.numbered(rows, [F.col("file_path"), F.col("row_index")])
-    packed = packed.select("id", "sketch", "fields", F.col("number").alias("place"))
-    documents = packed.mapInArrow(stages.pack, "id string, sketch binary, fields string, place long")
-    documents = documents.withColumn("number", F.col("place")).select(*_DOCUMENTS)
-    return work.written("saved", documents), recipe, fields
+    documents = work.numbered(rows, [F.col("file_path"), F.col("row_index")]).withColumn("place", F.col("number"))
+    return work.written("saved", documents.select(*_DOCUMENTS)), recipe, fields
 
 
 def write_documents(rows: DataFrame, path: str, wanted: int) -> None:

@@ -19,7 +19,8 @@ from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Sketch, Sketches
+from ndd_search.core.sketching.fingerprint import fingerprint
+from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.collection_pairs import Search, shingles_of
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
@@ -39,7 +40,7 @@ Batches = Iterator["pa.RecordBatch"]
 READ = "part int, row long, id string, said string"
 PARTITION = "ndd partition"
 ENTERED = "list long, side boolean, rank long, print long"
-PREPARED = "place long, sketch binary, code long, time double, key array<double>"
+PREPARED = "place long, sketch array<int>, fingerprint string, code long, time double, key array<double>"
 _ROWS = 50_000  # of a batch that is handed back
 
 
@@ -114,7 +115,7 @@ class ReadingTexts(Reading):
     """The sketches of documents."""
 
     fields: Fields
-    schema: ClassVar[str] = "sketch binary, fields string"
+    schema: ClassVar[str] = "sketch array<int>, fields string"
 
     @property
     def wanted(self) -> list[str] | None:
@@ -124,7 +125,7 @@ class ReadingTexts(Reading):
         rows = self.fields.sketched(documents, self.fields.texts(documents))
         kept = zip(*rows.columns.values(), strict=True) if rows.columns else ((),) * len(documents)
         return {
-            "sketch": pa.array([one.tobytes() for one in rows.sketches], pa.binary()),
+            "sketch": pa.ListArray.from_arrays(pa.array(rows.sketches.offsets, pa.int32()), rows.sketches.values),
             "fields": pa.array([_as_json(rows.columns, values) for values in kept], pa.string()),
         }
 
@@ -136,18 +137,23 @@ def _as_json(names: Iterable[str], values: Sequence[Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Preparing:
-    """Which documents may pair, and their order: see CollapseOptions."""
+    """Which documents may pair, and their order: see CollapseOptions.
+
+    names: of the fields that are kept. text: the fields that were sketched, for fingerprints; empty for none.
+    """
 
     options: CollapseOptions
     names: tuple[str, ...]
     recipe: Recipe
+    text: tuple[str, ...]
 
     def prepare(self, batches: Batches) -> Batches:
         """Rows of `place`, `sketch` and `fields` to rows of PREPARED."""
         for batch in batches:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
             guards = Guards.of(self.options, {name: [row.get(name) for row in rows] for name in self.names})
-            shingles = shingles_of(sketches_of(batch.column("sketch")), self.recipe.k)
+            sketches = sketches_of(batch.column("sketch"))
+            shingles = shingles_of(sketches, self.recipe.k)
             keys = [
                 sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))
                 for row, size in zip(rows, shingles, strict=True)
@@ -156,11 +162,13 @@ class Preparing:
             columns = {
                 "place": batch.column("place"),
                 "sketch": batch.column("sketch"),
+                "fingerprint": [fingerprint(one, self.recipe, self.text) if self.text else None for one in sketches],
                 "code": zeros.astype(np.int64) if guards.codes is None else guards.codes,
                 "time": zeros if guards.times is None else guards.times,
                 "key": keys,
             }
-            yield _batch(columns, (pa.int64(), pa.binary(), pa.int64(), pa.float64(), pa.list_(pa.float64())))
+            numbers = pa.int64(), pa.float64(), pa.list_(pa.float64())
+            yield _batch(columns, (pa.int64(), pa.list_(pa.int32()), pa.string(), *numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,32 +304,10 @@ class Grouping:
 
 
 def sketches_of(column: pa.Array | pa.ChunkedArray) -> Sketches:
-    """Sketches from a column of their bytes, without nulls."""
-    rows: list[Sketch] = [np.frombuffer(one, np.int32) for one in column.to_pylist()]
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-    return Sketches(np.concatenate([np.empty(0, np.int32), *rows]), offsets)
-
-
-def pack(batches: Batches) -> Batches:
-    """Replace a column `sketch` of lists by one of bytes."""
-    for batch in batches:
-        lists = batch.column("sketch")
-        offsets = lists.offsets.to_numpy().astype(np.int64)
-        sketches = Sketches(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
-        yield _with_sketches(batch, pa.array([one.tobytes() for one in sketches], pa.binary()))
-
-
-def unpack(batches: Batches) -> Batches:
-    """Replace a column `sketch` of bytes by one of lists."""
-    for batch in batches:
-        sketches = sketches_of(batch.column("sketch"))
-        yield _with_sketches(batch, pa.ListArray.from_arrays(pa.array(sketches.offsets, pa.int32()), sketches.values))
-
-
-def _with_sketches(batch: pa.RecordBatch, sketches: pa.Array) -> pa.RecordBatch:
-    columns = {**dict(zip(batch.schema.names, batch.columns, strict=True)), "sketch": sketches}
-    return pa.RecordBatch.from_pydict(columns)
+    """Sketches from a column of lists, without nulls."""
+    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return Sketches(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def number(batches: Batches) -> Batches:
