@@ -102,7 +102,7 @@ def disagreement(
         for f in range(len(names))
     ]
     return (
-        f"{yes[0].sum():,} compared pairs are one thing by what was learnt, {yes[1].sum():,} by {what}, {both:,} by "
-        f"both, so how many verdicts are wrong is not known; they differ most about {names[int(np.argmax(moved))]}: "
+        f"{yes[0].sum():,} compared pairs are one thing by the evidence in use, {yes[1].sum():,} by {what}, {both:,} "
+        f"by both, so how many verdicts are wrong is not known; they differ most about {names[int(np.argmax(moved))]}: "
         "answer the questions, which show such pairs, or name its kind or weight",
     )

@@ -145,7 +145,8 @@ class Items(Schema):
         probability = probabilities(model.log_odds(graded.grades))
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         for odds in readings[1:]:
-            what = "what is assumed about such fields" if odds is readings[-1] else "another way of learning"
+            known = odds == default_odds(schema.kinds)
+            what = "what is assumed about such fields" if known else "another way of learning"
             notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)
         learnt = schema._with(
             learnt=Learnt(

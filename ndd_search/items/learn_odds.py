@@ -13,7 +13,6 @@ of one thing agree in. A kind without such a field is united with the pairs of o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +39,7 @@ _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thi
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
-_VAGUE = 0.25  # the same, up to which odds tell that other odds unite families
-_SHRUNK = 2 / 3  # of the pairs that odds of random pairs call one thing, those that the odds of kinds find at least
+_SHARPER = 0.75  # the same, as a share of that of other odds, below which odds are better than these
 
 
 def learn_odds(
@@ -55,6 +53,7 @@ def learn_odds(
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
+    Odds that unite families do not count: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     if not len(graded) and not labels:
@@ -63,25 +62,25 @@ def learn_odds(
     known = (labelled.grades, labels, usual)
     by_kinds = _by_kinds(fields, graded, known, pairs)
     by_chance = _by_chance(fields, graded, known, random, pairs)
-    found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
+    every = (*by_kinds, by_chance, assumed)
+    found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
     vague = {odds: unsure(probability, 0.5) for odds, probability in found.items()}
-    sharp = [odds for odds in by_kinds if vague[odds] <= _SHARP]
-    of_chance = _information(by_chance.m, usual)
-    family = any(
-        vague[odds] <= _VAGUE and _agrees_by_chance(of_chance, _information(odds.m, usual), _FAMILY)
-        for odds in sharp[:1] or by_kinds
-    )
     size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
-    if not sharp:  # those with the fewest expected wrong verdicts are the safest; kinds fail by leaving out variants
-        whole = family or any(size[odds] >= size[by_chance] for odds in by_kinds)
-        return [*sorted(by_kinds if whole else vague, key=vague.__getitem__)[:2], assumed]
-    if family or vague[by_chance] > _SHARP:
-        return [sharp[0], assumed]
-    yes = found[by_chance] > 0.5
-    # What two ways of learning say is more trustworthy than what is likeliest by one.
-    best = max(sharp, key=lambda odds: int((yes & (found[odds] > 0.5)).sum()) / (size[odds] + size[by_chance] + 1))
-    shrunk = size[best] < _SHRUNK * size[by_chance]
-    return [by_chance, best, assumed] if shrunk else [best, by_chance, assumed]
+    safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
+    best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
+    sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
+    if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
+        best = by_chance
+    return list(dict.fromkeys((best, kinds, *[by_chance] * (vague[by_chance] <= _SHARP), assumed)))
+
+
+def _unites_families(fields: Sequence[Field], odds: Odds, usual: Sequence[Floats]) -> bool:
+    """Return whether pairs of one thing differ, by what is assumed, in the field that tells most about them.
+
+    Such pairs are near to each other, as the districts of a town, and not the same.
+    """
+    telling = int(_information(odds.m, usual).argmax())
+    return float(np.array(odds.m[telling]) @ default_evidence(fields[telling])) < 0
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
@@ -92,22 +91,21 @@ def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
 
 
 def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: float) -> list[Odds]:
-    """Return odds with a kind of other pairs for each field that chance does not explain, the likeliest first."""
+    """Return odds with a kind of other pairs for each field, found from several starts."""
     usual, scale = known[-1], len(graded) / pairs
     whole = _Fit(fields, graded.grades, np.ones(len(graded)), known, len(fields))
     thin = graded.grades[:: max(len(graded) // _SOME, 1)]
     some = _Fit(fields, thin, np.ones(len(thin)), known, len(fields))
-    # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
+    # Expectation maximisation finds a local optimum. Other starts lead to others.
     guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
     guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
-    starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
-    starts = some.different([some.united(some.expected(start).weight, _TRIED, scale)[1] for start in starts])
-    # Which optimum is likelier shows in all pairs, and where it is reached.
+    starts = some.different([some.improved(guess, _FEW) for guess in guesses])
+    starts = some.different([some.united(some.expected(start).weight, _TRIED, scale) for start in starts])
     optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
-    found = [(likelihood, odds, _information(odds.m, usual)) for likelihood, odds in optima]
-    beyond = [one for one in found if np.log(one[1].prior * scale) + one[2].sum() > 0]
-    things = [one for one in beyond if not any(_agrees_by_chance(one[2], other[2], _FAMILY) for other in beyond)]
-    return [odds for _, odds, _ in sorted(things or beyond, key=itemgetter(0), reverse=True)]
+    found = [(odds, _information(odds.m, usual)) for odds in optima]
+    beyond = [one for one in found if np.log(one[0].prior * scale) + one[1].sum() > 0]
+    things = [one for one in beyond if not any(_agrees_by_chance(one[1], other[1], _FAMILY) for other in beyond)]
+    return [odds for odds, _ in things or beyond]
 
 
 def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: Graded, pairs: float) -> Odds:
@@ -115,7 +113,7 @@ def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: G
     left = max(pairs - len(graded), 1.0) / max(len(random), 1)
     weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
     fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, known, 1)
-    return fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)[1]
+    return fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)
 
 
 def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
@@ -219,13 +217,13 @@ class _Fit:
         evidence = [float(np.array(of) @ default_evidence(field)) for of, field in zip(kind, self.fields, strict=True)]
         return PRIOR + sum(evidence)
 
-    def united(self, weight: Floats, rounds: int, scale: float) -> tuple[float, Odds]:
+    def united(self, weight: Floats, rounds: int, scale: float) -> Odds:
         """Return what `improved` does, after kinds of others that no field tells from one thing were united with it.
 
         scale: candidates as a share of all pairs. A kind is united only if its pairs are one thing by the odds of one
         thing against random pairs, or by those assumed.
         """
-        likelihood, odds = self.improved(weight, rounds)
+        odds = self.improved(weight, rounds)
         for _ in range(self.kinds):
             same, prior = _information(odds.m, self.usual), np.log(odds.prior * scale)
             variants = [
@@ -240,24 +238,20 @@ class _Fit:
             weight = self.expected(odds).weight.copy()
             weight[:, 0] += weight[:, variants].sum(axis=1)
             weight[:, variants] = 0.0
-            likelihood, odds = self.improved(weight, rounds)
-        return likelihood, odds
+            odds = self.improved(weight, rounds)
+        return odds
 
-    def improved(self, weight: Floats, rounds: int, scale: float = 1.0) -> tuple[float, Odds]:
-        """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds.
-
-        scale: the share of all pairs that may move.
-        """
+    def improved(self, weight: Floats, rounds: int, scale: float = 1.0) -> Odds:
+        """Return the odds after alternating until nothing moves. scale: the share of all pairs that may move."""
         total = max(float(self.counts.sum()), 1.0)
-        odds, likelihood = self._maximised(self._sums(self.columns, weight * self.counts[:, None])), 0.0
+        odds = self._maximised(self._sums(self.columns, weight * self.counts[:, None]))
         for _ in range(rounds):
             found = self.expected(odds, weight)
-            likelihood = float(found.likelihoods @ self.counts) / total
             weight = found.weight
             odds = self._maximised(found.sums)
             if found.moved / total < _CONVERGED * scale:
                 break
-        return likelihood, odds
+        return odds
 
     def different(self, starts: Sequence[Odds]) -> list[Odds]:
         """Return starts; of those that agree about which pairs are one thing, only the likeliest."""

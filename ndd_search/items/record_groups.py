@@ -51,8 +51,9 @@ class ItemGroups:
     pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
                   the first is a candidate; it is paired with each of the others.
     candidates:   the pairs that were compared, and what was left out.
-    unsure:       expected wrong verdicts about these pairs, as a share of `pairs` that are no copies. If two ways of
-                  learning disagree, which is a doubt, it may be far too low.
+    unsure:       wrong verdicts about these pairs that the evidence itself expects, as a share of `pairs` that are no
+                  copies. There were up to five times as many on labelled sets, and far more where two ways of learning
+                  disagree, which is a doubt.
     """
 
     schema: Schema

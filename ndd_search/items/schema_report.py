@@ -25,14 +25,16 @@ def write_report(groups: ItemGroups, path: str | Path) -> None:
     chosen = np.linspace(0, max(len(candidates) - 1, 0), min(len(candidates), _MOST)).astype(np.int64)
     first, second = candidates.first[chosen], candidates.second[chosen]
     odds = schema.log_odds(schema.graded(schema.comparison(groups.table), first, second))
-    counts = np.histogram(probabilities(odds), 20, (0, 1))[0].tolist()
+    probability = probabilities(odds)
+    counts = np.histogram(probability, 20, (0, 1))[0].tolist()
+    wrong = np.where(odds >= schema.bar, 1 - probability, probability).sum() * len(candidates) / max(len(odds), 1)
     nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
     facts = [
         ("records", f"{len(groups.records):,}"),
         ("different things", f"{len(groups):,}"),
         ("candidate pairs compared", f"{len(candidates):,}"),
         ("pairs that are one thing", f"{len(groups.pairs):,}"),
-        ("of these and of the others, expected to be wrong", f"{groups.unsure:.1%}"),
+        ("wrong verdicts about compared pairs, as the evidence itself expects", f"{wrong:,.0f}"),
         *((f"values of {name} that could not be read", f"{count:,}") for name, count in groups.bad.items()),
     ]
     parts = [

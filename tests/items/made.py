@@ -228,3 +228,21 @@ def swapped(count: int, seed: int = 0) -> Made:
             made.records.append({"id": str(len(made.records)), **{k: v for k, v in record.items() if v}})
             made.person.append(person)
     return made
+
+
+def districts(count: int, seed: int = 0) -> Made:
+    """Return the districts of so many towns in two lists, one to thirty of each, which share name, state and region."""
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for _ in range(count):
+        root, end, state = (int(random.integers(len(of))) for of in (_ROOTS, _ENDS, _TRADES))
+        town, centre = f"{_ROOTS[root]}{_ENDS[end]}", random.uniform((30, -120), (48, -70))
+        for _ in range(int(min(random.geometric(0.2), 30))):
+            place = centre + random.normal(0, 0.05, 2)
+            number = made.person[-1] + 1 if made.person else 0
+            for _ in range(2):
+                latitude, longitude = (place + random.normal(0, 0.01, 2) * (random.random() < 0.5)).round(4).tolist()
+                record = {"town": town, "state": _TRADES[state], "latitude": latitude, "longitude": longitude}
+                made.records.append({"id": str(len(made.records)), **record})
+                made.person.append(number)
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import date
@@ -24,6 +25,7 @@ from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.record_columns import read_table
+from ndd_search.items.schema_report import write_report
 from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
@@ -250,6 +252,19 @@ def test_the_commands_learn_group_merge_and_compare(
     labels.write_text(json.dumps({"a": records[0]["id"], "b": "nobody", "label": 1}))
     assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
     assert "line 1 names the record 'nobody'" in capsys.readouterr().err
+
+
+def test_a_report_counts_wrong_verdicts_which_may_be_more_than_pairs_of_one_thing(tmp_path: Path, made: Made) -> None:
+    strict = ndd.items.Items(**PEOPLE.fields, min_probability=1 - 1e-6)  # type: ignore[arg-type]
+    groups = strict.groups(made.records)
+    assert groups.unsure > 1
+    write_report(groups, tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text()
+    wrong, compared = (
+        int(re.search(f"{name}</td><td>([0-9,]+)</td>", report)[1].replace(",", ""))  # type: ignore[index]
+        for name in ("wrong verdicts about compared pairs, as the evidence itself expects", "candidate pairs compared")
+    )
+    assert len(groups.pairs) < wrong < compared
 
 
 @pytest.mark.parametrize("given", [b'{"name": "caf\xe9"}', b'{"name": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"])

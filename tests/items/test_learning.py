@@ -8,7 +8,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.items.fields import Field
-from tests.items.made import PEOPLE, Made, households, people, quality, sites, swapped
+from tests.items.made import PEOPLE, Made, districts, households, people, quality, sites, swapped
 
 SITES = ndd.items.Items(
     name=ndd.items.Name(), address=ndd.items.Name(), zip=ndd.items.Category(), phone=ndd.items.Exact()
@@ -26,6 +26,15 @@ def test_copies_and_variants_of_one_thing_are_found_whatever_their_share(copies:
 def test_a_family_with_one_name_and_address_is_not_one_person(seed: int) -> None:
     made = households(400, seed)
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_districts_of_a_town_are_not_one_thing_and_a_doubt_tells_that_learning_unites_them(seed: int) -> None:
+    made = districts(100, seed)
+    schema = ndd.items.Items.learn(made.records)
+    assert quality(schema.groups(made.records), made)[2] > 0.5  # 0.11 if all districts of a town are one thing
+    assert schema.learnt is not None
+    assert any("by another way of learning" in doubt for doubt in schema.learnt.doubts)
 
 
 @pytest.mark.parametrize("seed", range(3))
