@@ -344,7 +344,8 @@ def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Askin
 
 
 def _degraded(answer: Answer, plan: Plan, reason: str, warns: bool = False) -> Answer:
-    block = {"degraded": plan.settings.degrade(plan.search.request.path, reason), "warnings": [reason] if warns else []}
+    degraded = plan.settings.degrade(plan.search.request.path, reason)
+    block = {"degraded": degraded, "warnings": [degraded]} if warns else {"degraded": degraded}
     plan.filter.clean(answer.body)
     return replace(answer, body={**answer.body, "ndd": block})
 
