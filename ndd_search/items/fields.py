@@ -15,7 +15,6 @@ from ndd_search.core.document_fields import text_of
 from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_names
-from ndd_search.core.text.markup import strip_markup
 from ndd_search.core.text.sentences import stemmer
 from ndd_search.items import compare_values
 from ndd_search.items.compare_names import Names
@@ -130,9 +129,8 @@ class Field:
         return value  # type: ignore[no-any-return]
 
 
-def _text(raw: list[Any], markup: str) -> str:
-    text = raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""
-    return strip_markup(text) if markup == "html" else text
+def _text(raw: list[Any]) -> str:
+    return raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""
 
 
 _MOST_WORDS, _MOST_LETTERS = 200, 2_000  # of a name: two of that size take some milliseconds to compare
@@ -163,23 +161,15 @@ class Name(_Words):
 
     synonyms: "english-abbreviations" (st. is saint or street), "english-nicknames" (bill is william), a mapping such as
               {"st": ["saint", "street"]}, or a list of these.
-    markup:   "html" strips tags (extra "html").
     """
-
-    markup: str = "keep"
 
     kind: ClassVar[str] = "name"
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.9, 0.75, 0.55, 0.3)
     evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 2.0, 0.5, -2.0, -4.0)
     rare: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.markup not in ("keep", "html"):
-            raise ValueError(f"markup must be keep or html, got {self.markup!r}")
-
     def _parsed(self, raw: list[Any]) -> Any:
-        words = words_of(_text(raw, self.markup))
+        words = words_of(_text(raw))
         if not words:
             raise ValueError(f"{quoted(raw[0])} holds no words")
         if len(words) > _MOST_WORDS or (letters := sum(map(len, words))) > _MOST_LETTERS:
@@ -216,7 +206,7 @@ class Text(_Words):
         stemmer(self.stem)
 
     def _parsed(self, raw: list[Any]) -> Any:
-        text = folded(_text(raw, "keep"))
+        text = folded(_text(raw))
         if not words_of(text):
             raise ValueError(f"{quoted(raw[0])} holds no words")
         return text

@@ -97,7 +97,6 @@ class Items(Schema):
         schema: Items | None = None,
         *,
         labels: Iterable[tuple[Any, Any, bool]] = (),
-        bounds: Bounds | None = None,
     ) -> Items:
         """Return a schema with evidence that fits a collection.
 
@@ -105,8 +104,6 @@ class Items(Schema):
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
-        bounds:  of the search for candidate pairs: ndd_search.items.candidate_pairs.Bounds(most=100) keeps 100 of a
-                 record.
         """
         held = list(records)
         schema = cls.guess(held) if schema is None else schema
@@ -114,7 +111,7 @@ class Items(Schema):
         table = read_table(schema.fields, held)
         common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
-        limits = bounds or (_LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2))
+        limits = _LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2)
         found = find_candidates(
             comparison, limits, needs=schema.needs, step=max(table.records * limits.most // (2 * SAMPLE), 1)
         )
@@ -162,7 +159,7 @@ class Items(Schema):
         learnt.__dict__.update({LEARNT_FROM: comparison, "reasons": reasons})
         return learnt
 
-    def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
+    def questions(self, records: Iterable[Any], count: int = 10) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
         At most `count`, those of most consequence first: they stand for many uncertain pairs, or for pairs about which
@@ -170,7 +167,7 @@ class Items(Schema):
         """
         held = list(records)
         comparison = self.comparison(read_table(self.fields, held))
-        found = find_candidates(comparison, bounds or Bounds(), needs=self.needs)
+        found = find_candidates(comparison, Bounds(), needs=self.needs)
         graded = self.graded(comparison, found.first, found.second)
         ends = np.stack((found.first, found.second), axis=1)
         probability = probabilities(self.log_odds(graded))

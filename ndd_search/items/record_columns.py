@@ -15,9 +15,8 @@ import numpy.typing as npt
 from ndd_search.core.document_fields import value_of
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import BadValue, Field
+from ndd_search.items.integer_lists import Places
 from ndd_search.items.parse_values import is_absent
-
-Places = npt.NDArray[np.int64]
 
 UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
 _LISTED = 1_000  # most common values of a field whose shares are kept

@@ -52,8 +52,8 @@ class ItemGroups:
                   the first is a candidate; it is paired with each of the others.
     candidates:   the pairs that were compared, and what was left out.
     unsure:       wrong verdicts about these pairs that the evidence itself expects, as a share of `pairs` that are no
-                  copies. There were up to five times as many on labelled sets, and far more where two ways of learning
-                  disagree, which is a doubt.
+                  copies. On labelled sets there were up to four times as many, and six times as many where two ways of
+                  learning disagree, which is a doubt.
     """
 
     schema: Schema
