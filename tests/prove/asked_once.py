@@ -34,23 +34,20 @@ def _asking(family: str, asked: tuple[Any, ...], others: dict[str, Any]) -> Gene
 
     The searches of an `_msearch` are known one by one. A point in time has an id of its own, so it is asked again.
     """
-    given = {**others} if "body" in others else {"body": asked[3], **others}
-    body, headers = given.pop("body"), others.get("headers") or {}
-    about = repr((family, asked[:3], sorted((k, v) for k, v in headers.items() if k in ("accept", "content-type"))))
+    body, headers = others["body"] if "body" in others else asked[3], others.get("headers") or {}
+    about = repr((family, asked[:3], [headers.get(name) for name in ("accept", "content-type")]))
     if body is None or not asked[1].partition("?")[0].endswith("/_msearch"):
         key = f"{about} {body}"
         if key not in _replies or "pit" in key:
             _replies[key] = yield asked, others
         return _replies[key]
-    text = body if isinstance(body, str) else body.decode()
-    lines = text.rstrip("\n").split("\n")
+    lines = _text(body).rstrip("\n").split("\n")
     searches = [f"{head}\n{search}\n" for head, search in zip(lines[::2], lines[1::2], strict=True)]
     found: dict[str, Any] = {one: _replies.get(f"{about} {one}") for one in searches if '"pit"' not in one}
     if missing := [one for one in searches if found.get(one) is None]:
         less: Any = "".join(missing) if isinstance(body, str) else "".join(missing).encode()
-        reply = yield (
-            (asked, others | {"body": less}) if "body" in others else ((*asked[:3], less, *asked[4:]), others)
-        )
+        named = "body" in others
+        reply = yield (asked, others | {"body": less}) if named else ((*asked[:3], less, *asked[4:]), others)
         if (answers := _answers(reply[-1])) is None:
             return reply if missing == searches else (yield asked, others)
         found |= {one: _with(reply, answer) for one, answer in zip(missing, answers, strict=True)}
