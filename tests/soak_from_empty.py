@@ -190,7 +190,10 @@ def through_proxy(url: str) -> Call:
         is_bulk = path.endswith("_bulk")
         text = "\n".join(map(json.dumps, lines)) + ("\n" if is_bulk else "")
         kind = "application/x-ndjson" if is_bulk else "application/json"
-        got = ask(url, method, path, text.encode(), {"content-type": kind})
+        try:
+            got = ask(url, method, path, text.encode(), {"content-type": kind})
+        except TimeoutError as error:  # the proxy waits for an engine that starts
+            raise Away from error
         if got.status in _AWAY:
             raise Away
         assert got.status in (200, 201), got
