@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         _spread(spark)
         source = _source(spark, arguments)
         is_new = arguments.action == "new"
-        against = _load(spark, arguments) if is_new and not is_first_run(arguments) else None
+        knows = is_new and not is_first_run(arguments)
+        against = SparkCorpus.load(spark, arguments.against, _work(arguments)) if knows else None
         corpus = _read(spark, arguments, source, against.recipe if against else None, report)
         _spread(spark, corpus.count + (against.count if against else 0))
         if is_new:
@@ -95,28 +96,23 @@ def _check(given: Mapping[str, Any], others: Sequence[str]) -> None:
 
 
 def _groups(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
-    groups = _grouped(arguments, corpus)
+    groups, facts = _grouped(arguments, corpus)
     _write(groups.table, arguments.out)
-    facts = _facts(groups)
     tell(arguments, facts, sentence_of(facts))
 
 
 def _unique(arguments: argparse.Namespace, corpus: SparkCorpus, source: DataFrame | None) -> None:
-    groups = _grouped(arguments, corpus)
-    facts = _facts(groups)
+    groups, facts = _grouped(arguments, corpus)
     _write_documents(arguments, corpus, source, groups.leaders, facts["groups"])
     tell(arguments, {**facts, "written": facts["groups"]}, sentence_of(facts))
 
 
-def _grouped(arguments: argparse.Namespace, corpus: SparkCorpus) -> SparkGroups:
+def _grouped(arguments: argparse.Namespace, corpus: SparkCorpus) -> tuple[SparkGroups, dict[str, int]]:
+    """The groups, and how many there are."""
     groups = corpus.groups(**settings_of(arguments), method=arguments.method, keep=options_of(arguments).keep)
     tell_cut(groups.effort)
-    return groups
-
-
-def _facts(groups: SparkGroups) -> dict[str, int]:
-    documents, count = groups.corpus.count, groups.leaders.count()
-    return {"documents": documents, "groups": count, "near_duplicates": documents - count}
+    documents, count = corpus.count, groups.leaders.count()
+    return groups, {"documents": documents, "groups": count, "near_duplicates": documents - count}
 
 
 def _pairs(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
@@ -156,11 +152,6 @@ def _write_documents(
     else:
         rows = source.join(ids, source["_id"] == ids["id"], "left_semi").sort("_id").select(_WHOLE)
     write_documents(rows, arguments.out, count)
-
-
-def _load(spark: SparkSession, arguments: argparse.Namespace) -> SparkCorpus:
-    """The earlier collection that --against names."""
-    return SparkCorpus.load(spark, arguments.against, _work(arguments))
 
 
 def _work(arguments: argparse.Namespace) -> str:

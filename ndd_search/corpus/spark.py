@@ -54,8 +54,7 @@ log = logging.getLogger("ndd_search")
 class SparkCorpus:
     """The sketches of a collection on a cluster; make one with `read`.
 
-    documents: a DataFrame of place, id, number (the place among all that were read), sketch and fields
-               (JSON).
+    documents: a DataFrame of place, id, number (the place among all that were read), sketch and fields (JSON).
     recipe:    of the sketches.
     fields:    whose values were kept.
     work:      where stages are written.
@@ -137,7 +136,7 @@ class SparkCorpus:
         check_method(method)
         if method == "inclusive":
             raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')
-        pairs = self._pairs(min_similarity, keep, settings, text=self.text)
+        pairs = self._pairs(min_similarity, keep, settings)
         return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
 
     def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> DataFrame:
@@ -190,17 +189,10 @@ class SparkCorpus:
         rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read).filter("said is null")))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
-    def _pairs(
-        self,
-        min_similarity: Setting,
-        keep: Sequence[Keep],
-        settings: Settings,
-        old: int = 0,
-        text: tuple[str, ...] = (),
-    ) -> PairsOnSpark:
+    def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:
         search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep)
         check_kept(options, self.fields)
-        return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old, text)
+        return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old, self.text)
 
 
 @dataclass(frozen=True, eq=False)

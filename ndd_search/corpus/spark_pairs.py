@@ -85,7 +85,7 @@ class PairsOnSpark:
     search:    without the codes and times of guards, but with `apart`.
     options:   `keep` and the guards.
     old:       so many documents at the head are leaders whatever they share.
-    text:      the fields that were sketched, for the fingerprints of groups.
+    text:      the fields that were sketched, for fingerprints; empty for none.
     """
 
     work: Work
@@ -94,8 +94,8 @@ class PairsOnSpark:
     fields: tuple[str, ...]
     search: Search
     options: CollapseOptions
-    old: int = 0
-    text: tuple[str, ...] = ()
+    old: int
+    text: tuple[str, ...]
 
     @cached_property
     def found(self) -> DataFrame:
