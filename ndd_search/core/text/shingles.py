@@ -159,18 +159,14 @@ def _terms(points: Numbers, numbers: HashNumbers) -> Hashes:
 
 def _polynomials(terms: Hashes, lengths: Places, base: int) -> Hashes:
     """Return terms[0] + terms[1] * base + terms[2] * base**2 + ... of each run of `lengths` terms; 0 of none."""
+    powers = np.full(max(int(lengths.max(initial=0)), 1), base, np.uint64)
+    powers[0] = 1
+    np.multiply.accumulate(powers, out=powers)
     sums = np.zeros(len(terms) + 1, np.uint64)
-    np.cumsum(terms * _powers(base, len(terms)), out=sums[1:])  # modulo 2**64, as all that follows
+    np.cumsum(terms * powers[runs(np.zeros_like(lengths), lengths)], out=sums[1:])  # modulo 2**64, as each difference
     ends = np.cumsum(lengths)
-    found: Hashes = (sums[ends] - sums[ends - lengths]) * _powers(pow(base, -1, 2**64), len(sums))[ends - lengths]
+    found: Hashes = sums[ends] - sums[ends - lengths]
     return found
-
-
-def _powers(base: int, count: int) -> Hashes:
-    """Return 1, base, base**2, ...: `count` powers modulo 2**64."""
-    powers = np.full(count, base, np.uint64)
-    powers[:1] = 1
-    return np.multiply.accumulate(powers)
 
 
 def _roll(terms: Hashes, lengths: Places, size: int, base: int) -> tuple[Hashes, Places]:
