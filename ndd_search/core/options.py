@@ -208,6 +208,11 @@ class CollapseOptions:
         """The number of hits beyond a page that are looked for, so that a growing total tells of a next page."""
         return int(self.total in ("auto", "estimate"))
 
+    @property
+    def reads_keys(self) -> bool:
+        """Whether leaders depend on fields beside the guards."""
+        return bool(self.group_by or self.max_per)
+
     @cached_property
     def preferences(self) -> tuple[Preference, ...]:
         """`keep`, parsed."""

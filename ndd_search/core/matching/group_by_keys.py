@@ -22,11 +22,6 @@ from ndd_search.core.sketching.sketches import Sketch
 FieldValue = tuple[str, Hashable]  # a field, and one of its values
 
 
-def reads_keys(options: CollapseOptions) -> bool:
-    """Return whether leaders depend on fields beside the guards."""
-    return bool(options.group_by or options.max_per)
-
-
 def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
     """Return the values of a field of a hit. A missing value, also NaN, and an empty text are none."""
     found = value(hit, name)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cursor import Cursor, Leaders
 from ndd_search.core.paging.fill_page import count_places, first_window
@@ -36,7 +35,7 @@ class ContinuedPage(ABC):
     def __init__(self, cursor: Cursor, size: int, options: CollapseOptions, most: int) -> None:
         self.cursor, self.size, self.options, self.most = cursor, size, options, most
         self.start = sum(cursor.leaders.shown)  # place of the page in the stream: earlier pages have shown so many hits
-        self.by_fields = reads_keys(options)  # else nothing joins a hit without a sketch
+        self.by_fields = options.reads_keys  # else nothing joins a hit without a sketch
 
     @abstractmethod
     def named(self, hit: Any) -> tuple[str, str] | None:

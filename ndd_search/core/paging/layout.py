@@ -91,7 +91,8 @@ class Layout:
         for index, leader in enumerate(self.leader):
             if leader != index:
                 self._duplicates.setdefault(leader, []).append(index)
-        self.shares, self._passed = dict(stream.shares), passed_over(stream.shares, options)
+        self.shares = dict(stream.shares)
+        self._passed = passed_over(stream.shares, options) if stream.shares else set[int]()
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
         self.passed_over = self.seen if options.seen_mode == "hide" else {}  # none of these joins another one
@@ -189,10 +190,6 @@ class Layout:
                 chosen = self._chosen(leader, reader)
                 late += [(index, leader) for index in members if index >= before and index not in chosen]
         return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
-
-    def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
-        """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
-        return tuple((self.ranks[index], *self.seen[index]) for index in sorted(self.seen) if index >= before)
 
     def unsure(self, shown: Sequence[int], reader: Reader) -> list[str]:
         """Return warnings about short texts that may be copies of one text or entries of one form.

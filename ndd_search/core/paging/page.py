@@ -15,10 +15,11 @@ from time import perf_counter
 from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
-from ndd_search.core.options import LISTING, CollapseOptions, Mode
+from ndd_search.core.options import LISTING, CollapseOptions
 from ndd_search.core.paging.explain_hit import Explanation, explain
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.layout import NO_OTHERS, Group, Layout
+from ndd_search.core.paging.record_schema import bar_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.sketches import Lack
 
@@ -93,6 +94,7 @@ class Info:
 class Page:
     """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates.
 
+    options: how the hits were collapsed.
     cursor: of the next page, if this is a page of a source with a cursor; None at the end.
     """
 
@@ -100,7 +102,7 @@ class Page:
     info: Info
     _stream: Stream = field(repr=False, compare=False)
     _reader: Reader = field(repr=False, compare=False)
-    _options: CollapseOptions = field(repr=False, compare=False)
+    options: CollapseOptions = field(repr=False, compare=False)
     _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
     cursor: str | None = None
 
@@ -125,19 +127,9 @@ class Page:
         """Whether the hits were compared with what was shown before."""
         return bool(self._stream.shown)
 
-    @property
-    def counts_groups(self) -> bool:
-        """Whether `hits.total` counts hits that the pages show, also while the engine has more of them."""
-        return self._options.total != "hits"
-
     def hit_at(self, rank: int) -> Any:
         """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
         return self._hits[rank] if rank in self._hits else self._stream.hits[self._stream.index_of(rank)]
-
-    @property
-    def mode(self) -> Mode:
-        """What becomes of the duplicates of a hit."""
-        return self._options.mode
 
     @property
     def shown_ranks(self) -> set[int]:
@@ -156,7 +148,7 @@ class Page:
         for group in self.groups:
             if group.duplicate_of is not None:
                 ranks.add(group.duplicate_of)
-            if group.duplicates and self.mode != "count":
+            if group.duplicates and self.options.mode != "count":
                 ranks.update(copy.rank for copy in group.duplicates)
         for rank, leader, _ in self.info.late:
             ranks |= {rank, leader}
@@ -170,7 +162,7 @@ class Page:
         """
         if hits is self._hits and hits.keys() >= self.ranks:
             return self
-        counts = self.mode == "count"
+        counts = self.options.mode == "count"
         groups = tuple(
             group._replace(
                 hit=hits[group.rank],
@@ -189,11 +181,11 @@ class Page:
         info = self.info
         if (late, seen, degraded) != (info.late, info.seen, info.degraded):
             info = replace(info, late=late, seen=seen, degraded=degraded)
-        return Page(groups, info, self._stream, self._reader, self._options, hits)
+        return Page(groups, info, self._stream, self._reader, self.options, hits)
 
     def explain(self, rank: int) -> Explanation:
         """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
-        return explain(self._stream, rank, self._reader, self._options)
+        return explain(self._stream, rank, self._reader, self.options)
 
 
 def slice_page(
@@ -227,14 +219,16 @@ def slice_page(
         hidden=examined - kept,
         exhausted=over,
         capped=not over and window >= options.max_window,
-        min_similarity=_bar(reader, options),
+        min_similarity=options.min_similarity
+        if reader.items is None
+        else bar_of(options) or reader.items.min_probability,
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
         lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
         unique=_unique(len(layout.leaders) - len(layout.passed_over), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
-        seen=layout.seen_since(before),
+        seen=tuple((layout.ranks[one], *layout.seen[one]) for one in sorted(layout.seen) if one >= before),
         warnings=(
-            *_unread_fields(stream.hits[:examined], reader, options),
+            *(_unread_fields(stream.hits[:examined], reader, options) if options.document_fields else ()),
             *_other_recipe(stream.lacking[:examined], reader),
             *layout.unsure(shown, reader),
         ),
@@ -242,12 +236,6 @@ def slice_page(
         would_hide=examined - len(layout.leaders) if options.mode == "annotate" else None,
     )
     return Page(groups, info, stream, reader, options, whole)
-
-
-def _bar(reader: Reader, options: CollapseOptions) -> float | str:
-    """Return the similarity, or with items the probability, from which two hits are near-duplicates."""
-    given = options.min_similarity
-    return reader.items.min_probability if reader.items is not None and isinstance(given, str) else given
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:

@@ -17,7 +17,6 @@ from typing import Any, Unpack
 
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
@@ -172,7 +171,7 @@ class Source:
         info, forged = page.info, self._forged
         warnings = (*info.warnings, FORGED.format(len(forged), min(forged))) if forged else info.warnings
         lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
-        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not reads_keys(self._options) else ""
+        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not self._options.reads_keys else ""
         own = perf_counter() - began
         return replace(page, info=replace(info, warnings=warnings, degraded=degraded, took=own, cache=cache))
 

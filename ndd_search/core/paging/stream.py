@@ -15,7 +15,7 @@ from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.group_by_keys import LeadersByKeys, reads_keys
+from ndd_search.core.matching.group_by_keys import LeadersByKeys
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.core.matching.similar_pairs import leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
@@ -246,7 +246,7 @@ class Stream:
         if self.apart is not None:
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
             pairs = pairs.where(np.array([not self.apart(hits[one], hits[other]) for one, other in ends], np.bool_))
-        if not reads_keys(options):
+        if not options.reads_keys:
             return *choose_leaders(len(hits), pairs), {}, len(pairs)
         by_keys = LeadersByKeys(hits, sketches, reader.recipe, reader.value, options)
         return *by_keys.choose(pairs, leading, len(self.shown)), len(pairs)

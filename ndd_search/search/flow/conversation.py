@@ -182,7 +182,9 @@ class Conversation:
         fetcher = HitFetcher(plan, self.round_trips, self.steps)
         state = yield from fetcher.fetch_until_full(state)
         has_fetched_hits = state is not cached
-        if (search := plan.search.of_shards(state.envelope or {})) is not plan.search:
+        search = plan.search
+        if search.limits.of_shard is not None:
+            search = search.of_shards(state.envelope or {})
             plan = replace(plan, search=search)
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self.round_trips)
@@ -192,7 +194,7 @@ class Conversation:
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
         needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks
         if missing := needed - state.documents.keys():
-            ids_only = page.mode == "ids" and not chooses_anew and missing.isdisjoint(page.shown_ranks)
+            ids_only = page.options.mode == "ids" and not chooses_anew and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             to_cache = to_cache if ids_only else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
-from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
@@ -30,6 +29,7 @@ from ndd_search.search.flow.fetch_hits import (
     REFUSED_MSEARCH,
     look_for_sketches,
     reader_of,
+    sketches_in,
     why_without,
     with_more_hits,
 )
@@ -92,7 +92,7 @@ def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, s
         problem = "the token belongs to another search, or to another caller"
         raise CursorUnusable(path, problem, "send the same query, sort, options and credentials with every page")
     is_signed = settings.cursor_key is not None
-    by_fields = reads_keys(options) or settings.items is not None
+    by_fields = options.reads_keys or settings.items is not None
     if not is_signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, by_fields):
         raise CursorUnusable(path, "the token is not one that a page gave", "begin again with a new one")
     return cursor
@@ -155,11 +155,12 @@ class CursorSearch:
         answer, *others = yield from self._first_answers(plan, cursor, size)
         after = self._continued(answer, cursor.after)
         plan.hide_sketches([answer])
-        sketched = answer.has_sketches(plan.field)
+        sketches = sketches_in(answer, plan)
+        sketched = any(not isinstance(one, str) for one in sketches)
         if sketched:
             yield from learn_frequency_table(plan, self._outside)
         state = page.state()
-        state = with_more_hits(state, plan, [answer], Fetch(state.stream.fetched, size))
+        state = with_more_hits(state, plan, [answer], sketches, Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         if self.cursor is None and self.settings.items is None and {"missing"} == set(state.stream.lacking):
@@ -175,7 +176,7 @@ class CursorSearch:
                 break
             after = self._continued(answer, after)
             plan.hide_sketches([answer])
-            state = with_more_hits(state, plan, [answer], Fetch(state.stream.fetched, size))
+            state = with_more_hits(state, plan, [answer], sketches_in(answer, plan), Fetch(state.stream.fetched, size))
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)
         made, examined = page.page_of(state), replace(plan, options=whole(state.stream, plan.options))

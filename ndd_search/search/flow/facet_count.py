@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any
 
 from ndd_search.core.document_fields import value_of
-from ndd_search.core.matching.group_by_keys import reads_keys
 from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import VALUES
@@ -199,7 +198,7 @@ class _Counter:
         if total <= 1:
             return GroupEstimate.exactly(self._leaders(every) if every else total)
         options, is_min_k = self._plan.options, self._plan.settings.recipe.method == "min-k"
-        is_all = total == len(every) + alone and not (alone and (reads_keys(options) or count_in(sampled, UNSORTED)))
+        is_all = total == len(every) + alone and not (alone and (options.reads_keys or count_in(sampled, UNSORTED)))
         if is_all and (orders := self._orders(every)):
             groups = [self._leaders(one) + alone for one in orders]
             low, high = min(groups), max(groups)

@@ -84,9 +84,10 @@ class HitFetcher:
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
         yield from self._check(answers, bool(beside))
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
-        if answers[-1].has_sketches(plan.field):
+        sketches = sketches_in(answers[-1], plan)
+        if any(not isinstance(one, str) for one in sketches):
             yield from learn_frequency_table(plan, self.round_trips)
-        state = with_more_hits(new_state(plan), plan, answers, fetch)
+        state = with_more_hits(new_state(plan), plan, answers, sketches, fetch)
         if settings.items is None:
             if {"missing"}.issuperset(state.stream.lacking):
                 return (yield from without_sketches(plan, self.round_trips, state))
@@ -136,7 +137,7 @@ class HitFetcher:
                 self.plan.hide_sketches(answers)
             if anew:
                 state = replace(state, stream=Stream(shown=self.plan.shown, total=state.stream.total), documents={})
-            state = with_more_hits(state, self.plan, answers, fetch)
+            state = with_more_hits(state, self.plan, answers, sketches_in(answers[-1], self.plan), fetch)
             check_distinct(state, self.plan)
             return state
         ask_anew_if_learned(self.plan, answers[-1].complaint)
@@ -171,18 +172,22 @@ def sketches_of(hits: Sequence[Hit], plan: Plan) -> Sequence[Sketch | Lack]:
     return plan.field.decode([hit.get("fields") or {} for hit in hits], plan.settings.recipe)
 
 
-def with_more_hits(state: State, plan: Plan, answers: Sequence[Answer], fetch: Fetch) -> State:
+def with_more_hits(
+    state: State, plan: Plan, answers: Sequence[Answer], sketches: Sequence[Sketch | Lack], fetch: Fetch
+) -> State:
     """Return the state after a trip for more hits.
 
-    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches.
+    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches. sketches: in the last one.
     Raises AskAnew if these documents do not belong to the stream.
     """
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
-    hits, sketches = window.hits, sketches_in(window, plan)
+    hits = window.hits
     if state.table == LISTED:
         state = replace(state, frequency_table=counted_in_list(state.stream, sketches, plan))
     reader = reader_of(state, plan, sketches)
-    _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
+    for hit in hits:
+        if "fields" in hit:  # most hits come without
+            drop_fields(hit, plan.field.read if plan.is_split else plan.sketch_fields)
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
@@ -237,20 +242,15 @@ def check_distinct(state: State, plan: Plan) -> None:
         raise AskAnew
 
 
-def _drop(hits: Sequence[Hit], names: Sequence[str]) -> None:
-    """Remove the fields that were fetched for the sketches from hits, in place. Most hits came without them."""
-    for hit in hits:
-        if "fields" in hit:
-            drop_fields(hit, names)
-
-
 def _documents(stream: Stream, plan: Plan, start: int, answer: Answer, most: int | None = None) -> dict[int, Hit]:
     """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
     hits, sketches = answer.hits, sketches_in(answer, plan)
     if most is not None and most < len(hits):
         hits, sketches = hits[:most], sketches[:most]
     found = documents_of(stream, start, hits, sketches)
-    _drop(hits, plan.sketch_fields)
+    for hit in hits:
+        if "fields" in hit:
+            drop_fields(hit, plan.sketch_fields)
     return found
 
 

@@ -58,6 +58,8 @@ class Moment:
 class Memory:
     """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe.
 
+    caller:    the client's identity in keys, equal for clients with the same addresses and credentials.
+    has_locks: whether processes that share the cache can wait for one another.
     Where the cache fails, a block `with self._guarded` ends, and the method continues after it as if nothing was found.
     """
 
@@ -65,6 +67,7 @@ class Memory:
         self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
         self._transport: Any = None
         self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
+        self.caller = self._origin.caller.hex()
         # Keys of tokens to replace before the cache is used again. Each write has marks of its own, because another
         # write of the same index may end while its token is replaced.
         self._to_replace: dict[object, bytes] = {}
@@ -73,18 +76,15 @@ class Memory:
         self._since_own_write: set[bytes] | None = None
         self._behind_alias: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind it
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
+        self.has_locks = self._shared is not None
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
         if transport is not self._transport:
             self._origin = origin_of(transport)
+            self.caller = self._origin.caller.hex()
             self._transport = transport  # last: from then on other threads rely on the origin
-
-    @property
-    def caller(self) -> str:
-        """The client's identity in keys, equal for clients with the same addresses and credentials."""
-        return self._origin.caller.hex()
 
     def moment(self, target: str) -> Moment | None:
         """Return the current tokens for a search that begins, None if it cannot be cached.
@@ -95,10 +95,12 @@ class Memory:
             return None
         with self._guarded:
             since_own_write = self._since_own_write
-            self._replace_tokens(self._cache)
+            if self._to_replace:
+                self._replace_tokens(self._cache)
             keys = _token_keys(self._origin.cluster, target)
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *keys])
-            _add(since_own_write, latest)
+            if since_own_write is not None:
+                _add(since_own_write, latest)
             return Moment(latest, dict(zip(keys or (self._key(_LATEST),), tokens or [latest], strict=True)))
         return None
 
@@ -189,11 +191,6 @@ class Memory:
             self._replace_tokens(self._cache)
         self._since_own_write = set()
 
-    @property
-    def has_locks(self) -> bool:
-        """Whether processes that share the cache can wait for one another."""
-        return self._shared is not None
-
     def acquire(self, key: bytes) -> bytes | None:
         """Return a token for `release` if the caller may compute what is under a key, None if another computes it.
 
@@ -216,7 +213,8 @@ class Memory:
         since_own_write, cache = self._since_own_write, self._cache
         if cache is None:
             return None
-        self._replace_tokens(cache)
+        if self._to_replace:
+            self._replace_tokens(cache)
         of_target = _token_keys(self._origin.cluster, target)
         keys = list(dict.fromkeys((self._key(_LATEST), *of_target, *self._behind_alias.get(target, ()))))
         entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
@@ -306,9 +304,9 @@ def _indexes_of(state: State) -> set[str]:
     return {name for name in names if isinstance(name, str)}
 
 
-def _add(tokens: set[bytes] | None, token: bytes | None) -> None:
-    """Add a token to those since our own last write, if there was one and the token is known."""
-    if tokens is not None and token is not None:
+def _add(tokens: set[bytes], token: bytes | None) -> None:
+    """Add a token to those since our own last write, if it is known."""
+    if token is not None:
         if len(tokens) >= _MOST_TOKENS:
             tokens.clear()  # entries that depend on these tokens become invalid
         tokens.add(token)

@@ -113,7 +113,7 @@ class Plan:
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
-        added = fields_added(self.search, self.reading)
+        added = fields_added(self.search, self.reading) if self.reading.fields else []
         for answer in answers:
             self.filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
 
@@ -134,7 +134,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     if settings.items is not None:
         sketches, may_split = Reading(()), False  # the fields of items are read from documents
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
-    reading = sketches.and_of(numbers, values)
+    reading = sketches.and_of(numbers, values) if numbers or values else sketches
     added = (*values, *numbers)
     width = width_for(search.start + search.size, of_caller.reaches)
     return Plan(

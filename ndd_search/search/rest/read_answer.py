@@ -20,7 +20,7 @@ from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.record_schema import RecordSchema
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
+from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches, sketches_from
 
 Hit = dict[str, Any]
@@ -67,12 +67,6 @@ class Answer:
         if self.cut and (cut := self.cut[0]) is not None:
             return cut
         return field.decode([hit.get("fields") or {} for hit in self.hits], recipe)
-
-    def has_sketches(self, field: SketchField) -> bool:
-        """Return whether any hit of a search has the values of a sketch."""
-        if self.cut and (cut := self.cut[0]) is not None:
-            return isinstance(cut, Sketches) or any(not isinstance(one, str) for one in cut)
-        return any(field.has_values(hit.get("fields")) for hit in self.hits)
 
     @property
     def partial(self) -> bool:

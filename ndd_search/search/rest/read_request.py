@@ -112,13 +112,11 @@ class Search:
         return replace(self, limits=replace(self.limits, grows=False, apart=False))
 
     def of_shards(self, envelope: Mapping[str, Any]) -> Search:
-        """Return the search with its limits of each shard as limits of all that have answered. envelope: of an answer.
+        """Return a search that limits each shard with the limits of all that have answered. envelope: of an answer.
 
         A `knn` query finds k neighbours in each shard, so the caller requested k times their number.
         """
-        if (each := self.limits.of_shard) is None:
-            return self
-        most = each * ((envelope.get("_shards") or {}).get("total") or 1)
+        most = (self.limits.of_shard or 0) * ((envelope.get("_shards") or {}).get("total") or 1)
         size = max(0, min(self.size, most - self.start))
         return replace(self, size=size, limits=replace(self.limits, total=most))
 

@@ -38,8 +38,6 @@ class Reading:
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
         """Return a reading with more fields."""
-        if not stored and not fields:
-            return self
         return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
@@ -62,7 +60,7 @@ def widened(
     body["from"], body["size"] = start, size
     in_url = names_of(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    if added := fields_added(search, reading):
+    if reading.fields and (added := fields_added(search, reading)):
         body["fields"] = _completed(body.get("fields", []), added)
     if reading.sketched:
         exclude_sketch(body, params, field)
@@ -141,8 +139,6 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
 
 def fields_added(search: Search, reading: Reading) -> list[str]:
     """Return the fields that are added to the `fields` of a search."""
-    if not reading.fields:
-        return []
     known = [*names_of(search.body.get("fields")), *asked_otherwise(search, reading.fields)]
     return [name for name in reading.fields if not any(fnmatchcase(name, one) for one in known)]
 

@@ -80,10 +80,11 @@ def total_of(page: Page, total: Any, most: int | None = None) -> Any:
         return None
     value = total if isinstance(total, int) else total["value"]
     exact = page.info.exhausted
-    counted = page.info.kept if exact or page.counts_groups else value
+    counts_groups = page.options.total != "hits"
+    counted = page.info.kept if exact or counts_groups else value
     if most is not None and most < counted:
         counted, exact = most, True
-    elif not exact and not page.counts_groups:
+    elif not exact and not counts_groups:
         return total
     return counted if isinstance(total, int) else {"value": counted, "relation": "eq" if exact else "gte"}
 
@@ -101,7 +102,8 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
         hit = _with_fields(hit, {ORIGINS: [group.origins._asdict()]})
     if not group.duplicates:
         return hit
-    copies = [] if page.mode == "count" else [_listed(copy, page.mode, plain) for copy in group.duplicates]
+    mode = page.options.mode
+    copies = [] if mode == "count" else [_listed(copy, mode, plain) for copy in group.duplicates]
     scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
     found = {
         "total": {"value": len(group.duplicates), "relation": "eq" if group.whole else "gte"},
