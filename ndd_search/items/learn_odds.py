@@ -39,7 +39,7 @@ _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thi
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
-_SHARPER = 0.75  # the same, as a share of that of other odds, below which odds are better than these
+_SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
 
 
 def learn_odds(
@@ -103,9 +103,8 @@ def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: flo
     starts = some.different([some.united(some.expected(start).weight, _TRIED, scale) for start in starts])
     optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
     found = [(odds, _information(odds.m, usual)) for odds in optima]
-    beyond = [one for one in found if np.log(one[0].prior * scale) + one[1].sum() > 0]
-    things = [one for one in beyond if not any(_agrees_by_chance(one[1], other[1], _FAMILY) for other in beyond)]
-    return [odds for odds, _ in things or beyond]
+    things = [odds for odds, same in found if not any(_agrees_by_chance(same, other, _FAMILY) for _, other in found)]
+    return things or optima
 
 
 def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: Graded, pairs: float) -> Odds:
