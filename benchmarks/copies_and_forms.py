@@ -17,6 +17,7 @@ for copies and versions, low for forms. The part "train" has other texts, edges 
 word lists were chosen with the first only.
 Those of the part "independent" were written before their author had read the rule or its words, also in Russian, Arabic
 and Chinese; its texts are those of "held_out".
+The part "feeds" has edges and forms of feeds, in English, and was written after the rule was fixed.
 The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
 twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
 indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
@@ -59,6 +60,7 @@ COLLECTIONS = {
     "train": ("synth_web/base", "advisories/documents"),
     "held_out": ("xquad_pages/documents", "factbook/documents"),
     "independent": ("xquad_pages/documents", "factbook/documents"),
+    "feeds": ("xquad_pages/documents", "factbook/documents"),
 }
 EUROPEAN = ("en", "de", "es", "fr")
 TWELVE_LANGUAGES = Path(__file__).with_name("twelve_languages.json.gz")

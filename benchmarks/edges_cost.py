@@ -1,33 +1,27 @@
-"""Time building with and without the edges of short texts, in turns in one process.
+"""Time how much of building the edges of short texts take.
 
     python -m benchmarks.edges_cost [--rounds 7]
 
-Texts: 4,000 teasers of 24 words, a third with a dateline and a third with the name of a site, and 400 articles of 300
-words, both cut from the Factbook of the demonstration. Timed are sketching alone, the actions of a bulk helper with
-sketches and keys, a folder index, and the groups of a collection from its texts. Figures are processor time: of one
-document, and the share that edges add.
+Texts: 4,000 teasers of 24 words, a third with a dateline and a third with the name of a site, cut from the Factbook of
+the demonstration. Timed are sketching alone, the actions of a bulk helper with sketches and keys, a folder index, and
+the groups of a collection from its texts. A sketch of k values has no edges if its text has k shingles, so edges cost
+what sketching takes longer with k = 64 than with k = 22. Figures are processor time of one document.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import measure
 from benchmarks.sketching import sources
 
 import ndd_search as ndd  # isort: skip  # after measure, which sets the number of threads
-from ndd_search import native
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.text.edges import native_words
 
-TEASERS, ARTICLES = (24, 4000), (300, 400)  # words, texts
-
-
-def pieces(words: Sequence[str], length: int, count: int) -> list[str]:
-    return [" ".join(words[at * length % (len(words) - length) :][:length]) for at in range(count)]
+WORDS, TEASERS = 24, 4000
+NO_EDGES = ndd.Recipe.words(k=WORDS - 2)
 
 
 def passed_on(text: str, number: int) -> str:
@@ -49,27 +43,19 @@ def ways(texts: Sequence[str]) -> dict[str, Callable[[], object]]:
     }
 
 
-def switched(with_edges: bool, way: Callable[[], object]) -> None:
-    if native.core:
-        native.core.know_words(native_words() if with_edges else b"")
-    way()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    if not native.core:
-        raise SystemExit("edges are switched off in the native core, which is not built here")
     words = sources()["ASCII"][0].split()
-    print("| texts | building | without edges, µs | with edges, µs | edges add |\n| --- | --- | ---: | ---: | ---: |")
-    for name, (length, count) in {"teasers of 24 words": TEASERS, "articles of 300 words": ARTICLES}.items():
-        cut = pieces(words, length, count)
-        texts = [passed_on(text, number) for number, text in enumerate(cut)] if length == TEASERS[0] else cut
-        for way, build in ways(texts).items():
-            times = measure({str(one): partial(switched, one, build) for one in (False, True)}, rounds)
-            without, with_edges = (times[str(one)] / count for one in (False, True))
-            print(f"| {name} | {way} | {without:.2f} | {with_edges:.2f} | {100 * (with_edges / without - 1):.0f} % |")
+    starts = (at * WORDS % (len(words) - WORDS) for at in range(TEASERS))
+    texts = [passed_on(" ".join(words[start : start + WORDS]), number) for number, start in enumerate(starts)]
+    without = {"without edges": lambda: sketch_many(texts, NO_EDGES, threads=1)}
+    times = {name: time / TEASERS for name, time in measure(without | ways(texts), rounds).items()}
+    edges = times["sketching"] - times.pop("without edges")
+    print("| building | µs | of these, edges |\n| --- | ---: | ---: |")
+    for way, time in times.items():
+        print(f"| {way} | {time:.2f} | {100 * edges / time:.0f} % |")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from ndd_search.core.text.edges import native_words
-
 SOURCE = Path(__file__).parents[1] / "ndd_search" / "native" / "module.c"
 
 
@@ -34,11 +32,10 @@ def compiled(folder: Path, *flags: str, link: tuple[str, ...] = ()) -> Path:
 
 
 def loaded(library: Path) -> Any:
-    """Return the module in a library, told the words that show an edge of a text."""
+    """Return the module in a library."""
     spec = importlib.util.spec_from_file_location("_native", library)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.know_words(native_words())
     return module

@@ -42,8 +42,7 @@ from tests.wrapping.recorder import recorder
 HEADER = Path(__file__).parent / "failing_allocations.h"
 UNITS = [ndd.Recipe.lines(), ndd.Recipe.sentences(None), ndd.Recipe.sentences(hash="crc32")]
 NOT_FAILING = {
-    "is_plain",  # these four allocate nothing, but for objects of Python
-    "know_words",
+    "is_plain",  # these two allocate nothing, but for objects of Python
     "edges",
     "corpus_entries",  # numpy has no counterpart of this: on Spark the core is required
 }

@@ -109,9 +109,6 @@ class Core(Protocol):
         those with the lower record; the best pairs are looked for of each so-many-th record only; threads, 1..64.
         """
 
-    def know_words(self, table: bytes, /) -> None:
-        """Read the table of text.edges.native_words; without one no text has edges."""
-
     def containers(self, sketches: object, offsets: object, k: int, lengths: object, spoilt: int, /) -> bytes | None:
         """Return pairs (int64, the shorter, then the longer text) that contained_texts.possible_containers describes.
 

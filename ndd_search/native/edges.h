@@ -1,25 +1,12 @@
 /* The edges of a short text: text/edges.py says what they are and finds the same, step by step. */
 #pragma once
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KNOWN = 24 }; /* letters of a word */
 enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
-enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_KNOWN = 12, LONG_TEXT = 25, NEAR_SIGN = 8, ENCLOSED = 32, TAIL = 60, SENTENCE = 40 };
+enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, MOST_SHORT = 3, LONG_TEXT = 25, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
-enum {
-    OF_MARK = 1, OF_AGENCY = 2, OF_BY = 4, OF_JOINS = 8, CAPITAL = 16, CAPITALS = 32, A_NUMBER = 64, HANDLE = 128,
-    OTHER = 256, TOLD = 512 /* what kinds a word has is known */
-};
-
-typedef struct {
-    uint64_t hash;
-    int64_t kinds; /* 0: the slot is free */
-} KnownWord;
-
-static const KnownWord *known_words; /* a hash table, a power of two in size; NULL: no text has edges */
-static uint64_t most_known;    /* its size less 1 */
+enum { SHORT = 1, CAPITAL = 2, CAPITALS = 4, A_NUMBER = 8, HANDLE = 16, TOLD = 32 /* what kinds a word has is known */ };
 
 typedef struct {
     int16_t start, end, inner, outer; /* outer 0: where punctuation ends and begins is not known yet */
@@ -70,24 +57,6 @@ static uint32_t small_letter(uint32_t letter)
                : letter;
 }
 
-static uint64_t hash_word(const uint32_t *letters, int length)
-{
-    uint64_t hash = (uint64_t)length;
-    for (int i = 0; i < length; i++)
-        hash = (hash ^ small_letter(letters[i])) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
-}
-
-static int known_kinds(const uint32_t *letters, int length)
-{
-    if (length > MOST_KNOWN)
-        return 0;
-    uint64_t hash = hash_word(letters, length), at = hash & most_known;
-    while (known_words[at].kinds && known_words[at].hash != hash)
-        at = (at + 1) & most_known;
-    return (int)known_words[at].kinds;
-}
-
 static int is_link(const uint32_t *letters, int length)
 {
     static const char *const begins[] = {"http://", "https://", "www."};
@@ -118,12 +87,10 @@ static int tell_kinds(const uint32_t *letters, int length)
         return 0;
     if (*letters == '@' || *letters == '#')
         return HANDLE;
-    int kinds = known_kinds(letters, length);
+    int kinds = length <= MOST_SHORT && *letters < CASELESS ? SHORT : 0;
     if (small_letter(*letters) != *letters || *letters >= CASELESS)
-        kinds |= CAPITAL | (length > 1 && consists_of(letters, length, 1) ? CAPITALS : 0);
-    else if (consists_of(letters, length, 0))
-        kinds |= A_NUMBER;
-    return kinds ? kinds : OTHER;
+        return kinds | CAPITAL | (consists_of(letters, length, 1) ? CAPITALS : 0);
+    return consists_of(letters, length, 0) ? A_NUMBER : kinds;
 }
 
 /* A word, with the part of it that is no punctuation. */
@@ -184,12 +151,6 @@ static int is_sign(Parted *parted, int number)
            || (word->end == word->start + 1 && (letter == '|' || letter == 0x2022 || letter == 0xB7));
 }
 
-/* Whether the punctuation behind a word ends with two letters, the second a hyphen. */
-static int ends_with(const Parted *parted, const Spaced *word, uint32_t first)
-{
-    return word->end - word->outer >= 2 && parted->text[word->end - 1] == '-' && parted->text[word->end - 2] == first;
-}
-
 /* The end of an edge like "UPDATE 2-" that no space sets apart from the first word; -1: there is none. */
 static int glued(Parted *parted, int number)
 {
@@ -208,9 +169,9 @@ static int behind_brackets(const Parted *parted, int at)
     while (start < parted->length && (is_space(text[start]) || is_one_of(text[start], dashes)))
         start++;
     if (start < parted->length && is_one_of(text[start], opens))
-        for (int place = start + 1; place < start + ENCLOSED && place < parted->length - 1; place++)
+        for (int place = start + 1; place < parted->length - 1; place++)
             if (is_one_of(text[place], closes))
-                return text[place] < 128 && ((text[place + 1] | 32) - 'a' < 26 || text[place + 1] - '0' < 10) ? at : place + 1;
+                return place + 1;
     return at;
 }
 
@@ -239,8 +200,8 @@ static int behind_line(Parted *parted, int first)
             close++;
         if ((dated && sign)
             || (close < word->end
-                && (sign || last == ':' || is_one_of(last, dashes)
-                    || (parted->text[word->start] == '/' && parted->text[word->outer] == '/'))))
+                && (sign || last == ':' || last == '.' || is_one_of(last, dashes)
+                    || (number && parted->text[word[-1].end - 1] == '.'))))
             return behind_signs(parted, number + 1);
     }
     return 0;
@@ -250,7 +211,7 @@ static int behind_line(Parted *parted, int first)
 static int piece_at_start(Parted *parted, int *first)
 {
     const uint32_t *text = parted->text;
-    int begin = *first, kinds = 0, capitals = 0, all_capitals = 1;
+    int begin = *first, names = 0, all_capitals = 1;
     while (begin < parted->count && is_sign(parted, begin))
         begin++;
     int line_behind = behind_line(parted, begin);
@@ -258,27 +219,25 @@ static int piece_at_start(Parted *parted, int *first)
         *first = line_behind;
         return parted->words[line_behind].start;
     }
-    int stop = begin + NEAR_KNOWN < parted->count - 1 ? begin + NEAR_KNOWN : parted->count - 1;
+    int stop = begin + NEAR_NAMES < parted->count - 1 ? begin + NEAR_NAMES : parted->count - 1;
     for (int number = begin; number < stop; number++) {
         const Spaced *word = word_of(parted, number);
-        int own = kinds_of(parted, number), sign = is_sign(parted, number), begins = kinds_of(parted, begin);
-        if (!sign) {
-            if (own & OTHER) {
-                *first = number;
-                return begins & OF_MARK ? glued(parted, number) : -1;
-            }
-            kinds |= own;
-            all_capitals &= (own & CAPITALS) != 0;
-            capitals += (own & (CAPITAL | OF_AGENCY)) == CAPITAL;
-        }
+        int sign = is_sign(parted, number), own = sign ? 0 : kinds_of(parted, number);
         uint32_t last = text[word->end - 1];
-        int enclosed = is_one_of(text[word->start], opens) && word->outer < word->end
-                       && is_one_of(text[word->outer], closes);
-        int apart = sign || last == ':' || ends_with(parted, word, '-') || ends_with(parted, word, '.');
-        int line = apart || last == '.' || text[word->end] == '\n';
-        if ((enclosed && own & OF_AGENCY) || (apart && (kinds & OF_AGENCY || begins & OF_MARK))
-            || (line && begins & OF_BY && capitals > 1)
-            || (sign && all_capitals && number > begin) || (last == ':' && all_capitals)) {
+        if (own == TOLD) {
+            *first = number;
+            return names && all_capitals ? glued(parted, number) : -1;
+        }
+        if (!sign) {
+            all_capitals &= (own & (CAPITALS | A_NUMBER | HANDLE)) != 0;
+            names += (own & CAPITAL) != 0;
+        }
+        int apart = sign || last == ':';
+        if (!apart && last != '.' && text[word->end] != '\n')
+            continue; /* most words */
+        int is_short = kinds_of(parted, begin) & SHORT;
+        if ((apart && names && all_capitals)
+            || (last == ':' && is_short && number == begin) || (is_short && names > 2)) {
             *first = behind_signs(parted, number + 1);
             return parted->words[*first].start;
         }
@@ -319,7 +278,7 @@ static int tail_of(const Parted *parted)
         if ((letter | 32) - 'a' < 26 && (before | 32) - 'a' < 26)
             continue; /* most letters */
         int spaced = is_space(before), begins = spaced || before >= CASELESS || letter >= CASELESS;
-        if ((letter == '\n' && (before == '\n' || (at >= length - SENTENCE && is_one_of(before, ends)))) || (begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
+        if ((letter == '\n' && before == '\n') || (begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
             || (spaced && is_space(text[at + 1]) && is_one_of(letter, signs))
             || (spaced && is_link(text + at, length - at))
             || (at >= sentence && (is_space(letter) || before >= CASELESS) && is_one_of(before, ends)))
@@ -335,8 +294,7 @@ static int start_set_apart(Parted *parted)
     for (int number = 0; number < stop; number++) {
         const Spaced *word = parted->words + number;
         uint32_t last = parted->text[word->end - 1];
-        if ((number && is_sign(parted, number) && parted->text[word->start] != '|') || last == ':'
-            || (last == '-' && word->end > word->start + 1 && parted->text[word->end - 2] == '-'))
+        if (last == ':' || (number && is_sign(parted, number) && parted->text[word->start] != '|'))
             found = word[1].start;
     }
     return found;
@@ -346,7 +304,7 @@ static int start_set_apart(Parted *parted)
 static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t length, int *start, int *end)
 {
     Parted parted;
-    if (!known_words || !length || length > MOST_LETTERS)
+    if (!length || length > MOST_LETTERS)
         return 0;
     read_letters(&parted, bytes, codes, (int)length);
     if (!parted.count)

@@ -50,7 +50,6 @@ static PyMethodDef methods[] = {
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"words_of", words_of, METH_VARARGS, words_of_doc},
-    {"know_words", know_words, METH_O, know_words_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {"cut_sketches", cut_sketches, METH_VARARGS, cut_sketches_doc},
     {"is_plain", is_plain, METH_O, is_plain_doc},

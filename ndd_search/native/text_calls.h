@@ -124,19 +124,6 @@ static int64_t sketch_any(Tools *tools, const Text *text)
     return tools->recipe.words && text->length <= MOST_LETTERS ? mark_edges(tools, text, count) : count;
 }
 
-PyDoc_STRVAR(know_words_doc, "know_words(table) -> None. The table of text/edges.py: native_words, without which no text\n"
-                             "has edges.");
-
-static PyObject *know_words(PyObject *Py_UNUSED(module), PyObject *table)
-{
-    Py_ssize_t size = PyBytes_Check(table) ? PyBytes_Size(table) / (Py_ssize_t)sizeof(KnownWord) : 0;
-    if (!(size & (size - 1))) { /* read where it is: a copy would need memory */
-        known_words = size ? (const KnownWord *)PyBytes_AsString(Py_NewRef(table)) : NULL;
-        most_known = (uint64_t)size - 1;
-    }
-    return Py_NewRef(Py_None);
-}
-
 PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
                               "table: None for a text that is all ASCII.");
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.edges import MOST_MARKED, edges, native_words
+from ndd_search.core.text.edges import MOST_MARKED, edges
 from ndd_search.core.text.shingles import shingle_hashes
 from ndd_search.core.text.tokens import prepare, runs
 from ndd_search.core.text.unicode_tables import native_table
@@ -25,9 +25,6 @@ CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketche
 MOST_AHEAD = 64  # texts read before their lengths are checked
 _INT32 = np.dtype(np.int32)
 VALUES = 2**31  # values are in 0..VALUES-1, so that they fit a signed 32-bit integer field
-
-if native.core:
-    native.core.know_words(native_words())
 
 
 class Lack(StrEnum):

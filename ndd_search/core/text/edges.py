@@ -1,13 +1,20 @@
 """Find the edges of a short text: what agencies, sites and people add before and after a text that they pass on.
 
 An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the name of a site, "Read more at ...", a tag
-or a link. At the end of a text a sign alone shows it, in any language: the tail begins with the first bracket, link,
-name with @ or # among the last TAIL characters, at the first dash, bar or empty line there, or behind a sentence that
-ends among the last SENTENCE, if a line ends there or no colon follows, as in a form ("... Place: Leeds"). Other line
-ends are those of a wrapped text. At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together
-show an edge: brackets or a date and a dash ("WARSZAWA, 3 maja (PAP) – "), capitals and a dash or colon, brackets at the
-very start ("【速報】"); of one sign alone, only the words in `edge_words` tell. In a text of LONG words and more, an
-edge is also what a dash or a colon sets apart within the first NEAR words.
+or a link. Signs and capitals show it, in any language; no word does.
+
+At the end of a text one sign is enough: the tail begins with the first bracket, link, name with @ or # among the last
+TAIL characters, at the first dash, bar or empty line there, or behind a sentence that ends among the last SENTENCE, if
+no colon follows, as in a form ("... Place: Leeds").
+
+At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together show an edge:
+
+* brackets, and a dash, colon or full stop beside them ("Wien. (APA) "), or brackets at the very start ("【速報】");
+* a date behind a comma, and a dash ("LEEDS, May 3 - ");
+* words in capitals, and then a dash, bar or colon ("BREAKING: ", "UPDATE 2-");
+* a short word and a colon ("Re: "), or a short word, two names and the end of a line or sentence ("By Anna Smith. ").
+
+In a text of LONG words and more, an edge is also what a dash or a colon sets apart within the first NEAR words.
 
 Everything is bounded: texts of at most MOST characters are read, and of their words the first LONG + 1.
 The native core does the same (native/edges.h).
@@ -15,20 +22,16 @@ The native core does the same (native/edges.h).
 
 from __future__ import annotations
 
-import sys
-from functools import cache
 from typing import NamedTuple
-
-from ndd_search.core.text.edge_words import WORDS
 
 MOST, MOST_MARKED = 640, 64  # characters, shingles: an edge is a small part of longer texts, which have none
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
-MOST_PIECES, NEAR_KNOWN = 4, 12
-ENCLOSED = 32  # characters in brackets
+MOST_PIECES, NEAR_NAMES = 4, 12  # edges at the start, words of one
+MOST_SHORT = 3  # letters of a word that may begin a byline or join names
 TAIL, SENTENCE = 60, 40  # last characters in which a tail begins: by any sign, by the end of a sentence
 LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
 
-MARK, AGENCY, BY, JOINS, CAPITAL, CAPITALS, NUMBER, HANDLE, OTHER = (1 << i for i in range(9))  # kinds of words
+SHORT, CAPITAL, CAPITALS, NUMBER, HANDLE = (1 << i for i in range(5))  # kinds of words, others have none
 
 CASELESS = "\u0590"  # the first letter of the scripts without capitals, whose words all count as names
 BLANKS = "\t\n\r \u00a0\u3000"
@@ -60,37 +63,6 @@ def edges(text: str) -> tuple[int, int]:
         start, end = whole
     far = max(start, _start_set_apart(text, words)) if len(words) >= LONG else start
     return (far if end - far >= LEAST_LONG_SHARE * len(text) else start), end
-
-
-@cache
-def known_words() -> dict[str, int]:
-    """Return the kinds of the words of `edge_words`."""
-    found: dict[str, int] = {}
-    for number, words in enumerate(WORDS.values()):
-        for word in words.split():
-            found[word] = found.get(word, 0) | 1 << number
-    return found
-
-
-_P, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
-
-
-@cache
-def native_words() -> bytes:
-    """Return the known words for the native core: a hash table of their hashes and kinds, both uint64."""
-    words = known_words()
-    size = 1 << (2 * len(words)).bit_length()
-    slots = [(0, 0)] * size
-    for word, kinds in words.items():
-        value = len(word)
-        for letter in word:
-            value = (value ^ ord(letter)) * _P & _MASK
-        value ^= value >> 32
-        at = value % size
-        while slots[at][1]:
-            at = (at + 1) % size
-        slots[at] = value, kinds
-    return b"".join(number.to_bytes(8, sys.byteorder) for slot in slots for number in slot)
 
 
 def lower(letter: str) -> str:
@@ -125,17 +97,16 @@ def _words(text: str) -> list[Word]:
 def _kinds(word: str) -> int:
     if not word:
         return 0
-    small = "".join(map(lower, word))
-    kinds = known_words().get(small, 0)
     if word[0] in "@#":
         return HANDLE
     if all("0" <= letter <= "9" or letter in ".:-/" for letter in word):
-        return kinds | NUMBER
+        return NUMBER
+    kinds = SHORT if len(word) <= MOST_SHORT and word[0] < CASELESS else 0
     if lower(word[0]) != word[0] or word[0] >= CASELESS:
         kinds |= CAPITAL
-        if len(word) > 1 and all(lower(letter) != letter or letter in ".-'&" for letter in word):
+        if all(lower(letter) != letter or letter in ".-'&" for letter in word):
             kinds |= CAPITALS
-    return kinds or OTHER
+    return kinds
 
 
 def _is_sign(text: str, word: Word) -> bool:
@@ -164,24 +135,20 @@ def _piece_at_start(text: str, words: list[Word], first: int) -> tuple[int, int]
         first += 1  # the dash of "(AFP) - PARIS, May 3 - "
     if behind := _line_behind(text, words, first):
         return behind, words[behind].start
-    kinds, capitals, all_capitals = 0, 0, True
-    for number in range(first, min(first + NEAR_KNOWN, len(words) - 1)):
+    names, all_capitals = 0, True
+    for number in range(first, min(first + NEAR_NAMES, len(words) - 1)):
         word, sign = words[number], _is_sign(text, words[number])
         if not sign:
-            if word.kinds == OTHER:
-                return _glued(text, words, number) if words[first].kinds & MARK else None
-            kinds, all_capitals = kinds | word.kinds, all_capitals and word.kinds & CAPITALS != 0
-            capitals += word.kinds & (CAPITAL | AGENCY) == CAPITAL
-        last, begins = text[word.end - 1], words[first].kinds
-        enclosed = text[word.start] in OPENS and word.outer < word.end and text[word.outer] in CLOSES
-        apart = sign or last == ":" or text[word.outer : word.end].endswith(("--", ".-"))
-        line = apart or last == "." or text[word.end] == "\n"
+            if not word.kinds:
+                return _glued(text, word, number) if names and all_capitals else None
+            all_capitals = all_capitals and word.kinds & (CAPITALS | NUMBER | HANDLE) != 0
+            names += word.kinds & CAPITAL != 0
+        last, short = text[word.end - 1], words[first].kinds & SHORT
+        apart = sign or last == ":"
         if (
-            (enclosed and word.kinds & AGENCY)
-            or (apart and (kinds & AGENCY or begins & MARK))
-            or (line and begins & BY and capitals > 1)
-            or (sign and all_capitals and number > first)
-            or (last == ":" and all_capitals)
+            (apart and names and all_capitals)
+            or (last == ":" and short and number == first)
+            or ((apart or last == "." or text[word.end] == "\n") and short and names > 2)
         ):
             behind = _behind_signs(text, words, number + 1)
             return behind, words[behind].start
@@ -194,10 +161,9 @@ def _behind_brackets(text: str, at: int) -> int:
     while start < len(text) and (text[start] in SPACES or text[start] in DASHES):
         start += 1
     if start < len(text) and text[start] in OPENS:
-        for place in range(start + 1, min(start + ENCLOSED, len(text) - 1)):
+        for place in range(start + 1, len(text) - 1):
             if text[place] in CLOSES:
-                glued = text[place : place + 2]  # "(P)lease"
-                return at if glued.isascii() and glued[1].isalnum() else place + 1
+                return place + 1
     return at
 
 
@@ -216,17 +182,16 @@ def _line_behind(text: str, words: list[Word], first: int) -> int:
         if number == first and (word.kinds & HANDLE or (word.kinds & NUMBER and last == ")")):
             return number + 1
         closes = any(letter in CLOSES for letter in text[word.outer : word.end])
-        slashes = text[word.start] == "/" == text[word.outer : word.outer + 1]  # "/ТАСС/."
         dated |= comma and word.kinds & NUMBER != 0
         comma |= last == ","
-        if (closes and (sign or slashes or last == ":" or last in DASHES)) or (dated and sign):
+        stop = last == "." or (number and text[words[number - 1].end - 1] == ".")  # "/ТАСС/. ", "Wien. (APA) "
+        if (closes and (sign or stop or last == ":" or last in DASHES)) or (dated and sign):
             return _behind_signs(text, words, number + 1)
     return 0
 
 
-def _glued(text: str, words: list[Word], number: int) -> tuple[int, int] | None:
+def _glued(text: str, word: Word, number: int) -> tuple[int, int] | None:
     """Return as _piece_at_start the end of an edge like "UPDATE 2-" that no space sets apart from the first word."""
-    word = words[number]
     at = word.start
     while at < word.end and "0" <= text[at] <= "9":
         at += 1
@@ -240,7 +205,7 @@ def _tail(text: str) -> int:
         before, letter = text[at - 1], text[at]
         spaced = before in SPACES
         if (
-            (letter == "\n" and (before == "\n" or (at >= sentence and before in ENDS)))
+            letter == "\n" == before
             or (letter in BEGIN_TAILS and (spaced or max(before, letter) >= CASELESS))
             or (spaced and ((letter in SIGNS and text[at + 1] in SPACES) or text.startswith(LINKS, at)))
             or (at >= max(sentence, colon) and before in ENDS and (letter in SPACES or before >= CASELESS))
@@ -255,10 +220,6 @@ def _start_set_apart(text: str, words: list[Word]) -> int:
     for number in range(min(NEAR, len(words) - 1)):
         word = words[number]
         last = text[word.end - 1]
-        if (
-            (number and _is_sign(text, word) and text[word.start] != "|")
-            or last == ":"
-            or text[word.end - 2 : word.end] == "--"
-        ):
+        if last == ":" or (number and _is_sign(text, word) and text[word.start] != "|"):
             found = words[number + 1].start
     return found
