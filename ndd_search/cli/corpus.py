@@ -22,16 +22,28 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from importlib import import_module
 from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from ndd_search.cli import PARTLY, LeftOut
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
+from ndd_search.cli.corpus_arguments import (
+    ADDRESSES,
+    BUDGET_SETTING,
+    SETTINGS,
+    fields_of_command,
+    is_first_run,
+    options_of,
+    parts_of,
+    sentence_of,
+    settings_of,
+    tell_cut,
+    tell_hosts,
+    tell_new,
+)
 from ndd_search.cli.output import (
     add_set,
     add_shared,
@@ -44,13 +56,9 @@ from ndd_search.cli.output import (
     tell,
     warn,
 )
-from ndd_search.core.options import CollapseOptions
-from ndd_search.core.presets import collapse_options
-from ndd_search.core.setting_kinds import Whole
 from ndd_search.core.text.printable import safe
 from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.corpus.collection_groups import Groups, Newcomers
-from ndd_search.corpus.collection_pairs import BUDGET, Effort
 from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
@@ -66,11 +74,7 @@ _SUMMARIES = {
     "new": "the documents that are new since an earlier run",
 }
 
-_ADDRESSES = ("http://", "https://")
-# Options of a search that the actions have, all of them and some.
-_SETTINGS = ("must_match", "numbers_must_match", "max_apart")
-_BUDGET = {"budget": Whole(1)}  # documents that are met for one document at most
-_OF_ACTIONS = {"groups": ("keep", "origins"), "unique": ("keep",)}
+_OF_ACTIONS = {"groups": ("keep", "origins"), "unique": ("keep",)}  # and those that some have
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--out", metavar="FILE", help="write to this file, .parquet, .jsonl or .csv; with --spark a folder"
         )
-        add_set(action, _SETTINGS + _OF_ACTIONS.get(name, ()), _BUDGET)
+        add_set(action, SETTINGS + _OF_ACTIONS.get(name, ()), BUDGET_SETTING)
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",
@@ -122,14 +126,15 @@ def run(arguments: argparse.Namespace) -> int:
         return _mark(arguments)
     if arguments.out:
         check_kind(arguments.out)
-    files = Pieces.of(name for name in arguments.sources if not name.startswith(_ADDRESSES))
+    files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
     report_to = getattr(arguments, "report", None)
     files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
     if arguments.action == "new":  # --save may replace the file of --against
         Pieces((Path(arguments.against),)).check_outputs(arguments.out, folders=bool(arguments.spark))
     if arguments.spark:
-        code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
-        return code
+        from ndd_search.cli import corpus_spark
+
+        return corpus_spark.run(arguments)
     is_new = arguments.action == "new"
     against = Corpus.load(arguments.against) if is_new and not is_first_run(arguments) else None
     report = LeftOut()
@@ -161,31 +166,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.save and not is_new:
             corpus.save(arguments.save)
     return report.code
-
-
-def is_first_run(arguments: argparse.Namespace) -> bool:
-    """Whether nothing is known yet: --save will write the file that --against names. It is told."""
-    is_first = arguments.against == arguments.save and "://" not in arguments.save and not Path(arguments.save).exists()
-    if is_first:
-        warn(f"{arguments.against} does not exist yet: nothing is known before this run, which writes it")
-    return is_first
-
-
-def fields_of_command(arguments: argparse.Namespace) -> list[str]:
-    """The fields of documents whose values a command keeps."""
-    fields = [*options_of(arguments).document_fields, *getattr(arguments, "fields", [])]
-    return list(dict.fromkeys([*fields, *([arguments.url] if arguments.action == "hosts" else [])]))
-
-
-def options_of(arguments: argparse.Namespace) -> CollapseOptions:
-    """The options of a search that --set gives."""
-    return collapse_options(**{name: value for name, value in arguments.set if name not in _BUDGET})
-
-
-def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings of a search that all actions have."""
-    settings = {name: value for name, value in arguments.set if name in (*_SETTINGS, *_BUDGET)}
-    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
 
 
 def _mark(arguments: argparse.Namespace) -> int:
@@ -250,13 +230,6 @@ def rows_of_groups(path: str, report: Callable[[str], None]) -> list[Any]:
     return rows
 
 
-def sentence_of(facts: dict[str, int]) -> str:
-    """A sentence about groups."""
-    count = facts["near_duplicates"]
-    copies = "1 is a near-duplicate" if count == 1 else f"{count:,} are near-duplicates"
-    return f"{many(facts['documents'], 'document')} in {many(facts['groups'], 'group')}; {copies} of another one"
-
-
 def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with moving("pairs", len(corpus), arguments.json) as moved:
         found = corpus.pairs(**settings, progress=moved)
@@ -289,15 +262,6 @@ def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
     tell_hosts(arguments, found.without_host, len(corpus), len(found), sum(pair.is_mirror for pair in found.pairs))
 
 
-def tell_hosts(arguments: argparse.Namespace, without: int, documents: int, pairs: int, mirrors: int) -> None:
-    """Print what was found about hosts. without: documents without a host."""
-    if without:
-        warn(f"{many(without, 'document')} left out, whose {arguments.url!r} names no host")
-    if arguments.out:
-        sentence = f"{many(pairs, 'pair')} of hosts with the same pages, {many(mirrors, 'mirror')}"
-        tell(arguments, {"documents": documents, "pairs": pairs, "mirrors": mirrors}, sentence)
-
-
 def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
     """A row of the action pairs. shares: of the first document that the second contains, and the reverse, or None.
 
@@ -325,36 +289,13 @@ def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, setting
         tell_new(arguments, len(corpus), len(found))
 
 
-def tell_new(arguments: argparse.Namespace, documents: int, new: int) -> None:
-    """Print how many documents are new."""
-    tell(arguments, {"documents": documents, "new": new}, f"{new:,} of {many(documents, 'document')} are new")
-
-
 def _print_rows(rows: Iterator[Any]) -> None:
     for row in rows:
         print_json_line(line_of(row))
 
 
-def tell_cut(effort: Effort) -> None:
-    """Warn if the budget left documents out."""
-    if effort.cut:
-        warn(
-            f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "
-            f"raise it, --set budget={2 * BUDGET}"
-        )
-
-
 def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:
-    if not name.startswith(_ADDRESSES):
+    if not name.startswith(ADDRESSES):
         return name
     url, index = parts_of(name)
     return IndexSource(stack.enter_context(connected(arguments, url)), index)
-
-
-def parts_of(name: str) -> tuple[str, str]:
-    """Split URL/INDEX. Raises ValueError."""
-    parts = urlsplit(name)
-    prefix, _, index = parts.path.rstrip("/").rpartition("/")
-    if not index:
-        raise ValueError(f"{name} names no index: expected http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
-    return parts._replace(path=prefix, query="", fragment="").geturl(), index

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import LeftOut
 from ndd_search.cli.cluster import Address
-from ndd_search.cli.corpus import (
+from ndd_search.cli.corpus_arguments import (
+    ADDRESSES,
     fields_of_command,
     is_first_run,
     options_of,
@@ -183,7 +184,7 @@ def _read(
 
 def _source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame | None:
     """The index that a command names, None for files."""
-    addresses = [name for name in arguments.sources if name.startswith(("http://", "https://"))]
+    addresses = [name for name in arguments.sources if name.startswith(ADDRESSES)]
     if addresses and len(arguments.sources) > 1:
         raise ValueError("with --spark the source is one index, or files")
     whole = [_WHOLE] if arguments.action in _KINDS else []

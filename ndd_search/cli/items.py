@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     files = Pieces.of([*arguments.sources, *([labels] if labels else [])])
     files.check_outputs(arguments.out, arguments.report, folders=folders)
     if folders:
-        code: int = import_module("ndd_search.cli.corpus_spark").run_items(arguments)
-        return code
+        from ndd_search.cli import corpus_spark
+
+        return corpus_spark.run_items(arguments)
     if arguments.action == "learn":
         return _learn(arguments)
     if arguments.out:

@@ -334,7 +334,7 @@ def _rows(batch: Any, name: str) -> list[Document]:
     for column, values in zip(batch.schema.names, batch.columns, strict=True):
         try:
             columns[column] = values.to_pylist()
-        except ValueError as error:  # nanoseconds, which only pandas can hold
+        except (ValueError, OverflowError) as error:  # nanoseconds, which only pandas can hold, or a year beyond 9999
             what = f"a value of its column {column!r} cannot be read: {str(error).partition('. ')[0]}"
             raise InvalidDocument(name, what, "convert the column; nanoseconds can be read with pandas") from None
     if len(columns) < len(batch.columns):
