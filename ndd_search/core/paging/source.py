@@ -203,6 +203,7 @@ class Source:
             self._count(stream, hits)
             stream = self._grown(stream, hits, request.size, total)
         return stream
+
     def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None) -> Stream:
         def fill(one: Stream, reader: HitReader) -> Stream:
             return one.extend(hits, asked, reader, self._options, total=total)
