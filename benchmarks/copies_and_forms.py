@@ -13,11 +13,10 @@ Manuals: sections in sentences of one form, cut into chunks, in two versions tha
 
 A list has 100 texts and counts its own frequency table; an index has 300 or 3,000, and its table is counted in all of
 them. The other texts are sentences of the same collections. Printed is the share of pairs that have one leader: high
-for copies and versions, low for forms. The part "train" has other texts, edges and forms than "held_out"; constants and
-word lists were chosen with the first only.
-Those of the part "independent" were written before their author had read the rule or its words, also in Russian, Arabic
-and Chinese; its texts are those of "held_out".
-The part "feeds" has edges and forms of feeds, in English, and was written after the rule was fixed.
+for copies and versions, low for forms. The part "train" has other texts, edges and forms than "held_out"; constants
+were chosen with the first only. Those of the part "independent" were written before their author had read the rule,
+also in Russian, Arabic and Chinese; its texts are those of "held_out". The part "feeds" has edges and forms of feeds,
+in English; one of two rules was chosen by it.
 The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
 twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
 indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
