@@ -148,6 +148,12 @@ def test_windows_of_neighbours_grow_with_the_page_whatever_the_total_counts(
     assert {hit["_id"] for hit in nearest} <= listed.union(shown)
 
 
+def test_all_pages_of_neighbours_tell_the_same_number_of_groups(library: Library, connect: Connect) -> None:
+    caller = connect(window=4, total="estimate", group_by=["site", "language"], cache=False)  # no sample tells these
+    pages = [{"knn": {**NEAR, "k": 6}, "size": 3, "from": start} for start in (0, 3)]
+    assert len({str(caller.search(index=library.news, body=page)["ndd"]["unique"]) for page in pages}) == 1
+
+
 def test_pages_of_a_knn_query_are_the_same_cached_or_not_and_show_no_more_than_the_engine(
     library: Library, connect: Connect, plain: Caller
 ) -> None:

@@ -71,7 +71,8 @@ class GroupCount(Step):
             state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)
         found = None if answer is None else _estimated(head, answer, state, plan)
         if found is None and head.total is not None:
-            found = extrapolated(head, head.total)
+            most = plan.search.limits.total  # a longer page raises the limits, and with them the engine's total
+            found = extrapolated(head, head.total if most is None else min(head.total, most))
         return replace(state, groups=None if found is None else found.as_dict())
 
 
