@@ -12,8 +12,8 @@ import pytest
 
 import ndd_search as ndd
 from tests.engines.find import MODULES, Engine
-from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk
-from tests.wrapping.library import DIMENSIONS, FIELDS, documents, mapping
+from tests.wrapping.conftest import Caller, Connect, Library, body_of
+from tests.wrapping.library import DIMENSIONS, documents, mapping
 from tests.wrapping.proxy import Passed, Proxy
 
 MATCH = {"match": {"body": "market"}}
@@ -300,48 +300,30 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
         assert {**answer, "took": 0} == {**expected, "took": 0}
     assert wire(proxy.passed) == as_it_is
     assert ["ndd-search backfill" in line for line in caplog.messages if library.bare in line] == [True]
-    lacks = "no hit had a sketch within the last minute: there is no field ndd; run ndd-search backfill"
     for asking in (caller, connect(proxy.url, cache=False)):  # one that has found it out, and one that has not
         told = asking.search(index=library.bare, body={**body, "ndd": True})
+        lacks = "no hit has a sketch: run ndd-search template, then ndd-search backfill"
         assert ndd.info(told).reason.startswith(lacks)
+        assert ndd.info(told).warnings == (ndd.info(told).reason,)
         assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
     lines = [{"index": library.bare}, {**body, "ndd": True}]
     (told,) = caller.msearch(body=lines)["responses"]
     assert "ndd-search backfill" in ndd.info(told).reason
 
 
-PROPERTIES = ndd.mapping_properties()
-UNREADABLE = {"ndd": {"properties": {**PROPERTIES["ndd"]["properties"], "sketch": {"type": "integer", "index": False}}}}
-UNREADABLE["ndd"]["properties"]["sketch"]["doc_values"] = False
-# Name: the mapping of the sketches, whether documents hold some, and what is said of it.
-LACKING: dict[str, tuple[dict[str, Any], bool, str]] = {
-    "no mapping": ({}, False, "there is no field ndd; run ndd-search backfill"),
-    "no sketches": (PROPERTIES, False, "the field ndd is mapped, and no document holds a sketch in it; run ndd-search"),
-    "no doc values": (UNREADABLE, True, "ndd.sketch has no doc values, so no search can read it; use another name"),
-    "another type": ({"ndd": {"type": "object", "enabled": False}}, True, "ndd is a field of type object, not an obj"),
-    "no keys": ({"ndd": PROPERTIES["ndd"]}, True, "no keys are stored: run ndd-search backfill"),
-}
-
-
 @pytest.mark.one_kind_of_client
-@pytest.mark.parametrize("name", LACKING)
-def test_what_an_index_lacks_is_said_once_in_the_log_and_in_the_warnings(
-    name: str, engine: Engine, index: str, connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    properties, sketched, said = LACKING[name]
-    made = [{"_index": index, "_id": one["_id"], "body": one["body"]} for one in documents()]
-    with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"dynamic": False, "properties": FIELDS | properties}})
-        bulk(engine, client, list(ndd.with_sketches(made, fields=["body"], keys=0)) if sketched else made)
-    caller = connect(cache=False, window=20, members="all" if name == "no keys" else "window")
-    bodies = [{"query": MATCH, "size": 5, "ndd": {}}] * 2
-    if name in ("no mapping", "no sketches", "another type") and engine.name != "opensearch2":  # which has no cursors
-        bodies.append({"query": MATCH, "size": 5, "ndd": {"cursor": True}})
-    for body in bodies:
-        warnings = ndd.info(caller.search(index=index, body=body)).warnings
-        assert [said in one for one in warnings] == [True]
-    logged = [one.getMessage() for one in caplog.records if one.name == "ndd_search"]
-    assert [said in line for line in logged if index in line] == [True]
+def test_every_page_of_a_cursor_warns_where_no_hit_has_a_sketch(library: Library, connect: Connect) -> None:
+    """Unless fields have grouped its hits, which need no sketches."""
+    if library.engine.name == "opensearch2":
+        pytest.skip("it has no cursors")
+    caller = connect(cache=False)
+    for options, expected in (({}, [True, True]), ({"group_by": ["site"]}, [False])):
+        cursor: Any = True
+        for _ in range(2):
+            body = {"query": MATCH, "size": 5, "ndd": {**options, "cursor": cursor}}
+            told = ndd.info(caller.search(index=library.bare, body=body))
+            assert ["run ndd-search template, then" in one for one in (*told.warnings, told.reason)] == expected
+            cursor = told.block["cursor"]
 
 
 def test_hits_without_sketches_do_not_switch_off_an_alias_that_has_some(library: Library, wrapped: Caller) -> None:

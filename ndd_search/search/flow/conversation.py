@@ -140,7 +140,7 @@ class Conversation:
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
         if settings.clock() < plan.of_caller.bypass_until:  # learned before, or while this search waited for another
-            return as_it_is((yield search.request), plan)
+            return as_it_is((yield search.request), search)
         for step in self.steps:
             plan = yield from step.planned(plan, self.round_trips)
         if plan.of_caller.charged:
@@ -154,7 +154,7 @@ class Conversation:
                 answer = yield from self._carry_out(plan, state, cached)
                 break
             except Finished as end:
-                answer = as_it_is(end.answer, plan)
+                answer = as_it_is(end.answer, plan.search)
                 break
             except AskAnew as refused:
                 plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)
@@ -275,7 +275,7 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
     block.update(changed=changed, strategy="one_trip" if plan.is_split else "one_phase", table=state.table[:8] or None)
-    block["warnings"] += [*plan.warnings, *filter(None, [state.degraded])]
+    block["warnings"] += plan.warnings
     if state.groups is not None:
         block["unique"] = dict(state.groups)
     if limits.total is not None and (unique := block["unique"]):

@@ -25,14 +25,7 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.conversation import steps_of, unfiltered_body
-from ndd_search.search.flow.fetch_hits import (
-    REFUSED_MSEARCH,
-    look_for_sketches,
-    reader_of,
-    sketches_in,
-    why_without,
-    with_more_hits,
-)
+from ndd_search.search.flow.fetch_hits import NO_SKETCH, REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
 from ndd_search.search.flow.frequency_tables import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
@@ -163,9 +156,6 @@ class CursorSearch:
         state = with_more_hits(state, plan, [answer], sketches, Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
-        if self.cursor is None and self.settings.items is None and {"missing"} == set(state.stream.lacking):
-            yield from look_for_sketches(plan, self._outside, has_hits=True)
-            state = replace(state, degraded=why_without(plan))
         for step in self.steps if not cursor.pages else ():
             state = yield from step.after_first_trip(state, plan, self._round_trips, others)
         while not state.stopped and (size := page.missing(state.stream)):
@@ -182,7 +172,10 @@ class CursorSearch:
         made, examined = page.page_of(state), replace(plan, options=whole(state.stream, plan.options))
         for step in self.steps:
             state, made = yield from step.with_page(state, made, examined, self._round_trips)
+        bare = {"missing"} == set(state.stream.lacking) and self.settings.items is None and not plan.options.reads_keys
+        state = replace(state, degraded=state.degraded or NO_SKETCH) if bare else state
         body, next_cursor = page.answer(state, made, self._pit, self._round_trips)
+        body["ndd"]["warnings"] += [NO_SKETCH] if bare else []
         for step in self.steps:
             body = step.with_answer(body, state, plan)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again

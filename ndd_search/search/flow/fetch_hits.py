@@ -10,7 +10,6 @@ alone. One request per minute and target asks for any sketch, for all callers to
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
@@ -24,9 +23,7 @@ from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequ
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, ranges_of
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
-from ndd_search.search.rest.mapping import faults_in
 from ndd_search.search.rest.read_answer import (
-    MALFORMED,
     Answer,
     Hit,
     HitReader,
@@ -36,7 +33,8 @@ from ndd_search.search.rest.read_answer import (
     reason_of,
     without_fields,
 )
-from ndd_search.search.rest.wider_requests import any_sketch, mappings
+from ndd_search.search.rest.read_request import Search
+from ndd_search.search.rest.wider_requests import any_sketch
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
@@ -111,14 +109,8 @@ class HitFetcher:
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
             ask_anew_if_learned(plan, refused.complaint)
-            if refused.ok:
-                raise Finished((yield from own_request(plan, _UNREADABLE)))
-            lacks = ""
-            if any(path in refused.complaint for path in plan.field.paths):
-                if claim_look(plan):
-                    yield from look_at_mappings(plan, self.round_trips)
-                lacks = plan.settings.known.about(plan.search.target).lacks
-            raise Finished((yield from own_request(plan, _WIDER + (lacks or reason_of(refused.body)), bool(lacks))))
+            reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
+            raise Finished((yield from own_request(plan, reason)))
         if refusals := answers[0].refusals:  # of some shards, whose hits are missing
             ask_anew_if_learned(plan, answers[0].complaint)
             (own,) = yield from self.round_trips.later([plan.search.request])
@@ -296,29 +288,22 @@ _WIDER = "the engine refused the wider request: "
 _UNREADABLE = "the answer to the wider request is not the answer to a search"
 
 
-def own_request(plan: Plan, reason: str, warns: bool = False) -> Flow:
-    """Send the caller's own request. reason: why the answer is degraded. warns: whether that is a warning, too."""
+def own_request(plan: Plan, reason: str) -> Flow:
+    """Send the caller's own request. reason: why the answer is degraded."""
     answer = yield plan.search.request
-    return _degraded(answer, plan, reason, warns) if answer.has_hits else answer
+    return _degraded(answer, plan, reason) if answer.has_hits else answer
 
 
-_NO_SKETCH = "no hit had a sketch within the last minute: "
-_UNREAD = "run ndd-search template, then ndd-search backfill; doctor checks both"
-_EMPTY = "the field {} is mapped, and no document holds a sketch in it; run ndd-search backfill"
-_OTHERS = "other documents have one; run ndd-search backfill"
+NO_SKETCH = (
+    "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which of them is missing"
+)
 
 
-def as_it_is(answer: Answer, plan: Plan) -> Answer:
+def as_it_is(answer: Answer, search: Search) -> Answer:
     """Return an answer without a block `ndd`; with the reason if the search asked to be collapsed."""
-    if not plan.search.changes or not answer.has_hits or not answer.hits or "ndd" in answer.body:
+    if not search.changes or not answer.has_hits or not answer.hits or "ndd" in answer.body:
         return answer
-    lacks = why_without(plan)
-    return replace(answer, body={**answer.body, "ndd": {"degraded": lacks, "warnings": [lacks]}})
-
-
-def why_without(plan: Plan) -> str:
-    """Return why hits have no sketch, and the command that mends it, as far as that was found out."""
-    return _NO_SKETCH + (plan.settings.known.about(plan.search.target).lacks or _UNREAD)
+    return replace(answer, body={**answer.body, "ndd": {"degraded": NO_SKETCH, "warnings": [NO_SKETCH]}})
 
 
 def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State]:
@@ -343,11 +328,10 @@ def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Askin
     raise Finished(Answer(search.filtered(body), raw=state.raw))
 
 
-def _degraded(answer: Answer, plan: Plan, reason: str, warns: bool = False) -> Answer:
+def _degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
     degraded = plan.settings.degrade(plan.search.request.path, reason)
-    block = {"degraded": degraded, "warnings": [degraded]} if warns else {"degraded": degraded}
     plan.filter.clean(answer.body)
-    return replace(answer, body={**answer.body, "ndd": block})
+    return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
 
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
@@ -378,13 +362,11 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
     search, settings = plan.search, plan.settings
     now, known, writes = settings.clock(), settings.known, settings.known.writes
     if now >= known.about(search.target).bare_until:  # else another caller has found none
-        if not claim_look(plan):
+        if not known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
             return
         (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
         if not found.whole:
             return
-        if has_hits:
-            yield from look_at_mappings(plan, round_trips, _OTHERS if found.hits else _EMPTY.format(plan.field.name))
         if found.hits:
             saw_a_sketch(plan)
             return
@@ -393,28 +375,4 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
     if has_hits:
         until = settings.clock() + settings.bypass_seconds
         known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
-        settings.degrade(search.request.path, why_without(plan))
-
-
-def claim_look(plan: Plan) -> bool:
-    """Return whether this search may ask why there are no sketches: one does in a minute, for all callers."""
-    now, settings = plan.settings.clock(), plan.settings
-    return settings.known.claim_probe(plan.search.target, now, now + max(settings.bypass_seconds, _LEAST))
-
-
-def look_at_mappings(plan: Plan, round_trips: RoundTrips, otherwise: str = "") -> Asking[None]:
-    """Learn why searches find no sketches: a fault of the mappings, `otherwise` if they have none.
-
-    If they cannot be read, what was learned before is forgotten: the caller may have no right to read them.
-    """
-    search, name = plan.search, plan.field.name
-    request = mappings(search.indexes, [name], search.request.headers, search.request.params)
-    (answer,) = yield from round_trips.later([request])
-    try:
-        found = faults_in(answer.body if answer.ok else {}, name)
-    except MALFORMED:
-        found = {}
-    lacks = otherwise if found else ""
-    for sentence, count in Counter(one for faults in found.values() for one in faults[:1]).most_common(1):
-        lacks = sentence if count == len(found) else f"in {count} of {len(found)} indexes {sentence}"
-    plan.settings.known.learn(search.target, lacks=lacks)
+        settings.degrade(search.request.path, NO_SKETCH)

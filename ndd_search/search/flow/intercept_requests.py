@@ -137,7 +137,7 @@ class Driver:
                     continue
                 looks += 1
                 for _ in range(2):  # an engine may store a document just before its mapping names the new field
-                    found = yield mappings(f"/{quote(index, safe='')}", fields, headers, {})
+                    found = yield mappings(f"/{quote(index, safe='')}", fields, headers)
                     if all(
                         is_mapped(one.get("mappings", {}), name) for one, name in product(found.body.values(), fields)
                     ):

@@ -90,7 +90,6 @@ class LearnedOfTarget:
     window_limit:   the target's max_result_window.
     sketched_until: until then, the target counts as having sketches: a caller saw one.
     bare_until:     until then, a caller who finds no sketch need not ask for any: another caller found none at all.
-    lacks:          why hits have no sketches, as the mappings of the target tell, "" if that is not known.
     probe_again:    earliest time for the next request that asks whether the target holds any sketch.
     counting_until: until then, one caller counts a frequency table and the others do not.
     tables:         digests of the tables counted last, for new callers of the target.
@@ -104,7 +103,6 @@ class LearnedOfTarget:
     window_limit: int = MAX_RESULT_WINDOW
     sketched_until: float = 0.0
     bare_until: float = 0.0
-    lacks: str = ""
     probe_again: float = 0.0
     counting_until: float = 0.0
     tables: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ class State:
 
     documents: hits with everything the user asked for, by rank; the hits of the stream may lack it.
     stopped: why no more hits are fetched, "" if they may be.
-    degraded: what the index lacks, and how to mend it, "" for nothing. partial: whether the first answer is partial.
+    degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
     table: digest of the frequency table for all hits of the stream; LISTED for one counted in the stream's first
            window, "" for none. frequency_table: that table; for LISTED it is counted when hits are added.

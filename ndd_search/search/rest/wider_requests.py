@@ -114,17 +114,15 @@ def beside(search: Search, body: Mapping[str, Any]) -> Request:
     return replace(search.request, method="POST", body=body, params=params)
 
 
-def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str], params: Mapping[str, str]) -> Request:
+def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str]) -> Request:
     """Return a request for what `mapping.faults_in` reads, of the fields that hold sketches.
 
-    indexes: as in a path, "/news,blogs". headers, params: of the caller's request.
+    indexes: as in a path, "/news,blogs". headers: of the caller's request.
     """
     found = [path for name in fields for path in (name, SketchField(name).keys)]
     parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in found)]
     parts += ["settings.index.uuid", "settings.index.mode", "settings.index.mapping.source"]  # each index has the first
-    params = {name: value for name, value in params.items() if name in WHICH_INDEXES}
-    params["filter_path"] = ",".join(f"*.{part}" for part in parts)
-    return Request("GET", indexes or "/_all", params, headers, None, _LOOK)
+    return Request("GET", indexes, {"filter_path": ",".join(f"*.{part}" for part in parts)}, headers, None, _LOOK)
 
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:
