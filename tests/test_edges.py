@@ -22,8 +22,6 @@ HEADS = {  # by what shows them
         "UPDATE 2 - ",
         "BREAKING: ",
         "RT @ann: ",
-        "Re: ",
-        "UPDATE 3-",
         "EILMELDUNG: ",
         "AW: ",
         "MISE À JOUR - ",
@@ -73,6 +71,10 @@ def test_what_is_known_at_the_start_is_an_edge(head: str) -> None:
     assert ((head + STORY)[:start].strip(), end) == (head.strip(), len(head + STORY))
 
 
+def test_a_mark_may_be_glued_to_the_first_word() -> None:
+    assert edges(f"UPDATE 3-{STORY.capitalize()}") == (len("UPDATE 3-"), len(f"UPDATE 3-{STORY}"))
+
+
 @pytest.mark.parametrize("tail", TAILS)
 def test_what_a_sign_or_a_sentence_sets_apart_at_the_end_is_an_edge(tail: str) -> None:
     start, end = edges(f"{STORY}.{tail}")
@@ -88,6 +90,14 @@ def test_what_a_sign_or_a_sentence_sets_apart_at_the_end_is_an_edge(tail: str) -
         "Flat with three rooms, near the park, quiet house, available from March",
         "Классический хлопковый пиджак с двумя карманами, чёрный",
         "The library is open to all who want to read or learn from Tuesday on. Place: Leeds",
+        *(
+            f"{slot}{STORY}"
+            for slot in ("Mon: ", "9am: ", "A: ", "A - ", "R0: ", "Re: ", "US 2-year ", "In Leeds Fig. (0) ")
+        ),
+        *(
+            f"{slot}{STORY}"
+            for slot in ("The Royal Bank. ", "Leeds won at home (2-1). ", "(open to all who paid the fee in June) ")
+        ),
         "12. května se v Praze konala výroční schůze spolku zahrádkářů",
         f"PARIS (AFP) - {'a word ' * (MOST // 7)}",
         "PARIS (AFP) - too short",

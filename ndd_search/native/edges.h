@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
-enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, MOST_SHORT = 3, LONG_TEXT = 25, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
+enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, ENCLOSED = 32, MOST_SHORT = 3, LONG_TEXT = 25, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
-enum { SHORT = 1, CAPITAL = 2, CAPITALS = 4, A_NUMBER = 8, HANDLE = 16, TOLD = 32 /* what kinds a word has is known */ };
+enum { SHORT = 1, CAPITAL = 2, CAPITALS = 4, A_NUMBER = 8, HANDLE = 16, BY = 32, TOLD = 64 /* what kinds a word has is known */ };
 
 typedef struct {
     int16_t start, end, inner, outer; /* outer 0: where punctuation ends and begins is not known yet */
@@ -81,15 +81,28 @@ static int consists_of(const uint32_t *letters, int length, int capitals)
     return i == length;
 }
 
+static int begins_byline(const uint32_t *letters, int length)
+{
+    static const char *const words[] = {"by", "von", "par", "por", "di", "da"};
+    for (int which = 0; which < 6; which++) {
+        int i = 0;
+        while (i < length && words[which][i] && small_letter(letters[i]) == (uint32_t)words[which][i])
+            i++;
+        if (i == length && !words[which][i])
+            return 1;
+    }
+    return 0;
+}
+
 static int tell_kinds(const uint32_t *letters, int length)
 {
     if (!length)
         return 0;
     if (*letters == '@' || *letters == '#')
         return HANDLE;
-    int kinds = length <= MOST_SHORT && *letters < CASELESS ? SHORT : 0;
+    int kinds = length <= MOST_SHORT && *letters < CASELESS ? SHORT | (begins_byline(letters, length) ? BY : 0) : 0;
     if (small_letter(*letters) != *letters || *letters >= CASELESS)
-        return kinds | CAPITAL | (consists_of(letters, length, 1) ? CAPITALS : 0);
+        return kinds | CAPITAL | (length > 1 && consists_of(letters, length, 1) ? CAPITALS : 0);
     return consists_of(letters, length, 0) ? A_NUMBER : kinds;
 }
 
@@ -151,14 +164,16 @@ static int is_sign(Parted *parted, int number)
            || (word->end == word->start + 1 && (letter == '|' || letter == 0x2022 || letter == 0xB7));
 }
 
-/* The end of an edge like "UPDATE 2-" that no space sets apart from the first word; -1: there is none. */
+/* The end of an edge that no space sets apart, "UPDATE 2-Oil", but not "US 2-year"; -1: there is none. */
 static int glued(Parted *parted, int number)
 {
     const Spaced *word = word_of(parted, number);
     int at = word->start;
     while (at < word->end && parted->text[at] - '0' < 10)
         at++;
-    return word->start < at && at < word->end && parted->text[at] == '-' ? at + 1 : -1;
+    if (word->start == at || at + 1 >= word->end || parted->text[at] != '-')
+        return -1;
+    return tell_kinds(parted->text + at + 1, word->end - at - 1) & CAPITAL ? at + 1 : -1;
 }
 
 /* Where the text goes on behind brackets at `at`, as in "[Update] "; `at`: there are none. */
@@ -169,7 +184,7 @@ static int behind_brackets(const Parted *parted, int at)
     while (start < parted->length && (is_space(text[start]) || is_one_of(text[start], dashes)))
         start++;
     if (start < parted->length && is_one_of(text[start], opens))
-        for (int place = start + 1; place < parted->length - 1; place++)
+        for (int place = start + 1; place < parted->length - 1 && place < start + ENCLOSED; place++)
             if (is_one_of(text[place], closes))
                 return place + 1;
     return at;
@@ -185,10 +200,11 @@ static int behind_signs(Parted *parted, int number)
 /* The word behind "PARIS, 3 mai (AFP) - ", "@ann" or "3)" at word `first`; 0: there is none. */
 static int behind_line(Parted *parted, int first)
 {
-    int dated = 0, comma = 0, stop = first + NEAR_SIGN < parted->count - 1 ? first + NEAR_SIGN : parted->count - 1;
+    int dated = 0, comma = 0, named = 1, stop = first + NEAR_SIGN < parted->count - 1 ? first + NEAR_SIGN : parted->count - 1;
     for (int number = first; number < stop; number++) {
         const Spaced *word = word_of(parted, number);
         uint32_t last = parted->text[word->end - 1];
+        named = named && kinds_of(parted, number) & (CAPITAL | A_NUMBER);
         if (word->outer == word->end && !comma && number > first)
             continue; /* most words */
         int sign = is_sign(parted, number + 1), close = word->outer;
@@ -198,10 +214,10 @@ static int behind_line(Parted *parted, int first)
         comma |= last == ',';
         while (close < word->end && !is_one_of(parted->text[close], closes))
             close++;
-        if ((dated && sign)
-            || (close < word->end
-                && (sign || last == ':' || last == '.' || is_one_of(last, dashes)
-                    || (number && parted->text[word[-1].end - 1] == '.'))))
+        int stopped = last == '.' || (number && parted->text[word[-1].end - 1] == '.');
+        stopped = stopped && (named || dated) && is_one_of(parted->text[word->start], opens)
+                  && kinds_of(parted, number) & CAPITALS;
+        if ((dated && sign) || (close < word->end && (sign || stopped || last == ':' || is_one_of(last, dashes))))
             return behind_signs(parted, number + 1);
     }
     return 0;
@@ -235,9 +251,8 @@ static int piece_at_start(Parted *parted, int *first)
         int apart = sign || last == ':';
         if (!apart && last != '.' && text[word->end] != '\n')
             continue; /* most words */
-        int is_short = kinds_of(parted, begin) & SHORT;
-        if ((apart && names && all_capitals)
-            || (last == ':' && is_short && number == begin) || (is_short && names > 2)) {
+        int begins = kinds_of(parted, begin);
+        if ((apart && names && all_capitals) || (begins & BY && names >= 2 + !!(begins & CAPITAL))) {
             *first = behind_signs(parted, number + 1);
             return parted->words[*first].start;
         }

@@ -1,7 +1,7 @@
 """Find the edges of a short text: what agencies, sites and people add before and after a text that they pass on.
 
 An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the name of a site, "Read more at ...", a tag
-or a link. Signs and capitals show it, in any language; no word does.
+or a link. Signs and capitals show it, in any language, and before a byline one of six words.
 
 At the end of a text one sign is enough: the tail begins with the first bracket, link, name with @ or # among the last
 TAIL characters, at the first dash, bar or empty line there, or behind a sentence that ends among the last SENTENCE, if
@@ -9,10 +9,11 @@ no colon follows, as in a form ("... Place: Leeds").
 
 At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together show an edge:
 
-* brackets, and a dash, colon or full stop beside them ("Wien. (APA) "), or brackets at the very start ("【速報】");
+* brackets, and a dash or colon behind them, or short ones at the very start ("【速報】");
+* a word in capitals in brackets, and a full stop beside them, behind names or a date ("Wien. (APA) ");
 * a date behind a comma, and a dash ("LEEDS, May 3 - ");
 * words in capitals, and then a dash, bar or colon ("BREAKING: ", "UPDATE 2-");
-* a short word and a colon ("Re: "), or a short word, two names and the end of a line or sentence ("By Anna Smith. ").
+* a word of BYLINES, two names, and the end of a line or sentence ("By Anna Smith. ").
 
 In a text of LONG words and more, an edge is also what a dash or a colon sets apart within the first NEAR words.
 
@@ -27,11 +28,13 @@ from typing import NamedTuple
 MOST, MOST_MARKED = 640, 64  # characters, shingles: an edge is a small part of longer texts, which have none
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_NAMES = 4, 12  # edges at the start, words of one
-MOST_SHORT = 3  # letters of a word that may begin a byline or join names
+ENCLOSED = 32  # characters in brackets at the very start
+MOST_SHORT = 3  # letters of a word that may join names
+BYLINES = frozenset({"by", "von", "par", "por", "di", "da"})
 TAIL, SENTENCE = 60, 40  # last characters in which a tail begins: by any sign, by the end of a sentence
 LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
 
-SHORT, CAPITAL, CAPITALS, NUMBER, HANDLE = (1 << i for i in range(5))  # kinds of words, others have none
+SHORT, CAPITAL, CAPITALS, NUMBER, HANDLE, BY = (1 << i for i in range(6))  # kinds of words, others have none
 
 CASELESS = "\u0590"  # the first letter of the scripts without capitals, whose words all count as names
 BLANKS = "\t\n\r \u00a0\u3000"
@@ -102,16 +105,18 @@ def _kinds(word: str) -> int:
     if all("0" <= letter <= "9" or letter in ".:-/" for letter in word):
         return NUMBER
     kinds = SHORT if len(word) <= MOST_SHORT and word[0] < CASELESS else 0
+    if kinds and "".join(map(lower, word)) in BYLINES:
+        kinds |= BY
     if lower(word[0]) != word[0] or word[0] >= CASELESS:
         kinds |= CAPITAL
-        if all(lower(letter) != letter or letter in ".-'&" for letter in word):
+        if len(word) > 1 and all(lower(letter) != letter or letter in ".-'&" for letter in word):
             kinds |= CAPITALS
     return kinds
 
 
 def _is_sign(text: str, word: Word) -> bool:
-    """Return whether a word is nothing but a dash, a bar or a slash."""
-    return word.inner == word.outer or text[word.start : word.end] in ("|", "/", "•", "·")
+    """Return whether a word is nothing but signs, as a dash or a bar."""
+    return word.inner == word.outer or text[word.start : word.end] in ("|", "•", "·")
 
 
 def _known_start(text: str, words: list[Word]) -> int:
@@ -143,12 +148,11 @@ def _piece_at_start(text: str, words: list[Word], first: int) -> tuple[int, int]
                 return _glued(text, word, number) if names and all_capitals else None
             all_capitals = all_capitals and word.kinds & (CAPITALS | NUMBER | HANDLE) != 0
             names += word.kinds & CAPITAL != 0
-        last, short = text[word.end - 1], words[first].kinds & SHORT
+        last = text[word.end - 1]
         apart = sign or last == ":"
-        if (
-            (apart and names and all_capitals)
-            or (last == ":" and short and number == first)
-            or ((apart or last == "." or text[word.end] == "\n") and short and names > 2)
+        begins = words[first].kinds
+        if (apart and names and all_capitals) or (
+            (apart or last == "." or text[word.end] == "\n") and begins & BY and names >= 2 + (begins & CAPITAL != 0)
         ):
             behind = _behind_signs(text, words, number + 1)
             return behind, words[behind].start
@@ -161,7 +165,7 @@ def _behind_brackets(text: str, at: int) -> int:
     while start < len(text) and (text[start] in SPACES or text[start] in DASHES):
         start += 1
     if start < len(text) and text[start] in OPENS:
-        for place in range(start + 1, len(text) - 1):
+        for place in range(start + 1, min(start + ENCLOSED, len(text) - 1)):
             if text[place] in CLOSES:
                 return place + 1
     return at
@@ -176,6 +180,7 @@ def _behind_signs(text: str, words: list[Word], number: int) -> int:
 def _line_behind(text: str, words: list[Word], first: int) -> int:
     """Return the number of the word behind "PARIS, 3 mai (AFP) - ", "@ann" or "3)" at word `first`; 0 without."""
     dated = comma = False
+    named = True  # whether all words are names or numbers
     for number in range(first, min(first + NEAR, len(words) - 1)):
         word, sign = words[number], _is_sign(text, words[number + 1])
         last = text[word.end - 1]
@@ -185,17 +190,20 @@ def _line_behind(text: str, words: list[Word], first: int) -> int:
         dated |= comma and word.kinds & NUMBER != 0
         comma |= last == ","
         stop = last == "." or (number and text[words[number - 1].end - 1] == ".")  # "/ТАСС/. ", "Wien. (APA) "
+        named = named and word.kinds & (CAPITAL | NUMBER) != 0
+        stop = stop and (named or dated) and text[word.start] in OPENS and word.kinds & CAPITALS
         if (closes and (sign or stop or last == ":" or last in DASHES)) or (dated and sign):
             return _behind_signs(text, words, number + 1)
     return 0
 
 
 def _glued(text: str, word: Word, number: int) -> tuple[int, int] | None:
-    """Return as _piece_at_start the end of an edge like "UPDATE 2-" that no space sets apart from the first word."""
+    """Return as _piece_at_start the end of an edge that no space sets apart: "UPDATE 2-Oil", but not "US 2-year"."""
     at = word.start
     while at < word.end and "0" <= text[at] <= "9":
         at += 1
-    return (number, at + 1) if word.start < at < word.end and text[at] == "-" else None
+    is_edge = word.start < at < word.end - 1 and text[at] == "-" and _kinds(text[at + 1 : word.end]) & CAPITAL
+    return (number, at + 1) if is_edge else None
 
 
 def _tail(text: str) -> int:
