@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+from copy import deepcopy
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 import ndd_search as ndd
 from benchmarks.study.methods import by_presets
 from ndd_search.cli import main
-from ndd_search.core.presets import PRESETS
+from ndd_search.core.presets import PRESETS, collapse_options
 
 POST = "The ferry to the island leaves an hour later because of the fog"
 POSTS = [
@@ -28,6 +31,19 @@ OFFERS = [OFFER.format("10,000"), OFFER.format("20,000"), OFFER.format("10000")]
 def test_where_the_defaults_are_best_a_preset_is_the_defaults(name: str) -> None:
     kind = ndd.preset(name)
     assert (kind.recipe, kind.options, kind.numbers) == (ndd.Recipe(), ndd.CollapseOptions(), False)
+
+
+@pytest.mark.parametrize(
+    "options", [ndd.CollapseOptions(), collapse_options(), collapse_options(mode="count"), ndd.preset("news").options]
+)
+def test_options_that_serve_a_whole_process_cannot_be_changed(options: ndd.CollapseOptions) -> None:
+    for held in (options.max_per, options.max_apart, replace(options, max_per={"source": 2}).max_per):
+        with pytest.raises(TypeError, match="make new options"):
+            held["site"] = "1d"  # type: ignore[index]
+    again = replace(options, max_per={"source": 2})
+    assert pickle.loads(pickle.dumps(again)) == deepcopy(again) == again
+    assert asdict(again)["max_per"] == {"source": 2}
+    assert again.as_text == options.as_text.replace("max_per={}", "max_per={'source': 2}")
 
 
 def test_products_with_other_numbers_are_told_right_by_their_preset_whatever_the_bar_and_posts_by_both() -> None:

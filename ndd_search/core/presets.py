@@ -92,8 +92,8 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     base = base or _DEFAULTS
     parts = [part for value in changes.values() for part in (value if type(value) is tuple else (value,))]
     plain = {str, bool, int, float}.issuperset(map(type, parts))
-    # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
-    if plain and not base.max_per and not base.max_apart and not any(map(callable, base.keep)):
+    # Searches repeat a few combinations. Callers could change what a callable of these options holds.
+    if plain and not any(map(callable, base.keep)):
         return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
     return replace(base, **changes)
 

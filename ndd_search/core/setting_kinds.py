@@ -149,9 +149,21 @@ class Several(Kind):
         return tuple(self.kind.read(name, word.strip()) for word in text.split(","))
 
 
+class Fixed(dict[str, Any]):
+    """A dict that does not change: settings that are created once serve all of a process."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a setting does not change: make new options, as by dataclasses.replace")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[type[Fixed], tuple[dict[str, Any]]]:
+        return Fixed, (dict(self),)  # copies and pickles of a dict are filled one by one otherwise
+
+
 @dataclass(frozen=True)
 class OfFields(Kind):
-    """Values of one kind by the names of fields, as {"source": 2}; kept as a dict of its own, in the order of names."""
+    """Values of one kind by the names of fields, as {"source": 2}; kept as a Fixed dict, in the order of names."""
 
     kind: Kind
     example: str
@@ -168,7 +180,7 @@ class OfFields(Kind):
             raise TypeError(f"{name} must map fields to values, as in {self.example}, got {value!r}")
         for each in value:
             Field().check(name, each)
-        return {each: self.kind.check(f"{name} of {each}", value[each]) for each in sorted(value)}
+        return Fixed((each, self.kind.check(f"{name} of {each}", value[each])) for each in sorted(value))
 
 
 class Field(Kind):
@@ -185,7 +197,7 @@ class Field(Kind):
 def setting(kind: Kind, default: Any) -> Any:
     """Return a field of a dataclass whose values are of a kind."""
     if isinstance(default, dict):
-        return field(default_factory=default.copy, hash=False, metadata={"kind": kind})
+        return field(default_factory=lambda: Fixed(default), hash=False, metadata={"kind": kind})
     return field(default=default, metadata={"kind": kind})
 
 
