@@ -26,6 +26,10 @@ _DAY = re.compile(f"(1[0-9]|20)[0-9]{{2}}{_PARTS}{{2}}|{_PARTS}{{2}}(1[0-9]|20)[
 _LONG = 5  # words of a text, of which a sketch tells enough
 _ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
+NOT_LEARNT = (
+    "what is assumed about such fields is used: what was learnt would unite things that are near, such as the "
+    "districts of a town; answer the questions, or add a field that tells them apart"
+)
 
 
 def doubts_of_fields(

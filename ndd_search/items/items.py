@@ -26,7 +26,7 @@ from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
-from ndd_search.items.doubts import disagreement, doubts_of_fields
+from ndd_search.items.doubts import NOT_LEARNT, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
@@ -140,10 +140,12 @@ class Items(Schema):
             schema = schema._with(min_probability=fitted[best][0])
         model = Model(schema.kinds, readings[best])
         probability = probabilities(model.log_odds(graded.grades))
+        assumed = default_odds(schema.kinds)
         notes = doubts_of_fields(comparison, *pairs, graded, model)
-        for odds in readings[1:]:
-            known = odds == default_odds(schema.kinds)
-            what = "what is assumed about such fields" if known else "another way of learning"
+        if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
+            notes += (NOT_LEARNT,)
+        for odds in readings[:best] + readings[best + 1 :]:
+            what = "what is assumed about such fields" if odds == assumed else "another way of learning"
             notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)
         learnt = schema._with(
             learnt=Learnt(

@@ -205,9 +205,10 @@ class Learnt:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Sentences about why the verdicts may be poor; none if nothing points to that (figures in docs/items.md)."""
-        few = f"only about {self.same} of {self.pairs:,} compared pairs are one thing, fewer than {_FEWEST}"
+        few = f"only about {self.same} of {self.pairs:,} compared pairs are expected to be one thing"
         return (
-            *[f"{few}: learn from more records of the same collection, or answer questions"] * (self.same < _FEWEST),
+            *[f"{few}, fewer than {_FEWEST}: learn from more records of the same collection, or answer questions"]
+            * (self.same < _FEWEST),
             *[unsure_because(self.unsure)] * (self.unsure > UNSURE),
             *self.notes,
         )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 import ndd_search as ndd
 from ndd_search.items.fields import Field
+from ndd_search.items.probability_model import Odds, default_odds
 from tests.items.made import PEOPLE, Made, districts, households, people, quality, sites, swapped
 
 SITES = ndd.items.Items(
@@ -34,7 +37,40 @@ def test_districts_of_a_town_are_not_one_thing_and_a_doubt_tells_that_learning_u
     schema = ndd.items.Items.learn(made.records)
     assert quality(schema.groups(made.records), made)[2] > 0.5  # 0.11 if all districts of a town are one thing
     assert schema.learnt is not None
+    assert schema.learnt.odds == default_odds(schema.kinds)
+    assert any(doubt.startswith("what is assumed about such fields is used") for doubt in schema.learnt.doubts)
     assert any("by another way of learning" in doubt for doubt in schema.learnt.doubts)
+
+
+def test_assumptions_that_are_used_are_told_whatever_else_was_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = people(200, seed=5)
+    monkeypatch.setattr("ndd_search.items.items.learn_odds", lambda fields, *_: [default_odds(fields)])
+    learnt = ndd.items.Items.learn(made.records, PEOPLE).learnt
+    assert learnt is not None
+    assert [doubt[:41] for doubt in learnt.notes] == ["what is assumed about such fields is used"]
+    nothing = ndd.items.Items.learn(made.records[:1], PEOPLE).learnt
+    assert nothing is not None
+    assert not any("is used" in doubt for doubt in nothing.notes)
+
+
+def test_labels_that_choose_another_reading_compare_it_with_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, read = people(200, seed=5), []
+    first, *rest = sorted(range(len(made.person)), key=made.person.__getitem__)
+    pairs = zip([first, *rest][:60], rest, strict=False)
+    labels = [(made.records[a], made.records[b], made.person[a] == made.person[b]) for a, b in pairs]
+
+    def readings(fields: Sequence[Field], *_: object) -> list[Odds]:
+        assumed = default_odds(fields)
+        unlikely = replace(assumed, m=assumed.u[0], u=(assumed.m,) * len(assumed.u))
+        read.extend([unlikely, assumed])
+        return [unlikely, assumed]
+
+    monkeypatch.setattr("ndd_search.items.items.learn_odds", readings)
+    learnt = ndd.items.Items.learn(made.records, PEOPLE, labels=labels).learnt
+    assert learnt is not None
+    assert learnt.odds == read[1]
+    assert any("by another way of learning" in doubt for doubt in learnt.notes)
+    assert not any("is used" in doubt for doubt in learnt.notes)
 
 
 @pytest.mark.parametrize("seed", range(3))
