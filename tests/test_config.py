@@ -1,5 +1,5 @@
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +194,17 @@ def test_true_and_false_are_no_words_and_no_numbers() -> None:
 def test_options_take_whole_numbers_of_numpy() -> None:
     window: Any = np.int64(5)
     assert CollapseOptions(window=window).as_text == CollapseOptions(window=5).as_text
+
+
+def test_a_class_that_inherits_options_checks_and_keeps_values_as_they_do() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Ours(CollapseOptions):
+        team: str = ""
+
+    window: Any = np.int64(5)
+    assert repr(Ours(window=window, team="a").window) == "5"
+    with pytest.raises(TypeError, match="must_match must be a list, got 'price'"):
+        Ours(must_match="price")  # type: ignore[arg-type]
 
 
 def test_options_change_one_by_one() -> None:

@@ -21,6 +21,7 @@ from ndd_search.core.setting_kinds import (
     Text,
     Whole,
     YesNo,
+    check_values,
     checked,
     kinds_of,
     seconds_of,
@@ -192,6 +193,7 @@ class CollapseOptions:
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
     def __post_init__(self) -> None:
+        check_values(self)
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):

@@ -1,7 +1,8 @@
 """The kinds of values that settings take.
 
 A setting is declared once, with its kind: `window: int = setting(Whole(1), 100)`. The kind checks a value wherever it
-is given, and reads it from a word of the command line or the environment. A class of settings is `checked`.
+is given, and reads it from a word of the command line or the environment. A class of settings is `checked`, and calls
+`check_values` when it is created.
 """
 
 from __future__ import annotations
@@ -202,23 +203,29 @@ def setting(kind: Kind, default: Any) -> Any:
 
 
 def checked(settings: type[Settings]) -> type[Settings]:
-    """Make a dataclass check the names and the values that it is created with, but for a value that is the default.
-
-    Creating it raises TypeError for an unknown name, TypeError or ValueError for a value that is not of its kind.
-    """
-    create, kinds = settings.__init__, kinds_of(settings)
-    defaults = {name: one.default for name, one in signature(create).parameters.items() if name != "self"}
+    """Make a dataclass raise a TypeError that tells the nearest name for an unknown one that it is created with."""
+    create = settings.__init__
+    names = [name for name in signature(create).parameters if name != "self"]
 
     @wraps(create)
     def created(self: Any, **given: Any) -> None:
-        check_known(given, defaults)
-        for name, value in given.items():
-            if name in kinds and value is not defaults[name]:
-                given[name] = kinds[name].check(name, value)
+        check_known(given, names)
         create(self, **given)
 
     settings.__init__ = created  # type: ignore[method-assign]
     return settings
+
+
+def check_values(settings: Any) -> None:
+    """Keep each value of a dataclass as its kind does, but for a value that is the default.
+
+    Called by `__post_init__`, as a dataclass that inherits it has an `__init__` of its own. Raises TypeError or
+    ValueError for a value that is not of its kind.
+    """
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if "kind" in each.metadata and value is not each.default:
+            object.__setattr__(settings, each.name, each.metadata["kind"].check(each.name, value))
 
 
 def kinds_of(settings: Any) -> dict[str, Kind]:

@@ -20,7 +20,19 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import Field, Kind, OneOf, Several, Text, Whole, YesNo, checked, kinds_of, setting
+from ndd_search.core.setting_kinds import (
+    Field,
+    Kind,
+    OneOf,
+    Several,
+    Text,
+    Whole,
+    YesNo,
+    check_values,
+    checked,
+    kinds_of,
+    setting,
+)
 from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.search.named_recipe import recipe_named
 
@@ -69,6 +81,9 @@ class IndexRule:
     storage: Storage = setting(OneOf(get_args(Storage)), "integers")
     recipe: Recipe | None = setting(_OfRecipe(), None)
     field: str | None = setting(Text(".+", "ndd"), None)
+
+    def __post_init__(self) -> None:
+        check_values(self)
 
     @property
     def of_search(self) -> tuple[CollapseOptions, bool, Recipe | None, str | None]:
