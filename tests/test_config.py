@@ -207,6 +207,16 @@ def test_a_class_that_inherits_options_checks_and_keeps_values_as_they_do() -> N
         Ours(must_match="price")  # type: ignore[arg-type]
 
 
+def test_a_recipe_takes_whole_numbers_of_numpy() -> None:
+    size, k, seed = (np.int64(one) for one in (2, 8, 4))
+    numbers: Any = {"size": size, "k": k, "seed": seed}
+    recipe = Recipe(**numbers)
+    assert recipe == Recipe(size=2, k=8, seed=4)
+    assert (
+        sketch("a bridge closed for a day", recipe).tolist() == sketch("a bridge closed for a day", recipe.id).tolist()
+    )
+
+
 def test_options_change_one_by_one() -> None:
     assert collapse_options(CollapseOptions(window=50), mode="drop") == CollapseOptions(window=50, mode="drop")
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from ndd_search import native
 from ndd_search.core.secret import HashNumbers, derived
-from ndd_search.core.setting_checks import check_one_of, check_whole
-from ndd_search.core.setting_kinds import checked
+from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.setting_kinds import Whole, check_values, checked, setting
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -62,9 +62,9 @@ class Recipe:
     version: ClassVar[int] = 2  # raised when normalisation, tokens or hashes change any value
 
     kind: Kind = "words"
-    size: int = 3
-    k: int = 64
-    seed: int = 0
+    size: int = setting(Whole(1, 64), 3)
+    k: int = setting(Whole(1, 4096), 64)
+    seed: int = setting(Whole(0, 2**64 - 1), 0)
     hash: Literal["mix64", "crc32"] = "mix64"
     markup: Literal["keep", "html", "mail"] = "keep"
     urls: Literal["keep", "drop"] = "keep"
@@ -75,15 +75,13 @@ class Recipe:
     key: InitVar[str | None] = None
 
     def __post_init__(self, key: str | None) -> None:
+        check_values(self)
         check_one_of("kind", self.kind, _LETTER)
         check_one_of("hash", self.hash, ("mix64", "crc32"))
         check_one_of("markup", self.markup, ("keep", "html", "mail"))
         check_one_of("urls", self.urls, ("keep", "drop"))
         check_one_of("method", self.method, _SUFFIX)
         check_one_of("estimator", self.estimator, ("kmv", "broder", "overlap"))
-        check_whole("size", self.size, 1, 64)
-        check_whole("k", self.k, 1, 4096)
-        check_whole("seed", self.seed, 0, 2**64 - 1)
         if self.kind not in ("lines", "sentences") and self.hash != "mix64":
             raise ValueError(f'hash must be "mix64" for {self.kind}, got "{self.hash}"')
         if self.hash == "crc32" and self.seed:
