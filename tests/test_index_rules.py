@@ -148,6 +148,7 @@ def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_pat
         ({"news": {"windw": 3}}, "indexes 'news': unknown option 'windw'"),
         ({"news": {"recipe": "w3"}}, "indexes 'news': 'w3' is no recipe id"),
         ({"news": {"field": ""}}, "indexes 'news': field must be like"),
+        ({"news": {"field": None}}, "indexes 'news': field must be a text, got None"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_told_with_its_pattern(given: dict[str, Any], told: str, tmp_path: Path) -> None:

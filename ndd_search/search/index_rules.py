@@ -149,7 +149,7 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
         raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
     with named(pattern):
         check_known(settings, [*OWN, *CollapseChanges.__annotations__])
-        own = {name: value for name, value in settings.items() if name in OWN}
+        own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
         if (kind := settings.get("preset")) is not None:
             chosen = preset_of(kind)
             recipe = {} if chosen.recipe in (None, Recipe()) else {"recipe": chosen.recipe}
