@@ -94,6 +94,28 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
     assert all("word: " in page.info.warnings[-1] for page in pages[1:])
 
 
+@pytest.mark.parametrize("by_cursor", [True, False])
+def test_pages_of_a_source_tell_all_forged_texts_once(by_cursor: bool) -> None:
+    """The ranks of a cursor's page begin anew, as do those of a second walk."""
+    hits: list[dict[str, Any]] = []
+    for word in ("market", "council", "bridge", "harbour"):
+        text = " ".join([word] * 3)
+        texts = (text, " ".join([forged(word)[0]] * 3), text, text)
+        hits += [{"id": f"{word}{at}", "body": text} for at, text in enumerate(texts)]
+
+    def fetch(start: int, count: int) -> list[dict[str, Any]]:
+        return hits[start : start + count]
+
+    source = ndd.stream(fetch, text="body", key="q", recipe=Recipe(), window=4)
+    for _ in range(2):
+        cursor: Any = True
+        told, start = "", 0
+        while cursor and start < len(hits):
+            page = source.page(2, cursor=cursor) if by_cursor else source.page(2, start)
+            told, cursor, start = page.info.warnings[-1], page.cursor if by_cursor else True, start + 2
+        assert "share no word: 4, the first is hit 1;" in told
+
+
 @pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}, {"min_similarity": 0.9}])
 def test_a_forged_passage_hides_no_other(options: dict[str, Any]) -> None:
     """Unless sketches came with the passages: these may be of other texts."""

@@ -117,7 +117,7 @@ class Source:
         self._fetch, self._reader, self._options = fetch, reader, options
         self._streams, self._key, self._shown = streams, key, first.shown
         self._counts, self._may_continue = counts, may_continue
-        self._forged = set[int]()
+        self._forged = set[int]()  # ranks in the source
         self._lock = RLock()
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
@@ -201,14 +201,17 @@ class Source:
                 if not fetched.hits or (total is not None and at + len(fetched.hits) >= total):
                     break
             self._count(stream, hits)
-            stream = self._grown(stream, hits, request.size, total)
+            stream = self._grown(stream, hits, request.size, total, ahead)
         return stream
 
-    def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None) -> Stream:
+    def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None, ahead: int) -> Stream:
         def fill(one: Stream, reader: HitReader) -> Stream:
             return one.extend(hits, asked, reader, self._options, total=total)
 
-        return by_texts(stream, fill, self._reader, self._options, self._forged)
+        forged = {rank - ahead for rank in self._forged}  # in this stream, of a cursor's page
+        grown = by_texts(stream, fill, self._reader, self._options, forged)
+        self._forged |= {rank + ahead for rank in forged}
+        return grown
 
     def _count(self, stream: Stream, hits: list[Any]) -> None:
         """Count the frequency table in the first hits, unless it is counted. hits: those of an empty stream."""
