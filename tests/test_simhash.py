@@ -1,5 +1,7 @@
 """Simhash: what a fingerprint says, and that the tables find exactly what comparing all finds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from ndd_search.core.methods.simhash import (
     fingerprints,
     near_blocks,
 )
+from ndd_search.core.recipe import Recipe
 
 prints = st.lists(st.integers(0, 2**64 - 1), max_size=12)
 flips = st.lists(st.tuples(st.integers(0, 11), st.sets(st.integers(0, 63), max_size=5)), max_size=20)
@@ -94,6 +97,19 @@ def test_rare_words_weigh_more_by_tf_idf_and_by_a_weight_of_ones_own() -> None:
     plain, weighed = fingerprints(texts), fingerprints(texts, weight=rarity)
     assert distance(weighed[0], weighed[1:]).min() > distance(plain[0], plain[1:]).max()
     assert (fingerprints(texts, weight=lambda feature, count: len(feature) * count) != plain).any()
+
+
+def test_long_texts_are_fingerprinted_in_the_memory_of_a_few() -> None:
+    texts = [" ".join(f"word{place}of{number}" for place in range(1_500)) for number in range(100)]
+    tracemalloc.start()
+    try:
+        found = fingerprints(texts, Recipe.words(size=3))
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 50_000_000
+    assert held < 1_000_000
+    assert np.array_equal(found[[0, 99]], fingerprints([texts[0], texts[99]], Recipe.words(size=3)))
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (-1, 2), (3, 65)])

@@ -21,9 +21,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
-from itertools import combinations, islice
+from itertools import combinations
 from math import acos, comb, inf, log, pi
 from typing import Any, Self
 
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import BATCH, batches_of
 from ndd_search.core.text.shingles import many_shingle_texts, shingle_texts
 
 Prints = npt.NDArray[np.uint64]
@@ -39,7 +39,7 @@ Blocks = npt.NDArray[np.int32]
 Weight = Callable[[str, int], float]
 
 BITS = 64
-_AT_ONCE, _TEXTS = 1 << 20, 1_000  # pairs compared, and texts read, at a time
+_AT_ONCE = 1 << 20  # pairs compared at a time
 _MOST_BLOCKS = 24
 _MOST_LOOKED_UP = 15  # bits
 _MOST_WORK = 5e11  # nanoseconds, about
@@ -77,8 +77,8 @@ def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | 
 
     weight: of a word and its count in the text; by default the count.
     """
-    rest, found = iter(texts), [np.empty(0, np.uint64)]
-    while part := list(islice(rest, _TEXTS)):
+    found = [np.empty(0, np.uint64)]
+    for part in batches_of(texts, BATCH):
         shingles = many_shingle_texts(part, recipe)
         if weight is None:
             found.append(_signs_of_sums(shingles))
@@ -291,6 +291,5 @@ class Tables:
         return np.concatenate(codes)
 
 
-@lru_cache(1 << 17)
 def _hash(feature: str) -> int:
     return int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

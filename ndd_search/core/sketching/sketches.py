@@ -121,7 +121,7 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, thread
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     by_core = native.core is not None and recipe.plan is not None and recipe.keeps_all
-    batches = _batches(texts, CORE_BATCH if by_core else BATCH)
+    batches = batches_of(texts, CORE_BATCH if by_core else BATCH)
     done = list(_in_threads(batches, recipe, threads or (None if by_core else 1)))
     if len(done) == 1:
         return done[0]
@@ -130,7 +130,7 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, thread
     return Sketches(values, np.cumsum(counts))
 
 
-def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+def batches_of(texts: Iterable[str], most: int) -> Iterator[list[str]]:
     """Yield lists of texts of about `most` characters in total, a little more if long texts follow short ones."""
     rest, read = iter(texts), 0
     batch: list[str] = []
