@@ -20,7 +20,8 @@ BUDGET_SETTING = {"budget": Whole(1)}  # documents that are met for one document
 
 def is_first_run(arguments: argparse.Namespace) -> bool:
     """Whether nothing is known yet: --save will write the file that --against names. It is told."""
-    is_first = arguments.against == arguments.save and "://" not in arguments.save and not Path(arguments.save).exists()
+    against, save = (Path(name).resolve() for name in (arguments.against, arguments.save or ""))
+    is_first = against == save and "://" not in arguments.against and not save.exists()
     if is_first:
         warn(f"{arguments.against} does not exist yet: nothing is known before this run, which writes it")
     return is_first

@@ -164,13 +164,14 @@ def test_a_folder_that_holds_no_documents_and_a_missing_collection_are_told(
 
 
 def test_the_first_run_of_a_command_that_saves_what_it_compares_with_knows_nothing(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = tmp_path / "known.parquet"
+    monkeypatch.chdir(tmp_path)
     command = ("new", source, "--text", "body", "--min-similarity", "0.5", "--set", "must_match=site")
     for new in (4, 0):
         out = ("--out", tmp_path / "new.jsonl", "--json")
-        assert run(*command, "--against", known, "--save", known, *out) == 0
+        assert run(*command, "--against", known, "--save", "./known.parquet", *out) == 0
         told = capsys.readouterr()
         assert json.loads(told.out) == {"documents": 4, "new": new}
         assert (f"{known} does not exist yet: nothing is known before this run" in told.err) == (new > 0)
