@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.setting_checks import check_share
+from ndd_search.core.setting_checks import check_known, check_share
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded
@@ -185,6 +185,7 @@ def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, An
         kind = given.pop("kind", None)
         if kind not in KINDS:
             raise ValueError(f"the kind of {name} is {kind!r}; the kinds are {', '.join(KINDS)}")
+        check_known(given, [one.name for one in settings_of(KINDS[kind])])
         fields[name] = KINDS[kind](**given)
     found = {name: content[name] for name in ("needs", "min_probability") if name in content}
     if "learnt" in content:

@@ -86,6 +86,10 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
     for change, sentence in [
         (lambda content: content.update(version=2), "its version is 2"),
         (lambda content: content["fields"]["born"].update(kind="day"), "the kind of born is 'day'"),
+        (
+            lambda content: content["fields"]["born"].update(wieght=2),
+            r"unknown option 'wieght' \(did you mean weight\?\): the options are source, weight, veto",
+        ),
         (lambda content: content["fields"]["born"].update(weight=0), "weight must be above 0"),
         (lambda content: content["learnt"]["m"].update(born=[0.5]), "what was learnt does not fit its fields"),
         (lambda content: content["learnt"].pop("u"), "it lacks 'u'"),
