@@ -49,10 +49,10 @@ def parts_in(document: Mapping[Any, Any], path: str) -> Iterator[str]:
 def text_of(document: Any, paths: Sequence[str]) -> str | None:
     """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
 
-    If a document writes a path in several ways, {"a.b": ..., "a": {"b": ...}}, all are read, as engines do; so are keys
-    that write a part of an object, as {"a.b": ...} does of "a". Lists are read in order, objects in the order of their
-    keys, because engines return keys in any order. Numbers and booleans are written as in JSON; NaN is no text. Raises
-    InvalidDocument for a value that contains itself.
+    Keys with dots are read as parts of the objects of their paths, as engines do: {"a.b": ..., "a": {"c": ...}} as
+    {"a": {"b": ..., "c": ...}}. If a document writes a path in both ways, both are read. Lists are read in order,
+    objects in the order of their keys, because engines return keys in any order. Numbers and booleans are written as
+    in JSON; NaN is no text. Raises InvalidDocument for a value that contains itself.
     """
     if (
         len(paths) == 1
@@ -61,6 +61,7 @@ def text_of(document: Any, paths: Sequence[str]) -> str | None:
         and type(value := document.get(paths[0])) is str
     ):
         return value  # the usual case, which is ten times as fast as what follows
+    document = _nested(document)
     parts = [part for path in paths for value in _values(document, path) for part in _texts(value)]
     return "\n".join(parts) if parts else None
 
@@ -78,18 +79,48 @@ def _member(document: Any, name: str) -> Any:
     return getattr(document, name, _ABSENT)
 
 
+def _nested(document: Any) -> Any:
+    """Return an object with its keys with dots in the objects at their heads; anything else as it is.
+
+    A part that is written in both ways is a list of both. A key stays as it is if there is a text at its head.
+    """
+    if not isinstance(document, Mapping):
+        return document
+    dotted = [key for key in document if isinstance(key, str) and "." in key]
+    if not dotted:
+        return document
+    found, parts = dict(document), dict[str, dict[str, Any]]()
+    for key in dotted:
+        head, _, rest = key.partition(".")
+        if all(key.split(".")) and not isinstance(document.get(head), str):
+            parts.setdefault(head, {})[rest] = found.pop(key)
+    for head, part in parts.items():
+        found[head] = _joined(part, found[head]) if head in found else part
+    return found
+
+
+def _joined(part: dict[str, Any], value: Any) -> Any:
+    """Return the value of a field with a part of it that is written beside it."""
+    if not isinstance(value, Mapping):
+        return [part, *_listed(value)]
+    both = {name: [*_listed(part[name]), *_listed(value[name])] for name in part if name in value}
+    return {**value, **part, **both}
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
 def _values(document: Any, path: str) -> Iterator[Any]:
-    """Yield the values of a field in every way in which its path can be written, in the order of `value_of`."""
+    """Yield the values of a field in every way in which its path can be written. document: nested."""
     value = _member(document, path)
     if value is not _ABSENT:
         yield value
-    if isinstance(document, Mapping) and not isinstance(value, str):
-        yield {key: document[key] for key in parts_in(document, path)}
     for head, rest in splits(path):
         inner = _member(document, head)
         for member in inner if isinstance(inner, list | tuple) else [inner]:
             if member is not _ABSENT:
-                yield from _values(member, rest)
+                yield from _values(_nested(member), rest)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -108,9 +139,10 @@ def _texts(value: Any) -> Iterator[str]:
         if isinstance(item, Mapping | list | tuple):
             if id(item) in seen:
                 raise InvalidDocument("a document", "a value in it contains itself", "give it as JSON would hold it")
-            stack.append(iter([item[key] for key in sorted(item, key=str)] if isinstance(item, Mapping) else item))
             ancestors.append(id(item))
             seen.add(id(item))
+            item = _nested(item)
+            stack.append(iter([item[key] for key in sorted(item, key=str)] if isinstance(item, Mapping) else item))
         elif isinstance(item, str):
             yield item
         elif not is_missing(item):
