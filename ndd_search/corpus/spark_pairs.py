@@ -187,7 +187,7 @@ class PairsOnSpark:
 
     @cached_property
     def _different(self) -> DataFrame:
-        """The same, one for each sketch."""
+        """The rows of `_pairing`, one for each sketch."""
         return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti"))
 
     @cached_property
