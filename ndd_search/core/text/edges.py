@@ -189,9 +189,9 @@ def _line_behind(text: str, words: list[Word], first: int) -> int:
         closes = any(letter in CLOSES for letter in text[word.outer : word.end])
         dated |= comma and word.kinds & NUMBER != 0
         comma |= last == ","
-        stop = last == "." or (number and text[words[number - 1].end - 1] == ".")  # "/ТАСС/. ", "Wien. (APA) "
         named = named and word.kinds & (CAPITAL | NUMBER) != 0
-        stop = stop and (named or dated) and text[word.start] in OPENS and word.kinds & CAPITALS
+        agency = text[word.start] in OPENS and word.kinds & CAPITALS and (named or dated)  # "/ТАСС/. ", "Wien. (APA) "
+        stop = agency and "." in (last, text[words[number - 1].end - 1] if number else "")
         if (closes and (sign or stop or last == ":" or last in DASHES)) or (dated and sign):
             return _behind_signs(text, words, number + 1)
     return 0
