@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, YesNo, checked, kinds_of, setting
+from ndd_search.core.setting_kinds import Seconds, Several, Text, Whole, YesNo, check_values, checked, kinds_of, setting
 
 MEGABYTE = 2**20
 
@@ -96,6 +96,7 @@ class ProxySettings:
     wrapping: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_values(self)
         _ = self.nodes  # raises for what is no address
         port = address_of(self.listen)[1]
         if self.manage and address_of(self.manage)[1] == port:
