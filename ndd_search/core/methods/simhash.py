@@ -30,8 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import BATCH, batches_of
-from ndd_search.core.text.shingles import many_shingle_texts, shingle_texts
+from ndd_search.core.text.shingles import BATCH, batches_of, many_shingle_texts, shingle_texts
 
 Prints = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]

@@ -14,15 +14,13 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.edges import MOST_MARKED, edges
-from ndd_search.core.text.shingles import shingle_hashes
+from ndd_search.core.text.shingles import BATCH, batches_of, shingle_hashes
 from ndd_search.core.text.tokens import prepare, runs
 from ndd_search.core.text.unicode_tables import native_table
 from ndd_search.native import Core, Plan
 
 Sketch = npt.NDArray[np.int32]
-BATCH = 1 << 18  # characters in a batch for numpy
 CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketches text by text
-MOST_AHEAD = 64  # texts read before their lengths are checked
 _INT32 = np.dtype(np.int32)
 VALUES = 2**31  # values are in 0..VALUES-1, so that they fit a signed 32-bit integer field
 
@@ -128,30 +126,6 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, thread
     values = np.concatenate([np.empty(0, np.int32), *(part.values for part in done)])
     counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in done)])
     return Sketches(values, np.cumsum(counts))
-
-
-def batches_of(texts: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Yield lists of texts of about `most` characters in total, a little more if long texts follow short ones."""
-    rest, read = iter(texts), 0
-    batch: list[str] = []
-    room, usual = most, most  # usual: average length of a text with one separator
-    while part := list(islice(rest, min(max(room // usual, 1), MOST_AHEAD))):
-        if set(map(type, part)) != {str}:
-            _check_texts(part, read)
-        length = sum(map(len, part)) + len(part)
-        batch += part
-        read, room, usual = read + len(part), room - length, length // len(part)
-        if room <= 0:
-            yield batch
-            batch, room = [], most
-    if batch:
-        yield batch
-
-
-def _check_texts(texts: Iterable[object], first: int) -> None:
-    for place, text in enumerate(texts, first):
-        if not isinstance(text, str):
-            raise TypeError(f"text {place} is {type(text).__name__}, not str: decode bytes, leave out what has no text")
 
 
 def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | None) -> Iterator[Sketches]:

@@ -33,7 +33,7 @@ The hash "crc32" of a line or sentence is zlib.crc32 of its words joined by spac
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -47,6 +47,9 @@ from ndd_search.core.text.tokens import find_tokens, prepare, runs, split
 from ndd_search.core.text.unicode_tables import Numbers, Places, code_points, native_table
 
 Hashes = npt.NDArray[np.uint64]
+
+BATCH = 1 << 18  # characters in a batch for numpy
+MOST_AHEAD = 64  # texts read before their lengths are checked
 
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
@@ -190,3 +193,27 @@ def _mix(states: Hashes, numbers: HashNumbers) -> Hashes:
     states = states + np.uint64(numbers.seed)
     states = (states ^ states >> np.uint64(32)) * np.uint64(numbers.first)
     return (states ^ states >> np.uint64(29)) * np.uint64(numbers.second) if numbers.second else states
+
+
+def batches_of(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Yield lists of texts of about `most` characters in total, a little more if long texts follow short ones."""
+    rest, read = iter(texts), 0
+    batch: list[str] = []
+    room, usual = most, most  # usual: average length of a text with one separator
+    while part := list(islice(rest, min(max(room // usual, 1), MOST_AHEAD))):
+        if set(map(type, part)) != {str}:
+            _check_texts(part, read)
+        length = sum(map(len, part)) + len(part)
+        batch += part
+        read, room, usual = read + len(part), room - length, length // len(part)
+        if room <= 0:
+            yield batch
+            batch, room = [], most
+    if batch:
+        yield batch
+
+
+def _check_texts(texts: Iterable[object], first: int) -> None:
+    for place, text in enumerate(texts, first):
+        if not isinstance(text, str):
+            raise TypeError(f"text {place} is {type(text).__name__}, not str: decode bytes, leave out what has no text")
