@@ -51,10 +51,6 @@ def test_langchain_elasticsearch_retrieves_no_near_duplicates(library: Library) 
 def test_a_paginator_of_django_counts_the_hits_of_its_pages(library: Library) -> None:
     """The class is that of docs/paging.md."""
     pytest.importorskip("django", reason=WHERE)
-    from django.conf import settings
-
-    if not settings.configured:
-        settings.configure()
     (block,) = (one for one in BLOCK.finditer((ROOT / "docs" / "paging.md").read_text()) if "django" in one["kind"])
     exec(block["code"], names := dict[str, Any]())
     dsl = import_module("elasticsearch.dsl" if library.engine.family == "elasticsearch" else "opensearchpy")
