@@ -41,11 +41,6 @@ def splits(path: str) -> Iterator[tuple[str, str]]:
         end = path.find(".", end + 1)
 
 
-def parts_in(document: Mapping[Any, Any], path: str) -> Iterator[str]:
-    """Yield the keys of a document that write a part of the object at a path, as "a.b" does of "a"."""
-    return (key for key in document if isinstance(key, str) and key.startswith(f"{path}."))
-
-
 def text_of(document: Any, paths: Sequence[str]) -> str | None:
     """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
 

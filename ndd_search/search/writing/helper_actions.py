@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ndd_search.core.document_fields import parts_in, splits
+from ndd_search.core.document_fields import splits
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def touches(document: Mapping[str, Any], source: str) -> str:
     A key with dots changes a part, also {"a.b": ...} of "a": the engine stores it beside an object of the same path,
     and reads both.
     """
-    found = {"part" for _ in parts_in(document, source)}
+    found = {"part" for key in document if isinstance(key, str) and key.startswith(f"{source}.")}
     for head, rest in [(source, ""), *splits(source)]:
         if head in document:
             inner = document[head]
