@@ -123,6 +123,8 @@ NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python ha
 ]
 
 _SEARCHED = ("storage", "keys", "query", "k", "target", "size", "splits", "frequency_table")
+WHOLE = ("total", "facets", "seen")  # what a page with a cursor shows beside its hits
+_WHOLE = 0.15  # share of the cases that have all of it
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
 _ENDS = ("whole", "half0", "half1")  # of the names of indexes with the same documents
 
@@ -163,6 +165,8 @@ def draw(rng: random.Random, shared: random.Random | None = None) -> Row:
     shared: draws what decides most of the requests to an engine. For cases with equal ones, few requests are new.
     """
     row = _drawn(shared, _SEARCHED, Row()) if shared else Row()
+    if rng.random() < _WHOLE and row.get("query") not in ("neighbours", "knn"):
+        row |= {name: rng.choice(but(name, FACTORS[name][0])) for name in WHOLE} | {"paging": "cursor"}
     row = _drawn(rng, [name for name in FACTORS if name not in row], row)
     (client,) = rng.choices(AROUND["client"], weights=[3, 3, 1])
     if not is_allowed({**FIRST, **row, "client": client}, NOT_BY_PROXY):
@@ -189,7 +193,10 @@ def check(case: Row) -> Counter[str]:
     finally:
         Thread(target=served.close).start()  # a proxy takes its time to stop
     client = f"through a {case['client']}" if case.get("client") == "proxy" else "by clients"
-    return Counter({"pages": pages, f"on {case.get('engine', ENGINES[0])}": 1, client: 1})
+    counts = Counter({"pages": pages, f"on {case.get('engine', ENGINES[0])}": 1, client: 1})
+    if case.get("paging") == "cursor" and all(case.get(name, FIRST[name]) != FIRST[name] for name in WHOLE):
+        counts["cursors with a total, facets and seen"] = 1
+    return counts
 
 
 @contextmanager
