@@ -24,8 +24,7 @@ from ndd_search.core.paging.cached_streams import CachedStreams
 from ndd_search.core.paging.choose_copy import adapt_callables
 from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.core.paging.page import slice_page
-from ndd_search.core.paging.record_schema import RecordSchema, check_schema, probability_of
-from ndd_search.core.paging.records_of_one_thing import Candidate, Found, check_numbers, one_thing
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_page
@@ -261,33 +260,6 @@ class Index:
             },
             "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
         }
-
-    def find_duplicates(
-        self,
-        record: Mapping[str, Any],
-        *,
-        items: RecordSchema,
-        size: int = 10,
-        examined: int = 100,
-        min_similarity: float | str = "auto",
-    ) -> list[Candidate]:
-        """Return the documents that are one thing with a record, the most probable first; at most `size`.
-
-        items:    a schema such as ndd_search.items.Items. The index looks for words of the record in its text fields,
-                  and for equal or near values in the others. The `examined` documents that agree most are compared,
-                  1..10,000.
-        min_similarity: a probability, or "auto" for that of the schema.
-        A document that is in the index finds itself too.
-        """
-        check_schema(items)
-        check_numbers(size, examined)
-        bar = probability_of(min_similarity)
-        near = items.near(record)
-        view, _ = self._view(lambda searcher: self._reader(searcher, []).near(near))
-        found = [
-            Found(hit.id, self._name, view.document(hit)) for hit in view.fetch(Fetch(0, max(examined, size))).hits
-        ]
-        return one_thing(record, found, items, bar)[:size]
 
     def aggregate(
         self, query: str, aggregations: Mapping[str, Mapping[str, Any]], *, where: str | None = None

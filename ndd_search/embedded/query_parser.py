@@ -14,7 +14,6 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
-from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, ranges_near
 from ndd_search.core.setting_checks import nearest
 from ndd_search.embedded.stored_document import searchable
 from ndd_search.errors import importing
@@ -76,28 +75,6 @@ class QueryReader:
         words = islice(dict.fromkeys(self.analyzer.analyze(searchable(typed))), MOST_WORDS)
         found = (self._phrase([word], self._everywhere()) for word in words)
         return tantivy.Query.boolean_query([(_SHOULD, query) for query in found if query is not None])
-
-    def near(self, near: Sequence[Near]) -> tantivy.Query:
-        """Match documents that have any of these in their fields, best first by how much they share."""
-        found: list[tantivy.Query | None] = []
-        for one in near:
-            if isinstance(one, NearPlace):
-                paths = (f"{one.path}.lat", f"{one.path}.lon")
-                found += map(self._between, ranges_near(one.latitude, one.longitude, one.km, *paths))
-            elif isinstance(one, NearNumber):
-                found.append(self._between(one))
-            elif one.path in self.text or self._is_field(one.path):
-                where = f"text{self.text.index(one.path)}" if one.path in self.text else _path(one.path)
-                words = islice(dict.fromkeys(self._tokens(searchable(one.text))), MOST_WORDS)
-                found += [self._phrase([word], [where]) for word in words]
-        return self._any(found) or tantivy.Query.empty_query()
-
-    def _between(self, near: NearNumber) -> tantivy.Query | None:
-        lower, upper = ({"type": "inclusive", "value": bound} for bound in (near.low, near.high))
-        try:
-            return self._range({"field": near.path, "lower": lower, "upper": upper})
-        except _Unreadable:  # no document has a number there
-            return None
 
     def _node(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
         """Convert a node of the syntax tree; None if it has no words. strict: the node is required or excluded."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,18 +20,17 @@ from ndd_search.core.matching.guards import long_enough
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.record_schema import RecordSchema, check_schema
-from ndd_search.core.paging.records_of_one_thing import MOST_EXAMINED, Candidate, check_numbers
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
-from ndd_search.indexing.records_in_index import find_records
 from ndd_search.indexing.retry import status_of
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 
 _RECIPES = 20  # recipes of one index that are named
+MOST_EXAMINED = 10_000  # documents compared with one; the default max_result_window of the engines
+_MOST = MOST_EXAMINED  # duplicates that are asked for
 _FACTOR = 2  # of the least shingles of a page: what is hidden there is still listed
 _NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
@@ -39,6 +38,15 @@ _NOT_ALL_COMPARED = (
 )
 
 logger = logging.getLogger("ndd_search")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A document that resembles the given one. similarity: 0..1, by the measure of the recipe."""
+
+    id: str
+    index: str
+    similarity: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +120,10 @@ class CandidateSearch:
 def find_duplicates(
     client: Any,
     index: str,
-    document: str | npt.ArrayLike | Mapping[str, Any],
+    document: str | npt.ArrayLike,
     *,
     size: int = 10,
     recipe: Recipe | str | None = None,
-    items: RecordSchema | None = None,
     **settings: Any,
 ) -> list[Candidate]:
     """Return the documents of an index that resemble a text or a sketch, most similar first; at most `size`.
@@ -125,22 +132,12 @@ def find_duplicates(
     size:     1..10,000. Documents are compared until this many are found, but at most 10,000; a warning is logged if
               there may be more. Those that share most keys with the given one are compared first.
     recipe:   of the sketches; by default the one that the index stores.
-    items:    a schema such as ndd_search.items.Items. `document` is then a record, and documents that are one thing
-              with it are returned. The index needs neither sketches nor keys: the engine looks for near values in its
-              fields, and the `examined` documents (100) that agree most are compared. They are not all documents
-              that share a common value, so raise `examined` (to 10,000) where many things are alike.
-    settings: of CandidateSearch: field, keys, min_similarity, examined. With items min_similarity, a probability
-              ("auto" for that of the schema), and examined.
+    settings: of CandidateSearch: field, keys, min_similarity, examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.
     Raises IndexUnusable if the index maps no keys, RecipeMismatch if all its sketches are of other recipes.
     """
-    check_schema(items)
-    if items is not None:
-        settings |= {} if recipe is None else {"recipe": recipe}
-        if foreign := sorted(settings.keys() - {"min_similarity", "examined"}):
-            raise ValueError(f"with items, {foreign[0]} does not apply, it is of sketches: leave it out")
-        return find_records(client, index, document, items, size, **settings)
-    check_numbers(size, 1)
+    if not 1 <= size <= _MOST:
+        raise ValueError(f"size must be 1..{_MOST:,}, got {size}")
     search = CandidateSearch(recipe=Recipe.of(recipe), **settings)
     if recipe is None:
         search = replace(search, recipe=stored_recipe(client, index, search.field))

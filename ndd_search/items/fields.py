@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ndd_search.core.document_fields import text_of
-from ndd_search.core.paging.record_schema import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_names
 from ndd_search.core.text.sentences import stemmer
@@ -34,7 +33,6 @@ from ndd_search.items.parse_values import (
 )
 from ndd_search.items.synonyms import synonyms_of
 
-_FAR = 10  # times `within_km`: candidates are looked for up to there
 COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
 
 
@@ -98,27 +96,6 @@ class Field:
         """Return a comparer of distinct values."""
         raise NotImplementedError
 
-    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
-        """Return what the fields of near values hold. raw: the value in each of `paths`, None if there is none."""
-        found: list[Near] = []
-        for path, value in zip(self.paths(name), raw, strict=True):
-            for one in value if isinstance(value, list | tuple) else [value]:
-                if text := text_of({"": one}, [""]):
-                    found.append(NearText(path, text, self.kind == "name"))
-                    found += [NearText(path, other) for other in self.other_words(text)]
-        return found
-
-    def other_words(self, text: str) -> Iterable[str]:
-        """Return words that near values may have instead of those of a text."""
-        return ()
-
-    def _read(self, raw: Sequence[Any], name: str) -> Any:
-        """Return what is compared, None if it is missing or cannot be read."""
-        try:
-            return self.parse([value for value in raw if value is not None], name)
-        except BadValue:
-            return None
-
     @property
     def meets(self) -> float:
         """The similarity from which two values speak for one thing."""
@@ -147,10 +124,6 @@ class _Words(Field):
         found = synonyms_of(self.synonyms)
         if not isinstance(self.synonyms, str | None):
             object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
-
-    def other_words(self, text: str) -> Iterable[str]:
-        synonyms = synonyms_of(self.synonyms)
-        return dict.fromkeys(other for word in words_of(text) for other in synonyms.get(word, ()) if other != word)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,15 +222,6 @@ class Place(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Globe(values, self.within_km)
 
-    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
-        place = self._read(raw, name)
-        if place is None:
-            return []
-        (latitude, longitude), paths, km = place, self.paths(name), _FAR * self.within_km
-        if len(paths) == 1:
-            return [NearPlace(paths[0], latitude, longitude, km)]
-        return [*ranges_near(latitude, longitude, km, paths[0], paths[1])]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Field):
@@ -284,13 +248,6 @@ class Number(Field):
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Numbers(values, self.tolerance, self.within)
-
-    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
-        number = self._read(raw, name)
-        if number is None:
-            return []
-        width = 3 * max(abs(number) * self.tolerance, self.within)  # a quarter alike
-        return [NearNumber(path, number - width, number + width) for path in self.paths(name)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.atomic_file import replace_file
-from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.page import Page
-from ndd_search.core.paging.record_schema import Near
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
@@ -253,18 +251,6 @@ class Items(Schema):
     ) -> Page:
         """Show each thing once in a ranked list of records or hits: see ndd_search.collapse, with items=self."""
         return collapse(hits, size=size, from_=from_, items=self, **changes)
-
-    def near(self, record: Any) -> list[Near]:
-        """Return what records of the same thing are likely to have: see paging.record_schema.RecordSchema.
-
-        A place is looked for by distance in a `geo_point`, or by ranges in its two fields; a place that is mapped as an
-        object is found by its `lat` and `lon`.
-        """
-        return [
-            one
-            for name, field in self.fields.items()
-            for one in field.near(name, [value_of(record, path) for path in field.paths(name)])
-        ]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as TOML, or as JSON if the name ends in .json."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import cos, radians
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,41 +15,6 @@ from ndd_search.core.sketching.sketches import Lack, Sketch
 Record = dict[str, Any]  # values by the path of their field
 SEEN_WITH_ITEMS = '"seen" is compared by sketches, so it cannot be combined with items: leave one of them out'
 _NO_SKETCH = np.empty(0, np.int32)
-
-
-class NearText(NamedTuple):
-    """A field that shares words, or its whole value, with a text. fuzzy: words may be misspelt."""
-
-    path: str
-    text: str
-    fuzzy: bool = False
-
-
-class NearNumber(NamedTuple):
-    """A field that holds a number within two bounds."""
-
-    path: str
-    low: float
-    high: float
-
-
-class NearPlace(NamedTuple):
-    """A field that holds a place at most `km` from another one, in degrees."""
-
-    path: str
-    latitude: float
-    longitude: float
-    km: float
-
-
-Near = NearText | NearNumber | NearPlace
-_KM_A_DEGREE = 111.2
-
-
-def ranges_near(latitude: float, longitude: float, km: float, north: str, east: str) -> list[NearNumber]:
-    """Return the same as NearPlace for a latitude and a longitude in two fields; not across the date line."""
-    high, wide = km / _KM_A_DEGREE, km / _KM_A_DEGREE / max(cos(radians(latitude)), 0.01)
-    return [NearNumber(north, latitude - high, latitude + high), NearNumber(east, longitude - wide, longitude + wide)]
 
 
 class Similarity(Protocol):
@@ -93,9 +57,6 @@ class RecordSchema(Protocol):
     def similarity(self, a: Any, b: Any) -> Similarity:
         """Compare two records."""
 
-    def near(self, record: Any) -> list[Near]:
-        """Return what other records of the same thing are likely to have in their fields, some of it at least."""
-
 
 def record_of(hit: Any, reader: FieldReader, schema: RecordSchema) -> Record:
     """Return the fields of a hit that a schema reads; empty if it has none of them."""
@@ -112,13 +73,6 @@ def presence(hits: Sequence[Any], reader: FieldReader, schema: RecordSchema) -> 
 def bar_of(options: CollapseOptions) -> float | None:
     """Return the min_probability that min_similarity sets, None for that of the schema."""
     return None if isinstance(options.min_similarity, str) else options.min_similarity
-
-
-def probability_of(min_similarity: float | str) -> float | None:
-    """Return the same for a search without other options. Raises ValueError as check_fits_records does."""
-    options = CollapseOptions(min_similarity=min_similarity)
-    check_fits_records(options)
-    return bar_of(options)
 
 
 def check_schema(items: object) -> None:
