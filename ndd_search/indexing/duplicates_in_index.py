@@ -19,8 +19,9 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.guards import long_enough
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import KINDS
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_kinds import Whole, check_values, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
@@ -61,28 +62,21 @@ class CandidateSearch:
 
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
-    keys: int = 8
-    min_similarity: float | str = 0.5
-    examined: int = 100
+    keys: int = setting(Whole(1, 64), 8)
+    min_similarity: float | str = setting(KINDS["min_similarity"], 0.5)
+    examined: int = setting(Whole(1, MOST_EXAMINED), 100)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        _ = self._options  # validates them
-        for name, least, most in (("keys", 1, 64), ("examined", 1, MOST_EXAMINED)):
-            if not least <= getattr(self, name) <= most:
-                raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
+        check_values(self)
         looked_up(np.zeros(1, np.int32), 1, self.decision)  # refuses bits that keys do not find
         if self.recipe.method == "simhash":
             object.__setattr__(self, "keys", max(self.keys, self.recipe.k))
 
     @property
-    def _options(self) -> CollapseOptions:
-        return CollapseOptions(min_similarity=self.min_similarity)
-
-    @property
     def decision(self) -> Decision:
         """Decides whether two sketches resemble each other."""
-        return Decision.of(self._options.min_similarity, self.recipe)
+        return Decision.of(self.min_similarity, self.recipe)
 
     def body(self, wanted: Sketch) -> dict[str, Any]:
         """The body of the search request."""

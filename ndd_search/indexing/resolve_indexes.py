@@ -63,7 +63,8 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
         expand_wildcards="open,closed",
     )
     counted = {line["index"]: line for line in listed}
-    searched = _searched(client, expression)
+    # The indexes that a search would reach, each with the aliases that it uses and their filters.
+    searched = client.search_shards(index=expression, ignore_unavailable=True, allow_no_indices=True)["indices"]
     facts = [
         _facts(name, about, counted.get(name, {}), searched.get(name, {}), expression)
         for name, about in sorted(found.items())
@@ -71,13 +72,6 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
     if not (matching := [index for index in facts if index.closed or index.name in searched]):
         raise no_match
     return matching
-
-
-def _searched(client: Any, expression: str) -> Mapping[str, Any]:
-    """Return the indexes that a search would reach, each with the aliases that it uses and their filters."""
-    response = client.search_shards(index=expression, ignore_unavailable=True, allow_no_indices=True)
-    indexes: Mapping[str, Any] = response["indices"]
-    return indexes
 
 
 def _facts(

@@ -278,11 +278,6 @@ static PyObject *without_cuts(const Cutter *cutter, const char *text, int is_str
     return result;
 }
 
-PyDoc_STRVAR(cut_sketches_doc,
-             "cut_sketches(text, (sketch, packed, recipe, id), k) -> (text, [sketches or None]), or None.\n\n"
-             "text: JSON, str or bytes, as the result. The list has an item for each response: what stored_sketches returns\n"
-             "for its hits, None if it has no hits or they keep their sketches. None: nothing is cut.");
-
 static PyObject *cut_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given, *paths, *result = NULL, *names[NAMES];

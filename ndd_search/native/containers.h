@@ -137,9 +137,6 @@ static int64_t find_containers(const Page *page, const int64_t *lengths, int64_t
     return fine ? found : -1;
 }
 
-PyDoc_STRVAR(containers_doc, "containers(sketches, offsets, k, lengths, spoilt) -> pairs as bytes of int64, or None.\n\n"
-                             "The shorter, then the longer text of each pair. lengths: int64.");
-
 static PyObject *containers(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sketches, *offsets, *lengths, *result = NULL;

@@ -42,24 +42,20 @@ static void end_inquiry(Inquiry *inquiry)
 /* Read the arguments. format: with or without the limits at the end. 1: done; 0: something is not regular; -1: it is an error. */
 static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
 {
-    PyObject *values, *offsets, *table, *guards, *codes, *times;
-    long long k, shortest, measure;
+    PyObject *values, *offsets, *numbers, *table, *guards, *codes, *times;
+    long long k;
     Question *question = &inquiry->question;
     Rule *rule = &question->rule;
     Page *page = &question->page;
     *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* valid limits for formats without them */
-    if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
-                          &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
-                          &rule->third, &rule->few_hold, &shortest, &measure, &table,
-                          &PyTuple_Type, &guards, &inquiry->progress, &inquiry->budget, &inquiry->each, &inquiry->old,
-                          &inquiry->threads)
+    if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &PyTuple_Type, &numbers, &table, &PyTuple_Type, &guards,
+                          &inquiry->progress, &inquiry->budget, &inquiry->each, &inquiry->old, &inquiry->threads)
+        || !get_rule(numbers, rule)
         || !PyArg_ParseTuple(guards, "OOd:guards", &codes, &times, &inquiry->guards.apart)) /* which it holds */
         return -1;
-    rule->shortest = shortest;
-    rule->measure = measure;
     page->k = k;
-    if (!rule_is_regular(rule) || measure < BY_KMV || measure >= MEASURES || k < 1 || k > MOST_VALUES || inquiry->budget < 1 || inquiry->threads < 1
-        || inquiry->threads > MOST_THREADS)
+    if (!rule_is_regular(rule) || rule->measure < BY_KMV || rule->measure >= MEASURES || k < 1 || k > MOST_VALUES
+        || inquiry->budget < 1 || inquiry->threads < 1 || inquiry->threads > MOST_THREADS)
         return 0;
     if (!get_row(values, sizeof(int32_t), &inquiry->values))
         return 0;
@@ -94,10 +90,6 @@ static PyObject *effort_of(const Effort *effort)
                          (long long)effort->cut);
 }
 
-PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, guards, progress, (budget, each, old, threads))\n"
-                               "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.\n"
-                               "effort: (documents, met, compared, cut).");
-
 static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Inquiry inquiry;
@@ -105,7 +97,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O(LLLL):corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O(LLLL):corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
@@ -150,15 +142,12 @@ static int64_t entries_of(Corpus *corpus, const uint16_t *popular, Slots slots, 
     return entries;
 }
 
-PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, guards, holders)\n"
-                                 "-> (document, key, kind), or None. holders: uint16, by slot_of a key.");
-
 static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Inquiry inquiry;
     Py_buffer popular = {0};
     PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O:corpus_entries");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_entries");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};
@@ -191,9 +180,6 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_check_doc, "corpus_check(values, offsets, k, rule, common, guards, pairs) -> similarities,\n"
-                               "-1 for a pair that does not count, or None. pairs: int64, all the first ones, then the second.");
-
 static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Inquiry inquiry;
@@ -201,7 +187,7 @@ static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair pair;
     Py_buffer pairs = {0};
     PyObject *result = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddddddLL)OO!O:corpus_check");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_check");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};

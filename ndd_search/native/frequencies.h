@@ -356,30 +356,21 @@ static int count_and_lead(const Page *page, Rule rule, double handful, double un
     return fine;
 }
 
-PyDoc_STRVAR(counted_doc,
-             "counted(sketches, offsets, k, rule, handful, unseen, brief)\n"
-             "    -> (documents, values, counts, leaders, similarities), or None.\n\n"
-             "The frequency table of a list, and its leaders by the rule and this table: a float, int32, float64, int64\n"
-             "and float64. unseen: documents without any of the values, counted with the list. brief: no table if no\n"
-             "sketches resemble. None also for more than 500 sketches, and if numpy has to count.");
-
 static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *sketches, *offsets, *result = NULL;
-    long long k, shortest, measure;
+    PyObject *sketches, *offsets, *numbers, *result = NULL;
+    long long k;
     double handful, unseen;
     int brief;
     Rule rule = {0};
     Page page = {0};
     Weights none = {0};
     Frequencies frequencies = {0};
-    if (!PyArg_ParseTuple(arguments, "OOL(dddddddddddLL)ddp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
-                          &rule.few, &rule.known, &rule.power, &rule.margin, &rule.content, &rule.differ, &rule.edges,
-                          &rule.third, &rule.few_hold, &shortest, &measure, &handful, &unseen,
-                          &brief))
+    if (!PyArg_ParseTuple(arguments, "OOLO!ddp:counted", &sketches, &offsets, &k, &PyTuple_Type, &numbers, &handful,
+                          &unseen, &brief)
+        || !get_rule(numbers, &rule))
         return NULL;
-    rule.shortest = shortest;
-    if (rule_is_regular(&rule) && measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
+    if (rule_is_regular(&rule) && rule.measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
         && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
         int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(6 * (size_t)size + 1);
         if (room) {

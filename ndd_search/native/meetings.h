@@ -167,11 +167,6 @@ static int find_meetings(const int64_t *token, const int64_t *record, int64_t en
     return all_fine;
 }
 
-static int64_t length_in(const Py_buffer *view, Py_ssize_t size)
-{
-    return (int64_t)(view->len / size);
-}
-
 static int all_within(const int64_t *values, int64_t count, int64_t bound)
 {
     for (int64_t i = 0; i < count; i++)
@@ -180,28 +175,24 @@ static int all_within(const int64_t *values, int64_t count, int64_t bound)
     return 1;
 }
 
-PyDoc_STRVAR(meetings_doc, "meetings(token, record, information, limits) -> bytes, or None.\n"
-                           "int64 arrays. limits: records, most, step, threads.");
-
 static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given[3], *result = NULL;
     Py_buffer views[3];
     long long records, most, step;
-    int read = 0, fine = 1, threads;
+    int threads;
     if (!PyArg_ParseTuple(arguments, "OOO(LLLi):meetings", &given[0], &given[1], &given[2], &records, &most, &step, &threads))
         return NULL;
-    while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
-        read++;
-    int64_t entries = fine ? views[0].len / (int64_t)sizeof(int64_t) : 0;
-    int64_t tokens = fine ? views[2].len / (int64_t)sizeof(int64_t) : 0;
-    if (fine && views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && step < INT32_MAX
+    if (!get_rows(given, 3, views))
+        return Py_NewRef(Py_None);
+    int64_t entries = length_in(&views[0], 8), tokens = length_in(&views[2], 8);
+    if (views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && step < INT32_MAX
         && tokens < INT32_MAX && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, tokens, INT32_MAX)) {
         Met found[MOST_THREADS] = {{0}};
         int64_t used = 0;
         PyThreadState *released = PyEval_SaveThread();
-        fine = find_meetings(views[0].buf, views[1].buf, entries, views[2].buf, tokens, records, most, step, threads, found);
+        int fine = find_meetings(views[0].buf, views[1].buf, entries, views[2].buf, tokens, records, most, step, threads, found);
         PyEval_RestoreThread(released);
         for (int i = 0; i < MOST_THREADS; i++)
             used += found[i].used;
@@ -217,7 +208,6 @@ static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
         for (int i = 0; i < MOST_THREADS; i++)
             free(found[i].pairs);
     }
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
+    release_rows(views, 3);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

@@ -40,6 +40,29 @@ static int get_row(PyObject *array, Py_ssize_t size, Py_buffer *view)
     return fine;
 }
 
+/* Several rows of int64, as get_row reads one. 0: one of them is something else, and none is held. */
+static int get_rows(PyObject *const *arrays, int count, Py_buffer *views)
+{
+    for (int i = 0; i < count; i++)
+        if (!get_row(arrays[i], sizeof(int64_t), &views[i])) {
+            while (i-- > 0)
+                PyBuffer_Release(&views[i]);
+            return 0;
+        }
+    return 1;
+}
+
+static void release_rows(Py_buffer *views, int count)
+{
+    while (count-- > 0)
+        PyBuffer_Release(&views[count]);
+}
+
+static int64_t length_in(const Py_buffer *view, Py_ssize_t size)
+{
+    return (int64_t)(view->len / size);
+}
+
 static int copy_flat(Page *page, PyObject *values, PyObject *offsets)
 {
     Py_buffer from, at;
@@ -125,8 +148,6 @@ static void free_page(Page *page, Weights *weights)
     free(weights->maybe);
 }
 
-PyDoc_STRVAR(rows_doc, "rows(sketches, offsets, k) -> (values, offsets) as bytes of int32 and int64, or None.");
-
 static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sketches, *offsets, *result = NULL;
@@ -180,9 +201,6 @@ static int64_t slots_for(int64_t count)
         slots *= 2;
     return slots;
 }
-
-PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for leaders and pairs; or None.\n\n"
-                         "values: int32, at least 0; weights: int64, at most 2**20.");
 
 static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -246,19 +264,29 @@ static int rule_is_regular(const Rule *rule)
            rule->power >= 0 && rule->margin >= 0 && rule->content >= 0 && rule->differ >= 0;
 }
 
+/* Read a native.Rule. 0: an error was raised. */
+static int get_rule(PyObject *tuple, Rule *rule)
+{
+    long long shortest, measure;
+    if (!PyArg_ParseTuple(tuple, "dddddddddddLL:rule", &rule->least, &rule->asked, &rule->few, &rule->known, &rule->power,
+                          &rule->margin, &rule->content, &rule->differ, &rule->edges, &rule->third, &rule->few_hold,
+                          &shortest, &measure))
+        return 0;
+    rule->shortest = shortest;
+    rule->measure = measure;
+    return 1;
+}
+
 /* Read the arguments of `leaders` and `pairs`. 1: done, 0: something is not regular, -1: it is an error. */
 static int get_question(Question *question, PyObject *arguments, const char *format)
 {
-    PyObject *sketches, *offsets, *table;
-    long long k, shortest, measure;
-    Rule *rule = &question->rule;
+    PyObject *sketches, *offsets, *numbers, *table;
+    long long k;
     *question = (Question){0};
-    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
-                          &rule->known, &rule->power, &rule->margin, &rule->content, &rule->differ, &rule->edges,
-                          &rule->third, &rule->few_hold, &shortest, &measure, &table, &question->old))
+    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &PyTuple_Type, &numbers, &table, &question->old)
+        || !get_rule(numbers, &question->rule))
         return -1;
-    rule->shortest = shortest;
-    if (!rule_is_regular(rule) || measure != BY_KMV)
+    if (!rule_is_regular(&question->rule) || question->rule.measure != BY_KMV)
         return 0;
     if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
         return 0;
@@ -272,14 +300,11 @@ static PyObject *answer(Question *question, PyObject *result)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, rule, common, old) -> (leaders, similarities), or None.\n\n"
-                          "They are bytes of int64 and float64.");
-
 static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     PyObject *result = NULL;
-    int fine = get_question(&question, arguments, "OOL(dddddddddddLL)OL:leaders");
+    int fine = get_question(&question, arguments, "OOLO!OL:leaders");
     int64_t size = question.page.count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
@@ -318,16 +343,13 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count)
     return result;
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common) -> (first, second, similarity), or None.\n\n"
-                        "They are bytes of int64, int64 and float64, ordered by the first, then the second.");
-
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(dddddddddddLL)O:pairs") > 0) {
+    if (get_question(&question, arguments, "OOLO!O:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&question.page, &question.rule, question.common, &found);
         Py_END_ALLOW_THREADS

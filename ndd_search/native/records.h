@@ -125,9 +125,6 @@ static void screen_part(void *job, int number)
     all->fine[number] = fine;
 }
 
-PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most, threads) -> (places, similarity, grades, against), or\n"
-                           "None. See items/rule_out_pairs.py. first, second: int64; shares: float64 as int64; stages: see native/__init__.py.");
-
 enum { SCREENED_ROWS = 4 };
 
 /* What all parts have found, one row after the other. */
@@ -187,15 +184,15 @@ static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *given[3], *fields, *result = NULL;
     Py_buffer views[3];
     double most;
-    int read = 0, fine = 1, threads;
+    int threads;
     if (!PyArg_ParseTuple(arguments, "OOOO!di:screened", &given[0], &given[1], &given[2], &PyTuple_Type, &fields, &most, &threads))
         return NULL;
-    while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
-        read++;
-    int64_t pairs = fine ? length_in(&views[0], 8) : 0, kinds = fine ? length_in(&views[2], 8) : 0;
+    if (!get_rows(given, 3, views))
+        return Py_NewRef(Py_None);
+    int64_t pairs = length_in(&views[0], 8), kinds = length_in(&views[2], 8);
     int64_t count = (int64_t)PyTuple_Size(fields), ready = 0;
     Stage *stages = calloc((size_t)count + 1, sizeof(Stage));
-    fine = fine && stages && count && kinds && length_in(&views[1], 8) == pairs;
+    int fine = stages && count && kinds && length_in(&views[1], 8) == pairs;
     for (; fine && ready < count; ready++) {
         fine = read_stage(PyTuple_GetItem(fields, (Py_ssize_t)ready), kinds, &stages[ready]);
         int64_t records = fine ? length_in(&stages[ready].rows[OF_CODES], 8) : 0;
@@ -209,7 +206,6 @@ static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
             PyBuffer_Release(&stages[ready].rows[stages[ready].read]);
     }
     free(stages);
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
+    release_rows(views, 3);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

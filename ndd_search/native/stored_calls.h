@@ -172,13 +172,6 @@ static int get_names(PyObject *tuple, PyObject **names)
     return PyArg_ParseTuple(tuple, "UUUU:names", names, names + 1, names + 2, names + 3);
 }
 
-PyDoc_STRVAR(stored_sketches_doc,
-             "stored_sketches(fields, (sketch, packed, recipe, id), k) -> (values, counts, offsets), or None.\n\n"
-             "fields: a list of the doc values of each hit. The result is bytes of int32, and of int64: offsets of the\n"
-             "hits' values, with their end, if all hits have values, else counts, and None for the other. A count is\n"
-             "the number of values of a hit, 0 for an empty sketch, -1 for a malformed one, -2 for one of another\n"
-             "recipe, -3 for none with values.");
-
 static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *fields, *paths, *result = NULL, *names[NAMES];
@@ -235,8 +228,6 @@ static int has_plain_parts(PyObject *value, int levels)
             return 0;
     return 1;
 }
-
-PyDoc_STRVAR(is_plain_doc, "is_plain(value) -> whether JSON restores a value exactly, at most 100 levels deep.");
 
 static PyObject *is_plain(PyObject *Py_UNUSED(module), PyObject *value)
 {

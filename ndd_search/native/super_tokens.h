@@ -216,22 +216,18 @@ static int64_t list_joined(const Joining *joining, const Joined *joined, int64_t
     return count;
 }
 
-PyDoc_STRVAR(joined_doc, "super_tokens(token, record, field, allowed, limits) -> (token, record), or None.\n"
-                         "int64 arrays. limits: tokens, fields, most, holders.");
-
 static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given[4], *result = NULL;
     Py_buffer views[4];
     long long tokens, fields, most, holders;
-    int read = 0, fine = 1;
     if (!PyArg_ParseTuple(arguments, "OOOO(LLLL):super_tokens", &given[0], &given[1], &given[2], &given[3], &tokens,
                           &fields, &most, &holders))
         return NULL;
-    while (read < 4 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
-        read++;
-    int64_t entries = fine ? length_in(&views[0], 8) : 0;
-    if (fine && length_in(&views[1], 8) == entries && length_in(&views[2], 8) == entries && tokens < INT32_MAX
+    if (!get_rows(given, 4, views))
+        return Py_NewRef(Py_None);
+    int64_t entries = length_in(&views[0], 8);
+    if (length_in(&views[1], 8) == entries && length_in(&views[2], 8) == entries && tokens < INT32_MAX
         && fields >= 0 && fields < 1 << 15 && length_in(&views[3], 8) == fields * fields && most > 0 && entries < INT32_MAX
         && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, INT32_MAX)
         && all_within(views[2].buf, entries, fields)) {
@@ -243,7 +239,7 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
         Joined joined = {0};
         int64_t *rows[2] = {NULL, NULL}, count = 0;
         PyThreadState *released = PyEval_SaveThread();
-        fine = join_tokens(&joining, &joined);
+        int fine = join_tokens(&joining, &joined);
         for (int i = 0; fine && i < 2; i++)
             fine = (rows[i] = malloc(((size_t)joined.ends[records] + 1) * sizeof(int64_t))) != NULL;
         if (fine)
@@ -258,7 +254,6 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
         free(joined.used);
         free(joined.heaps);
     }
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
+    release_rows(views, 4);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

@@ -124,9 +124,6 @@ static int64_t sketch_any(Tools *tools, const Text *text)
     return tools->recipe.words && text->length <= MOST_LETTERS ? mark_edges(tools, text, count) : count;
 }
 
-PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
-                              "table: None for a text that is all ASCII.");
-
 static PyObject *sketch_text(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t number)
 {
     Tools tools;
@@ -214,10 +211,6 @@ static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, 
     }
     return codes;
 }
-
-PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, is_ascii, plan, table) -> (values, offsets, left), or None.\n\n"
-                               "They are bytes of int32, int64 and int64. is_ascii: bytes, one for each text.\n"
-                               "left: the numbers of texts that get no values.");
 
 static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
 {

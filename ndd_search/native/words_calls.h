@@ -85,9 +85,6 @@ static int write_words(Written *written, Tools *tools, const Text *text, uint32_
     return 1;
 }
 
-PyDoc_STRVAR(words_of_doc, "words_of(texts, is_ascii, plan, table, stems) -> a line of words for each, as bytes of UTF-8, or None.\n\n"
-                           "stems: a mapping from words, of which short ones are left out, to their stems, or None.");
-
 static PyObject *words_of(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sequence, *plan, *table, *stems, *result = NULL;
