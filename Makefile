@@ -10,11 +10,12 @@ WHEEL ?= .venv-wheel
 ARGS ?=
 PARALLEL ?= -n auto
 # ^ one process per processor; all tests of one server run in the same process
+FRAMEWORKS = $(addprefix tests/integrations/test_,agents.py examples.py haystack.py langchain.py llamaindex.py missing.py)
 CORE = ndd_search/native/module.c $(wildcard ndd_search/native/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
-SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
+SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 # uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
 UV = .venv-uv/bin/uv
@@ -39,10 +40,10 @@ build-without-core: $(VENV)/dev-installed  ## an installation without a compiler
 	! ls build/plain/ndd_search/_native.*so
 
 test-without-core: build-without-core  ## the tests without servers and without the core
-	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser" $(ARGS)
+	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser and not once" $(ARGS)
 
 test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest allowed version of every dependency
-	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser" $(ARGS)
+	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser and not once" $(ARGS)
 
 test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
 	$(UV) pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
@@ -57,11 +58,11 @@ fuzz-proxy: $(VENV)/dev-installed  ## 100,000 random requests to each server, di
 picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, by the Chromium of this machine
 	$(VENV)/bin/python -m tests.ui.browser docs/search-page.png
 
-sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
+sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc
 	$(SANITIZED_BUILD)
 	CFLAGS="-g $(SANITIZERS)" $(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) \
-		-k "not file_handles" $(ARGS) tests/native tests/test_parsing.py tests/corpus/test_pairs.py tests/test_own_faults.py \
-		tests/test_guided_fuzz.py
+		-k "not file_handles and not without_core" $(ARGS) tests/native tests/test_parsing.py tests/corpus/test_pairs.py \
+		tests/test_own_faults.py tests/test_guided_fuzz.py
 
 fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
 	$(SANITIZED_BUILD)
@@ -87,7 +88,7 @@ bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is wor
 	$(VENV)/bin/python -m benchmarks --against benchmarks/figures/performance.json $(ARGS)
 
 test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, Spark, Django, PostgreSQL, Solr, Qdrant, LanceDB, ...
-	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_data_frames.py \
+	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py $(FRAMEWORKS) tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
 reference: $(VENV)/dev-installed  ## write the manual page again

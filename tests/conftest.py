@@ -1,6 +1,7 @@
 """Fixtures for tests against real servers (see tests/engines), and switches in the environment.
 
-NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: twice as many examples per property.
+NDD_TEST_WITHOUT_CORE=1: without the native core.
+NDD_TEST_EXAMPLES=large: twice as many examples per property; few: a fifth, for a run that repeats another one.
 NDD_TEST_LONG=1: every test with both kinds of client and all servers, and longer soaks.
 """
 
@@ -24,6 +25,7 @@ from tests.engines.jars import RELEASES, Unavailable
 from tests.redis_server import ADDRESS, Link, given_address, server
 
 # No deadlines: a machine may be busy with other things.
+hypothesis.settings.register_profile("few", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("large", max_examples=100, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("NDD_TEST_EXAMPLES", "small"))

@@ -275,6 +275,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.once
 def test_a_line_of_gigabytes_takes_no_such_memory(run: Command) -> None:
     """1 GB of one line, packed to 1 MB, is read by a process that may have 2 GB of addresses in all."""
     with gzip.open(run.folder / "a.jsonl.gz", "wb", compresslevel=1) as file:

@@ -291,6 +291,7 @@ def test_a_sketch_that_a_document_came_with_is_made_anew_or_taken_away() -> None
     ], "an update that leaves the text alone is left alone"
 
 
+@pytest.mark.once
 def test_memory_stays_flat_for_an_endless_stream() -> None:
     actions = iter(ndd.with_sketches(({"body": f"{i} {TEXT}"} for i in count()), "body"))
     for _ in islice(actions, 500):
@@ -359,6 +360,7 @@ def test_sketch_fields_returns_a_copy_of_one_document() -> None:
         sketch_fields("text", FIELDS)  # type: ignore[arg-type]
 
 
+@pytest.mark.once
 def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
     (done,) = through({"body": "one two three four five six seven " * 1_500_000}, fields="body")
     assert done["ndd"] == stored("one two three four five six seven one two three")

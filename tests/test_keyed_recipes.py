@@ -95,6 +95,7 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
 
 
 @pytest.mark.parametrize("by_cursor", [True, False])
+@pytest.mark.once
 def test_pages_of_a_source_tell_all_forged_texts_once(by_cursor: bool) -> None:
     """The ranks of a cursor's page begin anew, as do those of a second walk."""
     hits: list[dict[str, Any]] = []

@@ -141,6 +141,7 @@ def test_no_word_is_invented_and_none_is_lost_where_nothing_else_is_left(text: s
     ],
     ids=lambda text: repr(text[:12]),
 )
+@pytest.mark.once
 def test_a_text_made_to_be_slow_takes_time_in_proportion_to_its_length(text: str) -> None:
     started = time.process_time()
     own_words(text)

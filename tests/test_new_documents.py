@@ -71,6 +71,7 @@ COPIES = [{"_id": str(number), "body": f"{TEXT} {number}"} for number in range(6
     ids=["a new price", "a swap", "deleted first", "rewritten first", "rewritten after", "5", "5 is there", "copies"],
 )
 @pytest.mark.parametrize("refreshed", [True, False])
+@pytest.mark.newest_servers
 def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
     engine: Engine, index: str, before: Any, stream: Any, expected: dict[str, str], refreshed: bool
 ) -> None:

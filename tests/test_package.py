@@ -220,6 +220,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )
+@pytest.mark.once
 def test_a_broken_installation_of_an_extra_is_not_called_a_missing_one(package: str, code: str, tmp_path: Path) -> None:
     """The error names the module that is missing, not an extra that is installed."""
     run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ndd_search; {code}"]

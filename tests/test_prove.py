@@ -18,11 +18,13 @@ from tests.prove.__main__ import PROGRAMS, main
 from tests.prove.all_pairs import is_allowed, pair, pairs_of
 from tests.prove.cases import Failure, Program, Progress, prove, smallest
 
-LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
+EXAMPLES = os.environ.get("NDD_TEST_EXAMPLES", "small")
 PARTS = 4  # parts of a sample, which run in any process
 SAMPLE = {"lists": 1_600, "sources": 300, "pages": 250, "answers": 250, "ingest": 100}  # 10,000 cases in all
-if not LARGE:
+if EXAMPLES != "large":
     SAMPLE = {"lists": 250, "sources": 60, "pages": 40, "answers": 100, "ingest": 30}
+if EXAMPLES == "few":
+    SAMPLE = {name: cases // 3 for name, cases in SAMPLE.items()}
 
 
 @pytest.mark.parametrize("part", range(PARTS))

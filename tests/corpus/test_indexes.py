@@ -151,6 +151,7 @@ def test_a_mark_of_another_text_is_found_by_doctor_and_removed_by_a_backfill(eng
         assert not [one for one in findings if "mark" in one.what]
 
 
+@pytest.mark.newest_servers
 def test_marking_reads_the_index_once_and_only_twice_while_others_write_all_the_time(engine: Any, index: str) -> None:
     documents = {str(number): {"body": f"text {number}"} for number in range(500)}
     rows = [{"document": key, "group": "0", "size": 500} for key in documents]

@@ -91,6 +91,7 @@ ndd.Corpus.read(sys.argv[1], text="text", store=sys.argv[2])
 
 
 @pytest.mark.parametrize("parts", [0, 1, 3])
+@pytest.mark.once
 def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
     parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -
     assert len(ndd.items.Items(town=ndd.items.Category()).groups(many)) == 600
 
 
+@pytest.mark.once
 def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     counts = []
     for size in (400, 1600):

@@ -21,6 +21,7 @@ from tests.items.cathedrals import PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
 
+@pytest.mark.once
 def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     pairs = PEOPLE.candidates(made.records)
     some = range(0, len(pairs), len(pairs) // 2_000)
@@ -34,6 +35,7 @@ def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     assert quality(schema.groups(made.records), made)[2] > 0.95
 
 
+@pytest.mark.once
 def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.items.Items) -> None:
     person = {record["id"]: who for record, who in zip(made.records, made.person, strict=True)}
     few = ndd.items.Items.learn(made.records[:150], PEOPLE).answered([]).learnt

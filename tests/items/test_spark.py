@@ -138,8 +138,9 @@ def each(rows: pa.Table, stage: Any) -> pa.Table:
     return pa.concat_tables([stage(rows.filter(pa.array(part == one))) for one in np.unique(part)] or [rows])
 
 
-@pytest.mark.parametrize("bounds", [Bounds(), Bounds(holders=12, tokens=5, most=4), Bounds.of(2_000)])
-@pytest.mark.parametrize("size", [90, 5_000])
+@pytest.mark.parametrize(
+    ("size", "bounds"), [(90, Bounds()), (90, Bounds(holders=12, tokens=5, most=4)), (5_000, Bounds.of(2_000))]
+)
 def test_candidates_of_ranges_of_records_are_those_of_all_records(learnt: Any, bounds: Bounds, size: int) -> None:
     """Without Spark: in ranges of so many records."""
     rows = people(700, seed=11).records

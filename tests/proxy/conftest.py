@@ -11,9 +11,9 @@ pytest.importorskip("uvicorn", reason="the proxy needs uvicorn")
 pytest.importorskip("httptools", reason="the proxy needs httptools")
 
 from tests.proxy.serving import Engine, Served, engine_of_bytes, response, serving
-from tests.wrapping.conftest import library
+from tests.wrapping.conftest import libraries, library
 
-__all__ = ["library"]
+__all__ = ["libraries", "library"]
 
 
 @pytest.fixture(scope="session")

@@ -206,6 +206,7 @@ def test_an_engine_that_is_killed_and_restarted_fails_only_what_it_would_have_re
         while not stop.is_set():
             for target in ("/_cat/health?h=status", "/_search?q=a"):
                 statuses.append(ask(url, "GET", target).status)
+            stop.wait(0.01)  # leaves the processors to the engine, which starts
 
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())

@@ -20,6 +20,8 @@ from tests.wrapping.conftest import Library, body_of
 from tests.wrapping.library import BAR
 from tests.wrapping.test_searches import ONLY_ELASTICSEARCH, SEARCHES
 
+pytestmark = pytest.mark.newest_servers
+
 JSON = {"content-type": "application/json"}
 MATCH = {"match": {"body": "market"}}
 OPTIONS: dict[str, Any] = {"min_similarity": BAR, "window": 20}

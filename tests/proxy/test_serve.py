@@ -25,6 +25,8 @@ from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until
 
+pytestmark = pytest.mark.newest_servers
+
 JSON = {"content-type": "application/json"}
 COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
 

@@ -28,6 +28,8 @@ from ndd_search.serving.proxy.sketch_documents import SketchedBody
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import SECONDS, Engine, Served, ask, response, serving
 
+pytestmark = pytest.mark.newest_servers
+
 NDJSON = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
 RULES = {"news*": {"text": ["title", "body"]}, "shop": {"text": ["name"], "keys": 2}}
@@ -197,6 +199,7 @@ def test_a_bulk_without_documents_gets_no_warning(behind: Engine, sketching: Ser
         assert behind.wrote.body == (body or b"")
 
 
+@pytest.mark.once
 def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, sketching: Served) -> None:
     lines = b"".join(
         b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, uuid.uuid4().bytes.hex().encode()) for n in range(9000)
@@ -258,6 +261,7 @@ def _without_sketches(body: bytes) -> bytes:
     return b"\n".join(kept)
 
 
+@pytest.mark.once
 def test_a_bulk_of_any_length_is_sketched_while_it_streams(behind: Engine, sketching: Served) -> None:
     count = 20_000 if native.core else 5_000  # numpy needs several times as long
     lines = b"".join(b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, TEXT.encode()) for n in range(count))

@@ -12,10 +12,11 @@ import importlib
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ import ndd_search as ndd
 from ndd_search.search.flow.client_settings import Settings
 from tests.engines.find import MODULES, Engine
 from tests.searching import in_one_phase
-from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
+from tests.wrapping.library import BAR, FORMS, RECIPE, actions, documents, form, mapping
 from tests.wrapping.pair import Pair
 from tests.wrapping.proxy import Proxy, proxy_to
 from tests.wrapping.recorder import Recorder, recorder, usual
@@ -70,8 +71,20 @@ def bulk(engine: Engine, client: Any, acts: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="session")
-def library(engine: Engine) -> Iterator[Library]:
-    """The documents in the indexes of a server; they are only read."""
+def libraries() -> Iterator[Callable[[Engine], Library]]:
+    """Yield a function that makes the library of a server once, whatever servers tests use in between."""
+    with ExitStack() as stack:
+        yield cache(lambda engine: stack.enter_context(made_library(engine)))
+
+
+@pytest.fixture(scope="session")
+def library(engine: Engine, libraries: Callable[[Engine], Library]) -> Library:
+    """Return the documents in the indexes of a server; they are only read."""
+    return libraries(engine)
+
+
+@contextmanager
+def made_library(engine: Engine) -> Iterator[Library]:
     name = f"ndd-library-{uuid.uuid4().hex[:8]}"
     made = Library(engine, f"{name}-news", f"{name}-bare", f"{name}-mixed", f"{name}-two")
     half = documents()[: len(documents()) // 2]
@@ -86,6 +99,17 @@ def library(engine: Engine) -> Iterator[Library]:
         bulk(engine, client, acts)
         yield made
         client.indices.delete(index=",".join((made.news, made.bare, made.two)))
+
+
+@pytest.fixture(scope="module")
+def forms(engine: Engine) -> Iterator[str]:
+    """Yield an index of different documents that all fill one form; it is only read."""
+    name = f"ndd-test-{uuid.uuid4().hex[:12]}"
+    with engine.client() as client:
+        client.indices.create(index=name, body=mapping(engine))
+        bulk(engine, client, actions(name, engine, where=[form(number) for number in range(FORMS)]))
+        yield name
+        client.indices.delete(index=name)
 
 
 class Caller:

@@ -1,34 +1,21 @@
-"""An index of documents that fill one form, its callers, and what they ask."""
+"""Callers of the index `forms`, whose documents all fill one form, and what they ask."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, body_of, bulk, settings_of
-from tests.wrapping.library import actions, mapping
+from tests.wrapping.conftest import Caller, body_of, settings_of
 from tests.wrapping.proxy import Passed, Proxy
 from tests.wrapping.test_learning import samples
 from tests.wrapping.test_searches import MATCH
 
-FORMS = 150
-
 NOTHING = {"query": {"match": {"body": "nosuchword"}}}
 SEARCH = {"query": MATCH, "size": 5}
-
-
-def form(number: int) -> dict[str, Any]:
-    """A document that fills the form that all of them fill: half of its words are its own."""
-    rng = random.Random(number)
-    own = [f"own{rng.randrange(100_000)}" for _ in range(20)]
-    words = [f"field{place} says {own[place]} here" for place in range(20)]
-    return {"_id": str(number), "title": "a form", "body": " ".join(["market", *words]), "price": number}
 
 
 def may_read(rights: dict[str, Any]) -> Callable[[Passed], Passed]:
@@ -86,11 +73,3 @@ def at_once(caller: Caller, index: str, bodies: list[Any], headers: Callable[[in
         return [body_of(one) for one in await asyncio.gather(*map(call, range(len(bodies))))]
 
     return list(caller.run(gathered()))
-
-
-def fill(engine: Engine, index: str) -> str:
-    """Fill an index with different documents that all fill one form, and return its name."""
-    with engine.client() as client:
-        client.indices.create(index=index, body=mapping(engine))
-        bulk(engine, client, actions(index, engine, where=[form(number) for number in range(FORMS)]))
-    return index

@@ -18,6 +18,7 @@ from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()
 BAR = 0.6  # min_similarity of these tests
+FORMS = 150  # documents that fill one form
 CHANGED = (0.01, 0.02, 0.25)  # share of words changed in each copy: resemblance about 0.94, 0.89 and 0.27
 STORIES = 60
 DIMENSIONS = 8
@@ -139,3 +140,11 @@ def expected(ranked: Sequence[str], lacking: Sequence[str] = (), bar: float = BA
             elif similarity >= bar and leader[other] == other and leader[one] == one:
                 leader[one] = other
     return Expected(leader, frozenset(doubtful))
+
+
+def form(number: int) -> dict[str, Any]:
+    """A document that fills the form that all of them fill: half of its words are its own."""
+    rng = random.Random(number)
+    own = [f"own{rng.randrange(100_000)}" for _ in range(20)]
+    words = [f"field{place} says {own[place]} here" for place in range(20)]
+    return {"_id": str(number), "title": "a form", "body": " ".join(["market", *words]), "price": number}

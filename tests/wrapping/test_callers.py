@@ -9,21 +9,16 @@ import pytest
 
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.search.flow.learned_targets import View
-from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, settings_of
-from tests.wrapping.forms import FORMS, NOTHING, SEARCH, ask, counts, fill, may_read, probes, stopped
+from tests.wrapping.forms import NOTHING, SEARCH, ask, counts, may_read, probes, stopped
+from tests.wrapping.library import FORMS
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_learning import samples
 from tests.wrapping.test_left_alone import wire
 from tests.wrapping.test_searches import MATCH
 
-pytestmark = pytest.mark.one_kind_of_client
-
-
-@pytest.fixture
-def forms(engine: Engine, index: str) -> str:
-    return fill(engine, index)
+pytestmark = [pytest.mark.newest_servers, pytest.mark.one_kind_of_client]
 
 
 @pytest.mark.parametrize("splits", [False, True])
@@ -103,7 +98,6 @@ def test_a_page_without_hits_is_left_alone_where_there_are_no_sketches(
         assert caller.search(index=library.news, body=NOTHING)["ndd"]["kept"] == 0
 
 
-@pytest.mark.newest_servers
 def test_callers_without_end_cost_one_request_more_where_there_are_no_sketches(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:

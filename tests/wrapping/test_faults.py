@@ -63,6 +63,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one.getMessage() for one in caplog.records if one.name == "ndd_search"]
 
 
+@pytest.mark.newest_servers
 @pytest.mark.parametrize("name", LATER)
 def test_a_later_round_that_fails_gives_what_the_first_one_gave(
     name: str, library: Library, connect: Connect, proxy: Proxy, caplog: pytest.LogCaptureFixture

@@ -11,22 +11,16 @@ from typing import Any
 import pytest
 
 from ndd_search.core.paging.cache import MemoryCache
-from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, settings_of
-from tests.wrapping.forms import NOTHING, SEARCH, at_once, counts, fill, probes, stopped
+from tests.wrapping.forms import NOTHING, SEARCH, at_once, counts, probes, stopped
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_learning import samples
 from tests.wrapping.test_searches import MATCH
 
-pytestmark = pytest.mark.one_kind_of_client
+pytestmark = [pytest.mark.newest_servers, pytest.mark.one_kind_of_client]
 
-AT_ONCE = 200
-
-
-@pytest.fixture
-def forms(engine: Engine, index: str) -> str:
-    return fill(engine, index)
+AT_ONCE = 50
 
 
 def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
@@ -112,7 +106,6 @@ def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Conn
     assert sum(one.body.count(b"random_score") for one in proxy.searches) == 1
 
 
-@pytest.mark.newest_servers
 def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
     forms: str, connect: Connect, proxy: Proxy
 ) -> None:

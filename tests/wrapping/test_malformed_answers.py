@@ -27,7 +27,7 @@ from tests.searching import in_one_phase
 from tests.wrapping.conftest import bulk
 
 # For each changed answer.
-CASES = 2000 if LONG else 100 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 10
+CASES = 2000 if LONG else 30 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 10
 GROUPS, COPIES = 30, 3
 SEARCH: dict[str, Any] = {
     "query": {"function_score": {"field_value_factor": {"field": "weight"}, "boost_mode": "replace"}},

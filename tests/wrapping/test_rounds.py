@@ -188,6 +188,7 @@ def test_a_keep_of_your_own_is_given_documents_though_sketches_are_remembered(
     assert ids(answer) == ids(caller.search(index=library.news, body={**PAGE, "ndd": wish}))
 
 
+@pytest.mark.newest_servers
 @pytest.mark.parametrize("name", LATER)
 def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
     name: str, library: Library, connect: Connect, proxy: Proxy
@@ -210,6 +211,7 @@ def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
     assert caller.search(index=library.news, body=PAGE)["hits"] == healthy["hits"]
 
 
+@pytest.mark.newest_servers
 @pytest.mark.parametrize("name", LATER)
 def test_documents_of_a_later_page_that_cannot_be_fetched_give_the_page_of_the_engine(
     name: str, library: Library, connect: Connect, proxy: Proxy
@@ -255,6 +257,7 @@ def test_a_later_trip_that_is_refused_is_not_tried_again_beyond_the_time(
     assert len(proxy.searches) == 2  # the client on its own would have asked three times more
 
 
+@pytest.mark.newest_servers
 @pytest.mark.parametrize("status", [400, 403, 404, 405])
 def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
     status: int, library: Library, connect: Connect, proxy: Proxy

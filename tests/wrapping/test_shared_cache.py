@@ -23,6 +23,7 @@ from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
 pytest.importorskip("redis")
+pytestmark = pytest.mark.newest_servers
 SEARCH: dict[str, Any] = {"query": MATCH, "size": 5}
 OTHER_PROCESSES = 3
 
@@ -83,7 +84,6 @@ def test_a_write_of_one_client_is_seen_by_the_others(
     assert found[0] not in ids(other.search(index=index, body=body))
 
 
-@pytest.mark.newest_servers
 def test_one_of_several_processes_computes_a_page(
     library: Library, engine: Engine, proxy: Proxy, redis_url: str, shared: Shared
 ) -> None:

@@ -21,25 +21,14 @@ from ndd_search.indexing.count_frequencies import store_frequency_table
 from ndd_search.search.flow.frequency_tables import TABLES, document, document_id, read_document
 from ndd_search.search.flow.learned_targets import Counted, View
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect, bulk, settings_of
-from tests.wrapping.forms import FORMS, SEARCH, ask, counts, form, may_read, probes
-from tests.wrapping.library import RECIPE, actions, mapping
+from tests.wrapping.conftest import Caller, Connect, settings_of
+from tests.wrapping.forms import SEARCH, ask, counts, may_read, probes
+from tests.wrapping.library import FORMS, RECIPE
 from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
 HOUR = 3601.0
-
-
-@pytest.fixture(scope="module")
-def forms(engine: Engine) -> Iterator[str]:
-    """An index of different documents that all fill one form; it is only read."""
-    name = f"ndd-test-{uuid.uuid4().hex[:12]}"
-    with engine.client() as client:
-        client.indices.create(index=name, body=mapping(engine))
-        bulk(engine, client, actions(name, engine, where=[form(number) for number in range(FORMS)]))
-        yield name
-        client.indices.delete(index=name)
 
 
 @pytest.fixture(autouse=True)
