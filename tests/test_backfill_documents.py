@@ -238,6 +238,7 @@ def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine:
 
 @pytest.mark.parametrize("dynamic", [False, "runtime"])
 @pytest.mark.parametrize("own", ["mine", 5, [1, 2], {"recipe": "pancakes"}, {"a": {"b": None}}])
+@pytest.mark.newest_servers
 def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: str, dynamic: Any, own: Any) -> None:
     """In an index whose mapping does not tell of it, too; it is refused before anything is written."""
     documents = [{"id": "1", "text": TEXT}, {"id": "2", "text": TEXT, "ndd": own}]

@@ -97,6 +97,7 @@ def nested(depth: int) -> Any:
     return value
 
 
+@pytest.mark.once
 def test_the_text_of_a_deeply_nested_value_is_read() -> None:
     """JSON may be nested as deep as it likes: its text is found, and nothing runs out of stack."""
     for depth in (600, 100_000):

@@ -229,6 +229,7 @@ print(*refused, *map(outcome, clients))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize(("module", "name"), [("elasticsearch", "Elasticsearch"), ("opensearchpy", "OpenSearch")])
+@pytest.mark.once
 def test_out_of_file_handles_is_the_clients_own_error_and_passes(module: str, name: str) -> None:
     pytest.importorskip(module)
     with recorder() as at:

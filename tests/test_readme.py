@@ -26,6 +26,7 @@ def indexes_of(own: str) -> str:
 
 
 @pytest.mark.parametrize("page", pages_with("python", "console"), ids=page_name)
+@pytest.mark.once
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(page, {"python", "console"})

@@ -258,6 +258,7 @@ PROCESS = textwrap.dedent("""
 """)
 
 
+@pytest.mark.once
 def test_another_process_finds_what_one_has_remembered_and_another_user_does_not(address: str, tmp_path: Path) -> None:
     def cache_said(secret: str) -> str:
         given = [sys.executable, "-W", "ignore", "-c", PROCESS, address, str(tmp_path), secret]

@@ -48,6 +48,7 @@ def test_a_sketch_is_the_same_in_every_batch_and_by_itself(
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2, 7])
+@pytest.mark.once
 def test_many_threads_keep_the_order_of_texts_however_unequal_they_are(threads: int | None) -> None:
     batch = [f"text {i} " * (i * i % 97 * 20 + 1) for i in range(900)]
     expected = [sketch(text).tolist() for text in batch]

@@ -188,6 +188,7 @@ def test_queries_that_cannot_be_answered_are_told_and_counted_and_the_others_cou
     assert json.loads(run("tune", folder, "--queries", queries, "--json", code=3).stdout)["failed"] == 2
 
 
+@pytest.mark.once
 def test_of_more_than_300_queries_300_are_taken(folder: Path, queries: Path) -> None:
     queries.write_text("\n".join(f"climate word{number}" for number in range(320)))
     facts = json.loads(run("tune", folder, "--queries", queries, "--json").stdout)

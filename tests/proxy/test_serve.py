@@ -197,6 +197,7 @@ def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str)
         assert ask(served.manage, "GET", "/_ndd/else").status == ask(served.url, "GET", "/metrics").status == 404
 
 
+@pytest.mark.once
 def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
     behind.reply = lambda _: response(b'{"error": {}, "status": 404}', status=404)
     (port,) = free_ports(1)
