@@ -71,16 +71,19 @@ def _is_for_long_runs(item: pytest.Item) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `-n`: run a test in any process, but all tests of a server that has to be started in the same one.
 
-    The tests of one file on one server share indexes, so they stay together.
+    The tests of one file on one server share indexes, and those of Spark a session, so they stay together.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class ByServer(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             server = re.search("|".join(RELEASES), nodeid)
-            if not server:
-                return nodeid
-            return f"{server[0]} {nodeid.partition('::')[0]}" if os.environ.get(variable(server[0])) else server[0]
+            if server and not os.environ.get(variable(server[0])):
+                return server[0]
+            file = nodeid.partition("::")[0]
+            if file.endswith("test_spark.py"):
+                return file
+            return f"{server[0]} {file}" if server else nodeid
 
     return ByServer(config, log)
 
