@@ -1,6 +1,6 @@
 """Random searches of a real engine, directly and through the proxy: same status, same type, same failures of parts.
 
-NDD_TEST_EXAMPLES=large sends 1,000 requests to each engine instead of 150, NDD_TEST_FUZZED=100000 as many as it says;
+NDD_TEST_EXAMPLES=large sends 400 requests to each engine instead of 150, NDD_TEST_FUZZED=100000 as many as it says;
 with `-s` the rate is printed.
 """
 
@@ -19,7 +19,7 @@ from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Got, ask, serving
 from tests.wrapping.conftest import Library
 
-COUNT = int(os.environ.get("NDD_TEST_FUZZED") or (1000 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 150))
+COUNT = int(os.environ.get("NDD_TEST_FUZZED") or (400 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 150))
 QUERIES: list[Any] = [
     {"match": {"body": "market"}},
     {"match_all": {}},
