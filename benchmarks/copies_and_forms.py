@@ -16,7 +16,8 @@ them. The other texts are sentences of the same collections. Printed is the shar
 for copies and versions, low for forms. The part "train" has other texts, edges and forms than "held_out"; constants
 were chosen with the first only. Those of the part "independent" were written before their author had read the rule,
 also in Russian, Arabic and Chinese; its texts are those of "held_out". The part "feeds" has edges and forms of feeds,
-in English; one of two rules was chosen by it.
+in English; one of two rules was chosen by it. The part "licences" has sentences of licence texts, edges that were
+written without knowledge of the rule, and forms filled with the fields of records; no rule was chosen by it.
 The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
 twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
 indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
@@ -60,7 +61,9 @@ COLLECTIONS = {
     "held_out": ("xquad_pages/documents", "factbook/documents"),
     "independent": ("xquad_pages/documents", "factbook/documents"),
     "feeds": ("xquad_pages/documents", "factbook/documents"),
+    "licences": ("licences/documents",),
 }
+RECORDS = ("airports", "early_childhood", "febrl", "patstat", "countries")  # fill the forms of "licences"
 EUROPEAN = ("en", "de", "es", "fr")
 TWELVE_LANGUAGES = Path(__file__).with_name("twelve_languages.json.gz")
 
@@ -106,6 +109,7 @@ class World:
         self.rng = random.Random(f"{part} {seed}")
         self.made: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text())[part]
         sentences = _sentences(data, part)
+        self.records = _records(data) if part == "licences" else {}
         self.bodies = {language: self._bodies(found, language == "zh") for language, found in sentences.items()}
         self.others = [body for bodies in self.bodies.values() for body in bodies]
         self.rng.shuffle(self.others)
@@ -171,9 +175,12 @@ class World:
         words[at : at + 1] = self.rng.choice([[], [words[at][::-1]], [words[at], self.rng.choice(VALUES)]])
         return ("" if dense else " ").join(words)
 
-    def fillings(self, form: str, count: int) -> list[str]:
-        """Return `count` fillings of a form, fewer of one whose slots have few values."""
+    def fillings(self, form: str, count: int, records: str | None = None) -> list[str]:
+        """Return `count` fillings of a form, by its records or else by words; fewer if its slots have few values."""
         rng, made = self.rng, dict[str, None]()
+        if records is not None:
+            filled = {form.format(**one): None for one in self.records[records] if _fields(form) <= one.keys()}
+            return rng.sample(list(filled), count)
         for _ in range(20 * count):
             if len(made) == count:
                 break
@@ -205,19 +212,50 @@ class World:
         return pairs
 
 
+def _fields(form: str) -> set[str]:
+    return set(re.findall(r"{(\w+)}", form))
+
+
+@cache
+def _records(data: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the fields of the records of collections; words in one case get capitals."""
+    records: dict[str, list[dict[str, Any]]] = {}
+    for name in RECORDS:
+        for line in gzip.decompress((data / name / "documents.jsonl.gz").read_bytes()).splitlines():
+            fields = json.loads(line)["fields"]
+            one_case = {field for field, one in fields.items() if str(one) in (str(one).lower(), str(one).upper())}
+            records.setdefault(name, []).append(
+                {field: str(one).title() if field in one_case else one for field, one in fields.items()}
+            )
+    return records
+
+
 @cache
 def _sentences(data: Path, part: str) -> dict[str, list[str]]:
     """Return sentences of the texts of a part, by language."""
     found: dict[str, dict[str, None]] = {}
+    seen = set[str]()
     for name in COLLECTIONS[part]:
         for line in gzip.decompress((data / f"{name}.jsonl.gz").read_bytes()).splitlines():
             document = json.loads(line)
-            for paragraph in document["text"].split("\n"):
+            text = document["text"]
+            if part == "licences":  # lines are wrapped, and most texts are versions of others
+                text = re.sub(r"[^\S\n]*\n[^\S\n]*(?=\S)", " ", text)
+            for paragraph in text.split("\n"):
                 for sentence in re.split(SENTENCE_END, paragraph):
-                    if len(sentence) > 20:
+                    if len(sentence) > 20 and (part != "licences" or _is_new(sentence, seen)):
                         found.setdefault(document.get("lang") or "en", {})[sentence.strip()] = None
     wanted = [*EUROPEAN, "ru", "ar", "zh"]
     return {language: list(found[language])[:20_000] for language in wanted if language in found}
+
+
+def _is_new(sentence: str, seen: set[str]) -> bool:
+    """Tell whether most of a sentence's runs of three words are in no earlier sentence, and add them to those seen."""
+    words = re.findall(r"\w+", sentence.lower())
+    runs = {" ".join(words[at : at + 3]) for at in range(len(words) - 2)}
+    known = len(runs & seen)
+    seen |= runs
+    return len(words) >= 8 and known <= 0.3 * len(runs)
 
 
 class Rule:
@@ -283,9 +321,9 @@ def measure_lists(score: Score, world: World) -> None:
         texts = copies + world.rng.sample(world.others, HITS - len(copies))
         order = world.rng.sample(range(HITS), HITS)
         measure_page(score, row, "list", [texts[i] for i in order], [order.index(i) for i in range(len(copies))])
-    for place, form in world.made["forms"]:
+    for place, form, *records in world.made["forms"]:
         for count in FILLINGS:
-            fillings = world.fillings(form, count)
+            fillings = world.fillings(form, count, *records)
             page = fillings + world.rng.sample(world.others, HITS - len(fillings))
             measure_page(score, f"forms, {place}", "list", page, range(len(fillings)))
     for form in world.made.get("entries", []):
@@ -374,7 +412,9 @@ def measure_index(score: Score, world: World, size: int) -> None:
         page = texts + world.rng.sample(others, HITS - len(texts))
         measure_page(score, row, f"index of {size:,}", page, range(len(texts)), table)
     for chosen in (world.made["forms"][start::6] for start in range(6)):
-        forms = [(place, world.fillings(form, world.rng.choice(FILLINGS))) for place, form in chosen]
+        forms = [
+            (place, world.fillings(form, world.rng.choice(FILLINGS), *records)) for place, form, *records in chosen
+        ]
         fillings = [text for _, texts in forms for text in texts]
         table = count_document_frequency(sketch_many(fillings + others[: size - len(fillings)], RECIPE), RECIPE)
         for place, texts in forms:
