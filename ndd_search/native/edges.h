@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 /* LONG_TEXT and one */ };
-enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, ENCLOSED = 32, MOST_SHORT = 3, LONG_TEXT = 25, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
+enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 };
+enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, ENCLOSED = 32, MOST_SHORT = 3, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
 enum { SHORT = 1, CAPITAL = 2, CAPITALS = 4, A_NUMBER = 8, HANDLE = 16, BY = 32, TOLD = 64 /* what kinds a word has is known */ };
 
@@ -223,7 +223,7 @@ static int behind_line(Parted *parted, int first)
     return 0;
 }
 
-/* Where the text starts behind a known edge at word *first, which becomes the word there; -1: there is none. */
+/* Where the text starts behind an edge at word *first, which becomes the word there; -1: there is none. */
 static int piece_at_start(Parted *parted, int *first)
 {
     const uint32_t *text = parted->text;
@@ -260,7 +260,7 @@ static int piece_at_start(Parted *parted, int *first)
     return -1;
 }
 
-static int known_start(Parted *parted)
+static int start_of(Parted *parted)
 {
     int at = 0, first = 0;
     for (int behind; (behind = behind_brackets(parted, at)) > at;)
@@ -302,19 +302,6 @@ static int tail_of(const Parted *parted)
     return length;
 }
 
-/* Where the text starts behind the last sign among its first words. */
-static int start_set_apart(Parted *parted)
-{
-    int found = 0, stop = NEAR_SIGN < parted->count - 1 ? NEAR_SIGN : parted->count - 1;
-    for (int number = 0; number < stop; number++) {
-        const Spaced *word = parted->words + number;
-        uint32_t last = parted->text[word->end - 1];
-        if (last == ':' || (number && is_sign(parted, number) && parted->text[word->start] != '|'))
-            found = word[1].start;
-    }
-    return found;
-}
-
 /* Where the text between the edges starts and ends, see read_letters. 0: the text has no edges. */
 static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t length, int *start, int *end)
 {
@@ -324,14 +311,7 @@ static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t lengt
     read_letters(&parted, bytes, codes, (int)length);
     if (!parted.count)
         return 0;
-    *start = known_start(&parted);
+    *start = start_of(&parted);
     *end = tail_of(&parted);
-    if (*end - *start < LEAST_INSIDE || 5 * (*end - *start) < 2 * parted.length)
-        *start = 0, *end = parted.length;
-    if (parted.count >= LONG_TEXT) {
-        int far = start_set_apart(&parted);
-        if (far > *start && 2 * (*end - far) >= parted.length)
-            *start = far;
-    }
-    return *start > 0 || *end < parted.length;
+    return (*start > 0 || *end < parted.length) && *end - *start >= LEAST_INSIDE && 5 * (*end - *start) >= 2 * parted.length;
 }

@@ -7,9 +7,12 @@
 #include "page_calls.h"
 
 enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
+enum { BARE = 2 };     /* texts of a story without edges for each that has some */
 
-/* Write the places of the rows that are not empty and equal no earlier one. Returns how many. sums: room for all. */
-static int64_t list_different(const Page *page, int64_t *sums, int64_t *places)
+/* Write the places of the rows that are not empty and equal no earlier one, and how many of the hits that equal them have
+   edges. Returns how many. page: without values that touch an edge; whole: with them. sums: room for all. */
+static int64_t list_different(const Page *page, const Page *whole, const Rule *rule, int64_t *sums, int64_t *places,
+                              int64_t *edged)
 {
     int64_t found = 0;
     for (int64_t hit = 0; hit < page->count; hit++) {
@@ -22,8 +25,11 @@ static int64_t list_different(const Page *page, int64_t *sums, int64_t *places)
             other++;
         if (length && other == found) {
             sums[found] = sum;
-            places[found++] = hit;
+            places[found] = hit;
+            edged[found++] = 0;
         }
+        if (length)
+            edged[other] += (edges_of(whole, rule, hit) & IS_MARKED) != 0;
     }
     return found;
 }
@@ -103,7 +109,7 @@ static int64_t list_keys(const Page *page, double handful, int64_t *keys)
     return count;
 }
 
-/* Documents, where g of one group count sqrt(g), and the values with a document frequency above `handful`. */
+/* Documents, where g of one group count sqrt(g), or 1 if it is a story, and the values with a document frequency above `handful`. */
 typedef struct {
     double documents;
     int64_t found;
@@ -133,38 +139,46 @@ static void free_frequencies(Frequencies *frequencies)
     free(frequencies->keys);
 }
 
-/* Sum up how often each group occurs, as the square root. sizes: of the groups; they are 0 afterwards. */
-static double sum_roots(const int64_t *groups, const int64_t *keys, int64_t count, int64_t *sizes)
+/* What `size` rows of one group count. balance: of its texts with edges against the others, see count_groups. */
+static double counted_as(int64_t size, int64_t balance) { return size > 1 && balance >= 0 ? 1 : sqrt((double)size); }
+
+/* Sum up what each group counts. sizes: of the groups; they are 0 afterwards. */
+static double sum_counts(const int64_t *groups, const int64_t *keys, int64_t count, int64_t *sizes,
+                         const int64_t *balances)
 {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
         sizes[groups[keys[i] & INT32_MAX]]++;
     for (int64_t i = 0; i < count; i++) {
         int64_t group = groups[keys[i] & INT32_MAX];
-        sum += sqrt((double)sizes[group]);
+        sum += counted_as(sizes[group], balances[group]);
         sizes[group] = 0;
     }
     return rint(sum * 1000) / 1000; /* as numpy rounds */
 }
 
-/* Count documents and values. groups: the first row of the group of each row. sizes: room, for as many. */
-static void count_groups(Frequencies *frequencies, const Page *page, const int64_t *groups, int64_t *sizes,
-                         double handful)
+/* Count documents and values. groups: the first row of the group of each row. edged: how many texts with edges each row
+   stands for, NULL if that does not count. sizes: room, for twice as many. */
+static void count_groups(Frequencies *frequencies, const Page *page, const int64_t *groups, const int64_t *edged,
+                         int64_t *sizes, double handful)
 {
     const int64_t *keys = frequencies->keys;
+    int64_t *balances = sizes + page->count;
     double documents = 0;
-    memset(sizes, 0, (size_t)page->count * sizeof *sizes);
-    for (int64_t hit = 0; hit < page->count; hit++)
+    memset(sizes, 0, 2 * (size_t)page->count * sizeof *sizes);
+    for (int64_t hit = 0; hit < page->count; hit++) {
         sizes[groups[hit]]++;
+        balances[groups[hit]] += edged && edged[hit] ? BARE * edged[hit] : -1;
+    }
     for (int64_t hit = 0; hit < page->count; hit++)
-        documents += sqrt((double)sizes[hit]);
+        documents += counted_as(sizes[hit], balances[hit]);
     frequencies->documents = rint(documents * 1000) / 1000;
     frequencies->found = 0;
     memset(sizes, 0, (size_t)page->count * sizeof *sizes);
     for (int64_t i = 0, end; i < frequencies->key_count; i = end) {
         for (end = i + 1; end < frequencies->key_count && keys[end] >> 31 == keys[i] >> 31;)
             end++;
-        double sum = sum_roots(groups, keys + i, end - i, sizes);
+        double sum = sum_counts(groups, keys + i, end - i, sizes, balances);
         if (sum > handful) {
             frequencies->values[frequencies->found] = (int32_t)(keys[i] >> 31);
             frequencies->counts[frequencies->found++] = sum;
@@ -248,9 +262,9 @@ static void free_weights(Weights *weights, char **table)
 }
 
 /* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
-   brief: count nothing if none do. */
-static int64_t count_different(Frequencies *frequencies, const Page *page, Rule rule, double handful, int brief,
-                               int64_t *groups)
+   edged: texts with edges that each stands for. brief: count nothing if none do. groups: room, for three times as many. */
+static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
+                               double handful, int brief, int64_t *groups)
 {
     Rule alike = {.least = rule.least, .few = 1, .known = 1};
     Weights weights = {0};
@@ -262,7 +276,7 @@ static int64_t count_different(Frequencies *frequencies, const Page *page, Rule 
             met = -1;
         else {
             lead_copies(page, &rule, pairs, met, groups);
-            count_groups(frequencies, page, groups, sizes, handful);
+            count_groups(frequencies, page, groups, NULL, sizes, handful);
         }
     }
     if (met > 0) {
@@ -273,7 +287,7 @@ static int64_t count_different(Frequencies *frequencies, const Page *page, Rule 
                      : -1;
         if (copied >= 0) {
             connect(page, pairs, copied, groups);
-            count_groups(frequencies, page, groups, sizes, handful);
+            count_groups(frequencies, page, groups, edged, sizes, handful);
         }
     }
     free_weights(&weights, &table);
@@ -323,18 +337,18 @@ static int all_are_long(const Page *page, const Rule *rule)
 }
 
 /* Count the values of a list, and find its leaders. unseen: documents without any of the values, counted with the list.
-   room: for 4 * page->count. Returns 0 if it cannot. */
+   room: for 6 * page->count. Returns 0 if it cannot. */
 static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int brief,
                           Frequencies *frequencies, int64_t *room, int64_t *leaders, double *similarities)
 {
     Page insides = {0}, different = {0};
     Weights weights = {0};
     char *table = NULL;
-    int64_t *places = room + page->count, count = 0, met = -1;
+    int64_t *places = room + page->count, *edged = places + page->count, count = 0, met = -1;
     if (copy_insides(&insides, page, &rule)) {
-        count = list_different(&insides, room, places);
+        count = list_different(&insides, page, &rule, room, places, edged);
         if (copy_places(&different, page, places, count) && all_are_long(&different, &rule))
-            met = count_different(frequencies, &different, rule, handful, brief, room + 2 * page->count);
+            met = count_different(frequencies, &different, edged, rule, handful, brief, edged + page->count);
         if (insides.offsets[page->count] < page->offsets[page->count])
             count = -1; /* texts may resemble one another by their edges */
     }
@@ -372,9 +386,9 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     if (rule_is_regular(&rule) && rule.measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
         && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
-        int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(6 * (size_t)size + 1);
+        int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(8 * (size_t)size + 1);
         if (room) {
-            int64_t *leaders = room + 4 * page.count;
+            int64_t *leaders = room + 6 * page.count;
             double *similarities = (double *)(leaders + page.count);
             int fine;
             Py_BEGIN_ALLOW_THREADS

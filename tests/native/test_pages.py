@@ -23,6 +23,7 @@ from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.errors import InvalidSketch
 from ndd_search.native import Core
 from tests.native.both import FLOORS, both, in_frames, pages, same_answers, same_decisions, same_fields
@@ -115,6 +116,17 @@ def test_a_list_gets_the_same_frequency_table_and_leaders(seed: int) -> None:
     found, wanted = leaders_of_list(sketches, recipe), both(lambda: assign_leaders(sketches, recipe.k, decision))[1]
     assert found is not None
     assert [column.tolist() for column in found] == [column.tolist() for column in wanted]
+
+
+@pytest.mark.parametrize("bare", [6, 12, 13])
+def test_a_list_of_texts_with_edges_gets_the_same_frequency_table(bare: int) -> None:
+    words = [f"{letter}{number}" for letter in "abcdefg" for number in range(8)]
+    copies = [f"PARIS, May {day} (AFP) - {' '.join(words[: 48 - day % 2])}" for day in range(1, 7)]
+    texts = [f"seen by x{number} y{number} {' '.join(words[:48])}" for number in range(bare)] + copies
+    others = [" ".join(f"{one}{number}" for one in words) for number in range(40)]
+    table, plain = both(lambda: count_in_list(sketch_many([*texts, *others], Recipe()), Recipe()))
+    assert table == plain
+    assert (len(table.values) == 0) == (bare <= 12)
 
 
 def test_short_texts_and_long_lists_are_left_to_numpy() -> None:

@@ -3,7 +3,8 @@
 Twenty copies of one article are no template, although they share much. Counted one by one, they would make the words of
 the article common, so that more copies looked less like copies. But twenty texts in one form look the same, and the
 more there are, the more certainly it is a form. As a compromise, g documents that may be copies of one another count
-sqrt(g).
+sqrt(g). They count once if at least a third of the texts have edges (see `text.edges`), which fillings of a form
+seldom have.
 
 Possible copies are identified in two passes. Pass 1 has no frequency table and uses resemblance alone: two texts that
 would still be similar if `margin` words of the shorter one were changed. In a short text nearly nothing may differ.
@@ -11,7 +12,8 @@ Pass 2 uses the default decision with the table of pass 1, and connects copies o
 of a text may share little with the first.
 
 In a large sample, each document is compared only with the first ones to contain its values, because the first version
-of an article is the first to contain its own values. So the work grows with the sample, not with its square.
+of an article is the first to contain its own values. So the work grows with the sample, not with its square. Texts that
+many others equal between their edges are the first.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resemblin
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.sketching.sketches import Sketch, Sketches
+from ndd_search.core.sketching.sketches import Sketches
 
 UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
+_BARE = 2  # texts of a story without edges for each that has some
 _BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
 _FEW = 500  # documents up to which all pairs are compared
 
@@ -51,7 +54,7 @@ def count_document_frequency(
     """
     if recipe.measure != "kmv":
         return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
-    return _count_different(_distinct(sketches, recipe), recipe, constants or Constants())
+    return _count_different(*_distinct(sketches, recipe), recipe, constants or Constants())
 
 
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
@@ -68,7 +71,7 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     if found := _counted(sketches, recipe):
         documents, values, counts, *_ = found
         return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
-    table = _count_list(_distinct(sketches, recipe), recipe)
+    table = _count_list(*_distinct(sketches, recipe), recipe)
     return replace(table, documents=table.documents + UNSEEN) if table.telling else table
 
 
@@ -85,26 +88,32 @@ def leaders_of_list(
     return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
 
 
-def _distinct(sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> Rows:
-    """Return sketches that differ, one of those that differ only at the edges of their texts, and no empty one."""
+def _distinct(sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> tuple[Rows, Ranks]:
+    """Return one of the sketches that differ only at the edges of their texts, and how many of these have edges.
+
+    Empty ones are left out. In a large sample those with the most edges come first.
+    """
     rows = rows_of(sketches, recipe.k)
-    return _rows_at(rows, _different(_inside(rows, recipe)))
+    alike = _alike(_inside(rows, recipe))
+    marked = (rows.marked & (recipe.kind == "words")).tolist()
+    edged = [sum(marked[place] for place in places) for places in alike]
+    order = range(len(alike)) if len(alike) <= _FEW else sorted(range(len(alike)), key=lambda at: -edged[at])
+    return _rows_at(rows, [alike[at][0] for at in order]), np.array([edged[at] for at in order], np.int64)
 
 
 def _inside(rows: Rows, recipe: Recipe) -> Rows:
     return inside(rows) if recipe.kind == "words" else rows
 
 
-def _count_list(rows: Rows, recipe: Recipe) -> FrequencyTable:
+def _count_list(rows: Rows, edged: Ranks, recipe: Recipe) -> FrequencyTable:
     """Count the values of the long texts of different rows, and of short texts that fill one form."""
-    shortest = telling_shingles(recipe)
-    if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
-        return _count_different(rows, recipe, Constants())
-    texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
-    short = [text for text in texts if len(text) < shortest]
-    return count_document_frequency(
-        [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
-    )
+    if recipe.measure != "kmv":
+        return count_document_frequency([], recipe)
+    counted = rows.lengths >= telling_shingles(recipe)
+    short = np.flatnonzero(~counted)
+    counted[short[_fillings(_rows_at(rows, short.tolist()), recipe)]] = True
+    places = np.flatnonzero(counted)
+    return _count_different(_rows_at(rows, places.tolist()), edged[places], recipe, Constants())
 
 
 def _counted(
@@ -118,8 +127,8 @@ def _counted(
     return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, brief)
 
 
-def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of different rows, in two passes."""
+def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
+    """Count the values of different rows, in two passes. edged: texts with edges that each row stands for."""
     few = len(rows.lengths) <= _FEW
     alike = Decision(constants.least, recipe.size)
     pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, alike)
@@ -127,24 +136,25 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    frequency_table = _count(rows, leaders, recipe, constants)
+    frequency_table = _count(rows, leaders, edged * 0, recipe, constants)
     if not len(pairs):
         return frequency_table
     table = frequency_table if frequency_table.telling else None
     decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
     copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
-    return _count(rows, components(len(rows.lengths), copied), recipe, constants)
+    return _count(rows, components(len(rows.lengths), copied), edged, recipe, constants)
 
 
-def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
-    """Return those of different short texts that fill one form with at least _FILLINGS - 1 others.
+def _fillings(rows: Rows, recipe: Recipe) -> list[int]:
+    """Return the places of those different short texts that fill one form with at least _FILLINGS - 1 others.
 
     Values that most texts of a group hold belong to its form. A filling has nearly all of them, and at least half as
     many values of its own as is usual in the group. Among copies of one text, some have hardly any values of their own,
     and some lack values that most others hold. A form is a group of which at most a tenth are no fillings.
     """
-    found: list[Sketch] = []
-    insides = list(_sketches(_inside(rows_of(texts, recipe.k), recipe)))
+    found: list[int] = []
+    within = _inside(rows, recipe)
+    insides = Sketches(within.values, within.offsets)
     leader, _ = assign_leaders(insides, recipe.k, Decision(Constants().least, recipe.size))
     for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
         places = np.flatnonzero(leader == group).tolist()
@@ -154,37 +164,34 @@ def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
         own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
         fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (of_form.sum() - kept) <= own)
         if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
-            found += [texts[place] for place in places]
+            found += places
     return found
 
 
-def _sketches(rows: Rows) -> Sketches:
-    return Sketches(rows.values, rows.offsets)
-
-
-def _different(rows: Rows) -> list[int]:
-    """Return the places of the distinct rows, without the empty one."""
-    different, values = dict[bytes, int](), rows.values.tobytes()
+def _alike(rows: Rows) -> list[list[int]]:
+    """Return the places of the rows that are equal, without the empty one."""
+    alike, values = dict[bytes, list[int]](), rows.values.tobytes()
     for place, (start, end) in enumerate(pairwise((rows.offsets * rows.values.itemsize).tolist())):
-        different.setdefault(values[start:end], place)
-    different.pop(b"", None)
-    return list(different.values())
+        alike.setdefault(values[start:end], []).append(place)
+    alike.pop(b"", None)
+    return list(alike.values())
 
 
 def _rows_at(rows: Rows, places: list[int]) -> Rows:
-    """Return the rows at ascending places."""
-    if len(places) == len(rows.lengths):
-        return rows
+    """Return the rows at places."""
     ends = rows.offsets.tolist()
     return rows_of([rows.values[ends[place] : ends[place + 1]] for place in places], rows.k)
 
 
-def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of rows. group: of each row; rows of one group may be copies of one another."""
-    documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
+def _count(rows: Rows, group: Ranks, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
+    """Count the values of rows. group: of each row; rows of one group may be copies. edged: as of _count_different."""
+    balance = np.bincount(group, np.where(edged > 0, _BARE * edged, -1))
+    most = np.where(balance < 0, np.inf, 1.0)  # that a group counts
+    documents = round(float(np.minimum(np.sqrt(np.bincount(group)), most).sum()), _PLACES)
     held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
     groups = _starts_of_runs(held)
-    weights = np.sqrt(np.diff(np.append(groups, len(held))).astype(np.float64))  # one for each value and group
+    sizes = np.diff(np.append(groups, len(held)))
+    weights = np.minimum(np.sqrt(sizes), most[held[groups] & (2**31 - 1)])  # one for each value and group
     values = held[groups] >> 31
     starts = _starts_of_runs(values)
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights

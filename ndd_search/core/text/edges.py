@@ -7,7 +7,7 @@ At the end of a text one sign is enough: the tail begins with the first bracket,
 TAIL characters, at the first dash, bar or empty line there, or behind a sentence that ends among the last SENTENCE, if
 no colon follows, as in a form ("... Place: Leeds").
 
-At the start, where forms have their slots ("Leeds: cloudy ..."), two signs together show an edge:
+At the start, where forms have their slots ("Leeds: cloudy ..."), one sign shows none, but two signs together do:
 
 * brackets, and a dash or colon behind them, or short ones at the very start ("【速報】");
 * a word in capitals in brackets, and a full stop beside them, behind names or a date ("Wien. (APA) ");
@@ -15,9 +15,7 @@ At the start, where forms have their slots ("Leeds: cloudy ..."), two signs toge
 * words in capitals, and then a dash, bar or colon ("BREAKING: ", "UPDATE 2-");
 * a word of BYLINES, two names, and the end of a line or sentence ("By Anna Smith. ").
 
-In a text of LONG words and more, an edge is also what a dash or a colon sets apart within the first NEAR words.
-
-Everything is bounded: texts of at most MOST characters are read, and of their words the first LONG + 1.
+Everything is bounded: texts of at most MOST characters are read, and of their words the first MOST_WORDS.
 The native core does the same (native/edges.h).
 """
 
@@ -32,7 +30,7 @@ ENCLOSED = 32  # characters in brackets at the very start
 MOST_SHORT = 3  # letters of a word that may join names
 BYLINES = frozenset({"by", "von", "par", "por", "di", "da"})
 TAIL, SENTENCE = 60, 40  # last characters in which a tail begins: by any sign, by the end of a sentence
-LONG, NEAR, LEAST_LONG_SHARE = 25, 8, 0.5  # words; and the share of the text that is left between signs
+MOST_WORDS, NEAR = 26, 8  # words that are read, words of a dateline
 
 SHORT, CAPITAL, CAPITALS, NUMBER, HANDLE, BY = (1 << i for i in range(6))  # kinds of words, others have none
 
@@ -61,11 +59,8 @@ def edges(text: str) -> tuple[int, int]:
     whole = 0, len(text)
     if len(text) > MOST or not (words := _words(text)):
         return whole
-    start, end = _known_start(text, words), _tail(text)
-    if end - start < LEAST_INSIDE or end - start < LEAST_SHARE * len(text):
-        start, end = whole
-    far = max(start, _start_set_apart(text, words)) if len(words) >= LONG else start
-    return (far if end - far >= LEAST_LONG_SHARE * len(text) else start), end
+    start, end = _start(text, words), _tail(text)
+    return (start, end) if end - start >= max(LEAST_INSIDE, LEAST_SHARE * len(text)) else whole
 
 
 def lower(letter: str) -> str:
@@ -79,9 +74,9 @@ def lower(letter: str) -> str:
 
 
 def _words(text: str) -> list[Word]:
-    """Return the first LONG + 1 words."""
+    """Return the first MOST_WORDS words."""
     found, at = list[Word](), 0
-    while at < len(text) and len(found) <= LONG:
+    while at < len(text) and len(found) < MOST_WORDS:
         if text[at] in SPACES:
             at += 1
             continue
@@ -119,8 +114,8 @@ def _is_sign(text: str, word: Word) -> bool:
     return word.inner == word.outer or text[word.start : word.end] in ("|", "•", "·")
 
 
-def _known_start(text: str, words: list[Word]) -> int:
-    """Return where the text starts behind its known edges."""
+def _start(text: str, words: list[Word]) -> int:
+    """Return where the text starts behind its edges."""
     at = first = 0
     while (behind := _behind_brackets(text, at)) > at:
         at = behind
@@ -135,7 +130,7 @@ def _known_start(text: str, words: list[Word]) -> int:
 
 
 def _piece_at_start(text: str, words: list[Word], first: int) -> tuple[int, int] | None:
-    """Return the number of the first word behind a known edge at word `first`, and where it starts, or None."""
+    """Return the number of the first word behind an edge at word `first`, and where it starts, or None."""
     while first < len(words) and _is_sign(text, words[first]):
         first += 1  # the dash of "(AFP) - PARIS, May 3 - "
     if behind := _line_behind(text, words, first):
@@ -220,14 +215,3 @@ def _tail(text: str) -> int:
         ):
             return at
     return len(text)
-
-
-def _start_set_apart(text: str, words: list[Word]) -> int:
-    """Return where the text starts behind the last sign, but a bar, among the first words."""
-    found = 0
-    for number in range(min(NEAR, len(words) - 1)):
-        word = words[number]
-        last = text[word.end - 1]
-        if last == ":" or (number and _is_sign(text, word) and text[word.start] != "|"):
-            found = words[number + 1].start
-    return found
