@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from ndd_search.items import Category, Date, Exact, Items, Name, Number, Place, Text
 from ndd_search.items.grades import Graded
+from ndd_search.items.probability_model import THIN
 from tests.items.made import PEOPLE, households, people, sites
 
 Records = list[dict[str, Any]]
@@ -169,21 +170,20 @@ def halves(name: str, records: Records, thing: Groups, schema: Items | None) -> 
 
 
 def calibration(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
-    """Print a row of a table: wrong verdicts that were expected about candidates, and those there were.
+    """Print a row of a table: verdicts about candidates that have a thin margin, then those that are wrong.
 
-    Both as shares of the pairs that count as one thing: pairs wrongly called one thing, then wrongly called different.
-    The last cell says whether the expected ones are known: no doubt says that two ways of learning disagree.
+    Each for a pair that counts as one thing. Wrong are pairs called one thing, and pairs called different. The last
+    cell says whether a doubt tells that two ways of learning disagree.
     """
     learnt = Items.learn(records, schema)
     groups = learnt.groups(records)
     met = groups.candidates
     graded: Graded = learnt.graded(learnt.comparison(groups.table), met.first, met.second)
-    probability = 1 / (1 + np.exp(-learnt.log_odds(graded)))
-    yes, one = probability >= learnt.min_probability, thing[met.first] == thing[met.second]
-    shares = ((1 - probability[yes]).sum(), (yes & ~one).sum(), probability[~yes].sum(), (~yes & one).sum())
-    known = not any("is not known" in doubt for doubt in (learnt.learnt.doubts if learnt.learnt else ()))
-    cells = [f"{share / max(int(yes.sum()), 1):.3f}" for share in shares]
-    print("|", " | ".join([name, *cells, "yes" if known else "no"]), "|", flush=True)
+    odds, one = learnt.log_odds(graded) - learnt.bar, thing[met.first] == thing[met.second]
+    wrong = (odds >= 0) & ~one, (odds < 0) & one
+    cells = [f"{each.sum() / max(int((odds >= 0).sum()), 1):.3f}" for each in (np.abs(odds) < THIN, *wrong)]
+    disagree = any("is not known" in doubt for doubt in (learnt.learnt.doubts if learnt.learnt else ()))
+    print("|", " | ".join([name, *cells, "yes" if disagree else "no"]), "|", flush=True)
 
 
 def parts(name: str, records: Records, thing: Groups, schema: Items | None) -> None:

@@ -24,12 +24,12 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
-from ndd_search.items.doubts import NOT_LEARNT, disagreement, doubts_of_fields
+from ndd_search.items.doubts import MUST_BE_EQUAL, NOT_LEARNT, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.learn_odds import learn_odds, stricter_odds
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items
@@ -130,6 +130,8 @@ class Items(Schema):
         readings = learn_odds(
             schema.kinds, graded, labelled, same, others, max(table.records * (table.records - 1) / 2, 1)
         )
+        place, stricter = stricter_odds(schema.kinds, readings[0], graded, table, *pairs) or (-1, readings[0])
+        readings = list(dict.fromkeys((stricter, *readings)))
         best = 0
         if answers:
             fitted = [schema._with(learnt=Learnt(odds, common, 0, 0))._fitted(labelled, same) for odds in readings]
@@ -142,6 +144,8 @@ class Items(Schema):
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
             notes += (NOT_LEARNT,)
+        if place >= 0 and best == 0:
+            notes += (MUST_BE_EQUAL.format(list(schema.fields)[place]),)
         for odds in readings[:best] + readings[best + 1 :]:
             what = "what is assumed about such fields" if odds == assumed else "another way of learning"
             notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)
@@ -152,7 +156,7 @@ class Items(Schema):
                 table.records,
                 len(found),
                 round(float(probability.sum()) * len(found) / max(len(graded), 1)),
-                unsure(probability, schema.min_probability),
+                unsure(model.log_odds(graded.grades) - schema.bar),
                 notes,
             )
         )

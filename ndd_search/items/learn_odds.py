@@ -13,6 +13,7 @@ of one thing agree in. A kind without such a field is united with the pairs of o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ import numpy.typing as npt
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats, Places
-from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities, unsure
+from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
+from ndd_search.items.record_columns import Table
 
 _Known = tuple[Grades, Sequence[bool], Sequence[Floats]]  # labelled pairs, their labels, and the result of _usual
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
@@ -40,6 +42,9 @@ _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a f
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
+_ENOUGH = 100  # pairs that show what is usual
+_NEARLY = 0.9  # share of the pairs that are equal in a field, from which nearly all are one thing
+_SELDOM = 0.25  # share of the pairs that differ, up to which their values are seldom those of one record only
 
 
 def learn_odds(
@@ -64,7 +69,7 @@ def learn_odds(
     by_chance = _by_chance(fields, graded, known, random, pairs)
     every = (*by_kinds, by_chance, assumed)
     found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
-    vague = {odds: unsure(probability, 0.5) for odds, probability in found.items()}
+    vague = {odds: _expected_wrong(probability) for odds, probability in found.items()}
     size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
@@ -81,6 +86,42 @@ def _unites_families(fields: Sequence[Field], odds: Odds, usual: Sequence[Floats
     """
     telling = int(_information(odds.m, usual).argmax())
     return float(np.array(odds.m[telling]) @ default_evidence(fields[telling])) < 0
+
+
+def _expected_wrong(probability: Floats) -> float:
+    """Return the wrong verdicts that probabilities let expect, for each pair that counts as one thing."""
+    return float(np.minimum(probability, 1 - probability).sum() / max(int((probability >= 0.5).sum()), 1))
+
+
+def stricter_odds(
+    fields: Sequence[Field], odds: Odds, graded: Graded, table: Table, first: Places, second: Places
+) -> tuple[int, Odds] | None:
+    """Return a field and odds that ask for equal values in it, if different values seem to name different things.
+
+    graded: pairs of records of the table, `first` and `second`, that were compared.
+    Pairs that odds call one thing, although they differ in the field, are compared with those that are equal in it.
+    They seem to be different things if several records hold most of their values, as is seldom true of errors, and if
+    they have values in the same fields about as often as any two records, while equal ones seldom have: a source fills
+    the same fields of all its records, and seldom holds a thing twice.
+    """
+    yes = Model(fields, odds).log_odds(graded.grades, vetoes=False) > 0
+    codes = np.stack([column.codes for column in table.columns.values()])
+    _, which, sizes = np.unique(codes >= 0, axis=1, return_inverse=True, return_counts=True)
+    which = which.reshape(-1)  # some versions of numpy return a row
+    filled, chance = which[first] == which[second], ((sizes / max(table.records, 1)) ** 2).sum()
+    equal = (codes[:, first] == codes[:, second]) & (codes[:, first] >= 0)
+    for place in np.argsort(-equal.sum(axis=1), kind="stable").tolist():
+        same, differ = yes & equal[place], yes & ~equal[place] & (graded.grades[:, place] >= 0)
+        if min(same.sum(), differ.sum()) < _ENOUGH or same.sum() < _NEARLY * equal[place].sum():
+            continue
+        alike, once = filled[same].mean(), np.bincount(codes[place] + 1)[codes[place] + 1] == 1
+        tells = alike < chance / 2 and filled[differ].mean() > (chance + alike) / 2
+        if tells and (once[first] | once[second])[differ].mean() < _SELDOM:
+            only = np.array(odds.m[place])
+            only[grade_count(fields[place]) // (len(fields[place].edges) + 1) :] *= _LEAST
+            m = tuple((only / only.sum()).tolist())
+            return place, replace(odds, m=(*odds.m[:place], m, *odds.m[place + 1 :]))
+    return None
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:

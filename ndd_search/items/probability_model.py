@@ -25,7 +25,8 @@ Grades = npt.NDArray[np.int16]
 _COST: dict[str, float] = {"name": 3.0, "text": 2.0, "url": 3.0}  # of comparing two values
 _ROUNDING = 1e-6
 PRIOR = -3.0  # log odds of a candidate pair before anything is learnt
-UNSURE = 0.055  # share of wrong verdicts that is worth a warning
+THIN = float(np.log(9))  # log odds above or below the bar, up to which a verdict has a thin margin
+UNSURE = 0.15  # verdicts of a thin margin, for each pair that counts as one thing, that are worth a warning
 _FEWEST = 100  # pairs of one thing from which evidence is learnt reliably
 
 
@@ -175,10 +176,12 @@ def probabilities(log_odds: Floats) -> Floats:
     return found
 
 
-def unsure(probability: Floats, bar: float) -> float:
-    """Return the expected wrong verdicts about pairs, as a share of the pairs that count as one thing."""
-    same = probability >= bar
-    return float(np.where(same, 1 - probability, probability).sum() / max(int(same.sum()), 1))
+def unsure(odds: Floats) -> float:
+    """Return how many verdicts have a thin margin, for each pair that counts as one thing. odds: above the bar.
+
+    It is a count and no estimate, and may be above 1; benchmarks/figures/items.md says how many verdicts were wrong.
+    """
+    return float((np.abs(odds) < THIN).sum() / max(int((odds >= 0).sum()), 1))
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ class Learnt:
     records: how many records it was learnt from. pairs: how many candidate pairs; of a large collection, those of a
              sample of its records.
     same:    how many of these pairs are expected to be one thing.
-    unsure:  expected wrong verdicts about these pairs, as a share of the pairs that count as one thing.
+    unsure:  verdicts about these pairs that have a thin margin, for each pair that counts as one thing.
     notes:   doubts about kinds of fields, and about other readings of the same pairs.
     """
 
@@ -215,14 +218,9 @@ class Learnt:
 
 
 def unsure_because(share: float) -> str:
-    """Return a sentence about many expected wrong verdicts. share: what `unsure` returns.
-
-    Above 1 it is no share of these pairs: most of the wrong verdicts are about pairs that count as different.
-    """
-    many = f"about {share:.1%} of the pairs that count as one thing are probably wrong"
-    if share > 1:
-        many = "more verdicts are probably wrong than pairs count as one thing"
+    """Return a sentence about many verdicts of a thin margin. share: what `unsure` returns."""
     return (
-        f"{many}: the fields say too little, or the schema was learnt from too few or from other records; "
-        "add fields, or answer questions"
+        f"for 100 pairs that count as one thing, {100 * share:,.0f} verdicts have a thin margin (odds below 9 to 1): "
+        "many of these are wrong; the fields say too little, or the schema was learnt from too few or from other "
+        "records: add fields, or answer questions"
     )

@@ -51,9 +51,7 @@ class ItemGroups:
     pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
                   the first is a candidate; it is paired with each of the others.
     candidates:   the pairs that were compared, and what was left out.
-    unsure:       wrong verdicts about these pairs that the evidence itself expects, as a share of `pairs` that are no
-                  copies. On labelled sets there were 0.3 to 4.3 times as many, and 6 times where two ways of learning
-                  disagree, which is a doubt.
+    unsure:       verdicts about these pairs that have a thin margin, for each of `pairs` that is no copy.
     """
 
     schema: Schema
@@ -155,7 +153,7 @@ def group_items(
         np.concatenate((found.second, copies)),
         np.concatenate((found.similarity, surely[copies])),
     )
-    doubt = unsure(pairs.similarity, schema.min_probability)
+    doubt = unsure(odds)
     if schema.learnt is not None and doubt > UNSURE and len(found) > _ENOUGH:
         log.warning("%s", unsure_because(doubt))
     return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import grade_count
-from ndd_search.items.probability_model import probabilities
+from ndd_search.items.probability_model import THIN, probabilities
 from ndd_search.items.record_groups import ItemGroups
 from ndd_search.items.record_similarity import similarity_of
 from ndd_search.reports.html import document, html_table
@@ -27,14 +27,14 @@ def write_report(groups: ItemGroups, path: str | Path) -> None:
     odds = schema.log_odds(schema.graded(schema.comparison(groups.table), first, second))
     probability = probabilities(odds)
     counts = np.histogram(probability, 20, (0, 1))[0].tolist()
-    wrong = np.where(odds >= schema.bar, 1 - probability, probability).sum() * len(candidates) / max(len(odds), 1)
+    thin = (np.abs(odds - schema.bar) < THIN).sum() * len(candidates) / max(len(odds), 1)
     nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
     facts = [
         ("records", f"{len(groups.records):,}"),
         ("different things", f"{len(groups):,}"),
         ("candidate pairs compared", f"{len(candidates):,}"),
         ("pairs that are one thing", f"{len(groups.pairs):,}"),
-        ("wrong verdicts about compared pairs, as the evidence itself expects", f"{wrong:,.0f}"),
+        ("verdicts of a thin margin (odds below 9 to 1), many of which are wrong", f"{thin:,.0f}"),
         *((f"values of {name} that could not be read", f"{count:,}") for name, count in groups.bad.items()),
     ]
     parts = [

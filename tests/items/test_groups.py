@@ -255,17 +255,24 @@ def test_the_commands_learn_group_merge_and_compare(
     assert "line 1 names the record 'nobody'" in capsys.readouterr().err
 
 
-def test_a_report_counts_wrong_verdicts_which_may_be_more_than_pairs_of_one_thing(tmp_path: Path, made: Made) -> None:
+def test_a_report_counts_verdicts_of_a_thin_margin_which_may_be_more_than_pairs_of_one_thing(
+    tmp_path: Path, made: Made
+) -> None:
     strict = ndd.items.Items(**PEOPLE.fields, min_probability=1 - 1e-6)  # type: ignore[arg-type]
     groups = strict.groups(made.records)
-    assert groups.unsure > 1
     write_report(groups, tmp_path / "report.html")
     report = (tmp_path / "report.html").read_text()
-    wrong, compared = (
+    thin, compared = (
         int(re.search(f"{name}</td><td>([0-9,]+)</td>", report)[1].replace(",", ""))  # type: ignore[index]
-        for name in ("wrong verdicts about compared pairs, as the evidence itself expects", "candidate pairs compared")
+        for name in (r"verdicts of a thin margin \(odds below 9 to 1\)[^<]*", "candidate pairs compared")
     )
-    assert len(groups.pairs) < wrong < compared
+    met = groups.candidates
+    above = strict.log_odds(strict.graded(strict.comparison(groups.table), met.first, met.second)) - strict.bar
+    every = int((np.abs(above) < np.log(9)).sum())
+    assert groups.unsure == pytest.approx(every / (above >= 0).sum())
+    assert compared == len(met)
+    assert thin == pytest.approx(every, rel=0.3)  # a report looks at some candidates
+    assert len(groups.pairs) < thin
 
 
 @pytest.mark.parametrize("given", [b'{"name": "caf\xe9"}', b'{"name": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"])

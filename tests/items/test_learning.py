@@ -11,7 +11,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.items.fields import Field
 from ndd_search.items.probability_model import Odds, default_odds
-from tests.items.made import PEOPLE, Made, districts, households, people, quality, sites, swapped
+from tests.items.made import PEOPLE, Made, districts, households, people, quality, shades, sites, swapped
 
 pytestmark = pytest.mark.once
 
@@ -41,6 +41,15 @@ def test_districts_of_a_town_are_not_one_thing_and_a_doubt_tells_that_learning_u
     assert schema.learnt.odds == default_odds(schema.kinds)
     assert any(doubt.startswith("what is assumed about such fields is used") for doubt in schema.learnt.doubts)
     assert any("by another way of learning" in doubt for doubt in schema.learnt.doubts)
+
+
+def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_the_field() -> None:
+    made = shades(120)
+    learnt = ndd.items.Items.learn(made.records)
+    assert quality(learnt.groups(made.records), made)[2] > 0.9
+    assert learnt.learnt is not None
+    assert any(doubt.startswith("name must be equal") for doubt in learnt.learnt.doubts)
+    assert any("by another way of learning" in doubt for doubt in learnt.learnt.doubts)
 
 
 def test_assumptions_that_are_used_are_told_whatever_else_was_learnt(monkeypatch: pytest.MonkeyPatch) -> None:

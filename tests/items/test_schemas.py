@@ -58,12 +58,11 @@ def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, lear
 @pytest.mark.parametrize(
     ("share", "sentence"),
     [
-        (0.078, "about 7.8% of the pairs that count as one thing are probably wrong: "),
-        (1.0, "about 100.0% of the pairs that count as one thing are probably wrong: "),
-        (9.676, "more verdicts are probably wrong than pairs count as one thing: "),
+        (0.178, "for 100 pairs that count as one thing, 18 verdicts have a thin margin (odds below 9 to 1): "),
+        (9.676, "for 100 pairs that count as one thing, 968 verdicts have a thin margin (odds below 9 to 1): "),
     ],
 )
-def test_a_doubt_about_verdicts_names_no_share_above_all(learnt: ndd.items.Items, share: float, sentence: str) -> None:
+def test_a_doubt_counts_verdicts_of_a_thin_margin(learnt: ndd.items.Items, share: float, sentence: str) -> None:
     assert learnt.learnt is not None
     (doubt,) = replace(learnt.learnt, unsure=share).doubts
     assert doubt.startswith(sentence)
