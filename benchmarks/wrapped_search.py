@@ -39,9 +39,9 @@ from benchmarks.stopwatch import Stopwatch
 from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.stored_sketch import SketchField, Storage
-from ndd_search.indexing.count_frequencies import store_frequency_table
-from ndd_search.search.flow import conversation, fetch_hits, intercept_requests
-from ndd_search.search.flow.frequency_tables import TABLES, document_id
+from ndd_search.indexing.store_frequency_table import store_frequency_table
+from ndd_search.search.flow import carry_out_search, fetch_hits, intercept_requests
+from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.read_request import Search
@@ -69,11 +69,11 @@ STAGES = {
 TIMED: tuple[tuple[Any, ...], ...] = (
     (ASK, intercept_requests, "conversation"),
     (ASK, Plan, "requests", "document_requests"),
-    (ASK, conversation, "plan_of"),
+    (ASK, carry_out_search, "plan_of"),
     (DECODE, SketchField, "decode"),
     (PAIRS, Stream, "_assign_leaders"),
     (PAGE, fetch_hits, "with_more_hits", "with_documents"),
-    (PAGE, conversation, "slice_page", "unfiltered_body"),
+    (PAGE, carry_out_search, "slice_page", "unfiltered_body"),
     (PAGE, Search, "filtered"),
 )
 

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from ndd_search.search.clients.iterate_pages import explain, pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.options_context import options
+    from ndd_search.search.rest.info_and_copies import copies, info
     from ndd_search.search.rest.mapping import mapping_properties
-    from ndd_search.search.rest.merge_responses import merge
-    from ndd_search.search.rest.read_page import copies, info
+    from ndd_search.search.rest.merge_clusters import merge
     from ndd_search.search.settings_file import preset
 
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
     "collapse": "core.paging.collapse",
-    "copies": "search.rest.read_page",
+    "copies": "search.rest.info_and_copies",
     "explain": "search.clients.iterate_pages",
     "find_duplicates": "indexing.duplicates_in_index",
-    "info": "search.rest.read_page",
+    "info": "search.rest.info_and_copies",
     "items": "items",
     "mapping_properties": "search.rest.mapping",
-    "merge": "search.rest.merge_responses",
+    "merge": "search.rest.merge_clusters",
     "options": "search.flow.options_context",
     "pages": "search.clients.iterate_pages",
     "passages": "integrations.passages",

@@ -16,8 +16,8 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.client_json import INEXACT, exact_reader
 from ndd_search.indexing.doctor import Doctor
+from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill

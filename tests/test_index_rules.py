@@ -17,7 +17,7 @@ from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.read_request import Request, read_search
 from ndd_search.search.settings_file import preset, read_preset, write_preset
-from ndd_search.search.writing.write_requests import SketchedWrites
+from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 
 DEFAULTS = ndd.CollapseOptions()
 PATTERNS = st.text("ab*", min_size=1, max_size=4)

@@ -127,7 +127,9 @@ def test_what_indexes_does_not_load_what_searches() -> None:
     code = "import sys, ndd_search; ndd_search.with_sketches; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {name.partition(".")[2] for name in done.stdout.split() if name.startswith("ndd_search.")}
-    assert not [name for name in rooms if name.startswith(("search.clients", "embedded", "search.flow.conversation"))]
+    assert not [
+        name for name in rooms if name.startswith(("search.clients", "embedded", "search.flow.carry_out_search"))
+    ]
 
 
 def test_only_the_command_line_uses_the_proxy() -> None:

@@ -20,7 +20,7 @@ from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.recipe import Recipe
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.flow.page_memory import Origin, indexes_written, origin_of
+from ndd_search.search.flow.page_cache import Origin, indexes_written, origin_of
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from tests.searching import in_one_phase

@@ -15,7 +15,7 @@ from ndd_search.core.paging import cache_entries
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.sketches import Lack
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.search.flow.frequency_tables import read_document
+from ndd_search.search.flow.choose_frequency_table import read_document
 from tests.written import CURSOR_KEY, FOLDER, KEY, driver, engine, page, stream, table, texts
 
 FILES = sorted(FOLDER.glob("*.json"))

@@ -24,8 +24,8 @@ from ndd_search.core.paging.cache_entries import sealed, stream_parts
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.flow.choose_frequency_table import document
 from ndd_search.search.flow.client_settings import settings_of
-from ndd_search.search.flow.frequency_tables import document
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.learned_targets import Counted, View
 from ndd_search.search.rest.read_request import Request

@@ -23,8 +23,8 @@ from ndd_search.cli.output import comma_list, warn
 from ndd_search.cli.ui import add_place, searcher_of
 from ndd_search.errors import NDDError, importing
 from ndd_search.search.flow.intercept_requests import AsyncSend, Driver
+from ndd_search.search.rest.info_and_copies import copies
 from ndd_search.search.rest.read_answer import Answer, Hit
-from ndd_search.search.rest.read_page import copies
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.write_response import ORIGINS
 from ndd_search.serving.proxy.proxy_settings import address_of

@@ -39,7 +39,7 @@ from ndd_search.core.document_fields import text_of
 from ndd_search.core.text.printable import safe
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
-from ndd_search.search.rest.read_page import copies
+from ndd_search.search.rest.info_and_copies import copies
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.client_json import INEXACT, exact_reader
+from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.retry import BUSY, Retry, Stopped, status_of, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 

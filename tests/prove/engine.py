@@ -17,7 +17,7 @@ import numpy as np
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import KEYS, SketchField, StoredSketches, keys_of
-from ndd_search.search.flow.frequency_tables import document, document_id, view_of
+from ndd_search.search.flow.choose_frequency_table import document, document_id, view_of
 from ndd_search.search.flow.learned_targets import Counted
 from ndd_search.search.rest.read_answer import Answer, parsed
 from ndd_search.search.rest.read_request import Request

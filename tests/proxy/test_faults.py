@@ -145,7 +145,7 @@ def test_readiness_says_which_node_does_not_answer() -> None:
 def test_an_engine_that_is_away_does_not_fill_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.serving.proxy.application._QUIET", 1e9)
+    monkeypatch.setattr("ndd_search.serving.proxy.route_requests._QUIET", 1e9)
     (port,) = free_ports(1)
     with serving(f"http://127.0.0.1:{port}") as served:
         assert {ask(served.url, "GET", f"/_cat/{number}").status for number in range(20)} == {502}

@@ -22,7 +22,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
 from ndd_search.search.flow.observer import Observation
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.writing.write_requests import SketchedWrites
+from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import ByteBudget
 from ndd_search.serving.proxy.sketch_documents import SketchedBody
 from tests.engines.find import Engine as RealEngine

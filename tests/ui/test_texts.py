@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ndd_search.core.text.tokens import words_at
 from ndd_search.reports.side_by_side import RUN, SHORT, Wording, compared
-from ndd_search.serving.ui.mark_texts import passage, reason, title_and_text
 from ndd_search.serving.ui.page_url import State
+from ndd_search.serving.ui.shown_texts import passage, reason, title_and_text
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "日", "\u202e", "x" * 400, "\n", ", "]), max_size=40).map(
     " ".join

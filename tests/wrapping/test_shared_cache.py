@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.search.flow import page_memory
+from ndd_search.search.flow import page_cache
 from tests.engines.find import Engine
 from tests.redis_server import Link, server
 from tests.wrapping.conftest import Connect, Library, body_of, bulk
@@ -117,7 +117,7 @@ def test_pages_that_cannot_be_cached_are_not_computed_one_after_another(
     library: Library, engine: Engine, proxy: Proxy, shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three processes ask at once: two wait for the first, then both search at the same time."""
-    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 600.0)
+    monkeypatch.setattr(page_cache, "_LOCK_SECONDS", 600.0)
     both, first, refused = Barrier(2), Event(), [Event() for _ in range(3)]
 
     def held(number: int, request: Passed) -> None:
@@ -163,10 +163,10 @@ def test_a_lock_that_ended_in_the_meantime_is_not_taken_from_its_next_owner(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads of one client compute pages of one stream, and the first takes longer than a lock lasts."""
-    key, memory, other = b"stream", page_memory.Memory(shared()), page_memory.Memory(shared())
-    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 0.001)
+    key, memory, other = b"stream", page_cache.Memory(shared()), page_cache.Memory(shared())
+    monkeypatch.setattr(page_cache, "_LOCK_SECONDS", 0.001)
     first = memory.acquire(key)
-    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 600.0)
+    monkeypatch.setattr(page_cache, "_LOCK_SECONDS", 600.0)
     while (second := memory.acquire(key)) is None:
         pass
     assert first

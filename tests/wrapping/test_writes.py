@@ -20,7 +20,7 @@ from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.write_requests import SketchedWrites
+from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."

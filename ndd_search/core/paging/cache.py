@@ -41,8 +41,8 @@ class CacheStats:
 class Cache(Protocol):
     """The cache of a wrapped client or an embedded index, in this process or in a server that processes share.
 
-    Keys are 16 bytes and mean the same in every process. Values are bytes that `entries` checks when they are read, so
-    a lost, truncated or swapped value only costs a search. A cache holds two kinds of values:
+    Keys are 16 bytes and mean the same in every process. Values are bytes that `cache_entries` checks when they are
+    read, so a lost, truncated or swapped value only costs a search. A cache holds two kinds of values:
 
     - pages and streams, under keys made of everything that can make two answers differ (see `cache_key`);
     - one token of 16 random bytes for each index. A write replaces the token of its index, and entries made under an

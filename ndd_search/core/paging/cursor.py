@@ -4,7 +4,7 @@ A token is URL-safe base64 of
 
     version    1 byte
     signature  16 bytes: HMAC-SHA-256 with the key, cut short; without a key a BLAKE2b checksum
-    entry      as in `entries`: JSON with the fields of Cursor, and the sketches of the leaders as 32-bit integers
+    entry      as in `cache_entries`: JSON with the fields of Cursor, and the sketches of the leaders as 32-bit integers
 
 so a leader takes 4 bytes a value and some 20 bytes for its id. The newest leaders are kept, as many as fit into
 MOST_VALUES: a token never grows beyond that, and neither does the time to read it and to compare hits with it.

@@ -1,6 +1,6 @@
 """Pages of the deduplicated stream. Nothing here does I/O.
 
-page = slice_page(stream, start, size, reader, options)  # of a stream that windows.fetch_until_full has filled
+page = slice_page(stream, start, size, reader, options)  # of a stream that fill_page.fetch_until_full has filled
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 from ndd_search.core.paging.cursor import cursor_of
 from ndd_search.errors import CursorUnusable, IndexUnusable
 from ndd_search.search.clients.wrap import settings_in
-from ndd_search.search.flow.explain_search import explained_ids
-from ndd_search.search.rest.read_page import info
+from ndd_search.search.flow.explain_documents import explained_ids
+from ndd_search.search.rest.info_and_copies import info
 from ndd_search.search.rest.read_request import options_in
 
 

@@ -20,11 +20,11 @@ from ndd_search.core.setting_kinds import Kind, Seconds, Text, YesNo
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.learned_targets import Learned
 from ndd_search.search.flow.observer import Observer
-from ndd_search.search.flow.page_memory import Memory
+from ndd_search.search.flow.page_cache import Memory
 from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
 from ndd_search.search.named_recipe import recipe_named
 from ndd_search.search.rest.point_in_time import Family
-from ndd_search.search.writing.write_requests import SketchedWrites
+from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 
 log = logging.getLogger("ndd_search")
 

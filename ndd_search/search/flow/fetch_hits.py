@@ -19,7 +19,7 @@ from ndd_search.core.paging.fill_page import Fetch, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
-from ndd_search.search.flow.frequency_tables import counted_in_list, learn_frequency_table, new_state
+from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, ranges_of
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State

@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
+from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.options_context import surrounding
-from ndd_search.search.flow.page_memory import indexes_written
+from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped

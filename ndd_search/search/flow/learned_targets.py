@@ -2,7 +2,7 @@
 
 Facts from the engine or from a mapping are shared by every caller of the client. Facts from documents are kept per
 caller, because they may reveal documents that other callers cannot read. A frequency table is shared between callers
-only if a probe showed that both see about the same documents (see `frequency_tables`).
+only if a probe showed that both see about the same documents (see `choose_frequency_table`).
 """
 
 from __future__ import annotations

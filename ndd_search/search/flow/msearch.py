@@ -11,8 +11,8 @@ from http import HTTPStatus
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
+from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.rest.read_answer import Answer, CutSketches, status_in
 from ndd_search.search.rest.read_request import INDEX, Request, without_key

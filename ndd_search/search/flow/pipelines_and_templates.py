@@ -27,8 +27,8 @@ from dataclasses import replace
 from typing import Any
 
 from ndd_search.core.options import Also
+from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.conversation import Conversation, conversation
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.rest.read_answer import Answer

@@ -195,7 +195,7 @@ def planned_anew(plan: Plan, refused: AskAnew) -> Plan:
 
 
 class Step:
-    """A part of a search that it has only if it asks for it: see `conversation.steps_of`.
+    """A part of a search that it has only if it asks for it: see `carry_out_search.steps_of`.
 
     Its methods are called in this order, and do nothing unless the step needs them.
     is_remembered: whether the page may be read from the cache and stored there.

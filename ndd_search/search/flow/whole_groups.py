@@ -22,8 +22,8 @@ from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import KEYS, listed
+from ndd_search.search.flow.choose_frequency_table import with_counted_table
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
-from ndd_search.search.flow.frequency_tables import with_counted_table
 from ndd_search.search.flow.plan import Plan, Step, can_be_limited
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from http import HTTPStatus
 
-from ndd_search.search.flow.page_memory import indexes_written
+from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, is_write
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused, end_to_end

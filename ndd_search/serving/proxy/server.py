@@ -15,9 +15,9 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.serving.proxy.application import Proxy
 from ndd_search.serving.proxy.http_exchange import error_bytes
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
+from ndd_search.serving.proxy.route_requests import Proxy
 
 with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn import Config, Server

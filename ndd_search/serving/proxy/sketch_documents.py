@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from ndd_search.core.paging.fill_page import run_async
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.write_requests import BulkLines
+from ndd_search.search.writing.sketch_written_requests import BulkLines
 from ndd_search.serving.proxy.content_encoding import unpacked, unpacking
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Header
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough

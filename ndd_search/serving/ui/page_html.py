@@ -17,11 +17,11 @@ from ndd_search.core.sketching.estimate_similarity import Estimate, estimate_res
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import importing
 from ndd_search.reports.side_by_side import MOST_SHOWN, Piece, Wording, compared
-from ndd_search.search.rest.read_page import info
+from ndd_search.search.rest.info_and_copies import info
 from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SIMILARITY
-from ndd_search.serving.ui.mark_texts import passage, reason, shortened, title_and_text
 from ndd_search.serving.ui.page_url import SIZE, State
 from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
+from ndd_search.serving.ui.shown_texts import passage, reason, shortened, title_and_text
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.text.printable import safe
-from ndd_search.search.rest.read_page import info
+from ndd_search.search.rest.info_and_copies import info
 
 Headers = Mapping[str, str]
 Hit = dict[str, Any]

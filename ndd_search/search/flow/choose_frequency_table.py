@@ -3,7 +3,8 @@
 A frequency table reveals contents of documents, so callers share one only if they may read about the same documents. A
 caller without a table first sends a probe for the ids of the sample's first documents. If they agree with those of
 another caller, that caller's table is used, else the caller's own sample is counted. One such request at a time goes to
-a target. Other searches continue with their former table, or with one counted in their own hits (`state.LISTED`).
+a target. Other searches continue with their former table, or with one counted in their own hits
+(`search_state.LISTED`).
 
 A table that is stored in the companion index TABLES comes first: it is read with one request, and used after the same
 probe, so every process decides alike. Where it is missing, unreadable or of other documents, each process counts its

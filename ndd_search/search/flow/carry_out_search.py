@@ -20,14 +20,14 @@ from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
+from ndd_search.search.flow.choose_frequency_table import with_table_of_stream
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.explain_search import Explanations, explained_ids
+from ndd_search.search.flow.explain_documents import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
-from ndd_search.search.flow.frequency_tables import with_table_of_stream
 from ndd_search.search.flow.group_count import AllGroups, GroupCount
 from ndd_search.search.flow.options_context import options_and_others
-from ndd_search.search.flow.page_memory import Moment
+from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
