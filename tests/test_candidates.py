@@ -145,6 +145,8 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
         assert len(ndd.find_duplicates(client, index, TEXT, size=150)) == 150
         with pytest.raises(ValueError, match=r"size must be 1\.\.10,000, got 0"):
             ndd.find_duplicates(client, index, TEXT, size=0)
+        with pytest.raises(TypeError, match="takes a text or a sketch, got NoneType"):
+            ndd.find_duplicates(client, index, None)  # type: ignore[arg-type]
         assert not caplog.messages
         monkeypatch.setattr("ndd_search.indexing.duplicates_in_index.MOST_EXAMINED", 100)
         assert len(ndd.find_duplicates(client, index, TEXT, size=100, examined=20)) == 100

@@ -152,6 +152,7 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
     [
         (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
+        (lambda: ndd.collapse([CLIMATE, None]), TypeError, "a hit is a NoneType: leave it out"),
         (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hits: no text under"),
         (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size must be at least 0, got -1"),
         (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),  # type: ignore[arg-type]

@@ -128,7 +128,7 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),
         ({"keep": ["newst:day"]}, "did you mean newest"),
-        ({"keep": ["newest"]}, "keep takes score, newest:FIELD"),
+        ({"keep": ["newest"]}, "keep takes score, newest:FIELD.*, got 'newest'$"),
         ({"max_apart": {"date": "-1d"}}, "max_apart of date must be like \"1d\", got '-1d'"),
         ({"max_apart": {"date": "1 month"}}, 'max_apart of date must be like "1d"'),
         ({"also": ["sorted"]}, "also must be one of unranked, pipelines, templates, got 'sorted'"),

@@ -27,9 +27,9 @@ def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def nearest(given: object, words: Iterable[str]) -> str:
-    """Return " (did you mean WORD?)" with the word that is most like a misspelt one, "" if none is."""
+    """Return " (did you mean WORD?)" with the word that is most like a misspelt one, "" if none is, or one is equal."""
     near = get_close_matches(str(given).lower(), words, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    return f" (did you mean {near[0]}?)" if near and near[0] != given else ""
 
 
 def check_known(given: Iterable[str], names: Collection[str], elsewhere: Collection[str] = (), where: str = "") -> None:

@@ -128,10 +128,13 @@ def find_duplicates(
     recipe:   of the sketches; by default the one that the index stores.
     settings: of CandidateSearch: field, keys, min_similarity, examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.
-    Raises IndexUnusable if the index maps no keys, RecipeMismatch if all its sketches are of other recipes.
+    Raises TypeError for a document that is neither, IndexUnusable if the index maps no keys, RecipeMismatch if all its
+    sketches are of other recipes.
     """
     if not 1 <= size <= _MOST:
         raise ValueError(f"size must be 1..{_MOST:,}, got {size}")
+    if not isinstance(document, str | Sequence | np.ndarray):
+        raise TypeError(f"find_duplicates takes a text or a sketch, got {type(document).__name__}")
     search = CandidateSearch(recipe=Recipe.of(recipe), **settings)
     if recipe is None:
         search = replace(search, recipe=stored_recipe(client, index, search.field))

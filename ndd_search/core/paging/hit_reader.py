@@ -225,7 +225,8 @@ class HitReader:
         if self.text is None:
             if self.sketch is not None:
                 return None
-            raise TypeError(f"a hit is a {type(hit).__name__}: pass text='FIELD' or a callable that returns its text")
+            remedy = "pass text='FIELD' or a callable that returns its text" if hit is not None else "leave it out"
+            raise TypeError(f"a hit is a {type(hit).__name__}: {remedy}")
         return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
 
 
