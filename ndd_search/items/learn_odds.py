@@ -58,7 +58,8 @@ def learn_odds(
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families do not count: if no others are left, the assumed ones are the safest.
+    Odds that unite families do not count, nor the second way's if what it calls one thing agrees by chance in a field
+    that tells by the first: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     if not len(graded) and not labels:
@@ -73,6 +74,8 @@ def learn_odds(
     size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
+    if _agrees_by_chance(_information(by_chance.m, usual), _information(kinds.m, usual), _FAMILY):
+        safe.discard(by_chance)
     sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
     if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
         best = by_chance

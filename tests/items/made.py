@@ -248,6 +248,24 @@ def districts(count: int, seed: int = 0) -> Made:
     return made
 
 
+def provinces(count: int, seed: int = 0) -> Made:
+    """Return the provinces of so many countries in two lists; the second spells some otherwise and adds local names."""
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for country in range(count):
+        kinds = [_TRADES[kind] for kind in random.integers(len(_TRADES), size=2)]
+        for number in range(len(made.person), len(made.person) + int(min(5 + random.geometric(0.05), 60))):
+            root, end, other = (int(random.integers(len(of))) for of in (_ROOTS, _ENDS, _ROOTS))
+            name = f"{_ROOTS[root]}{_ENDS[end]} {_ROOTS[other]}"
+            first = {"name": name, "type": kinds[int(random.random() < 0.2)], "country": f"C{country}"}
+            second = first if random.random() < 0.7 else {**first, "name": f"{_ROOTS[other]} {_ENDS[end]}"}
+            second = second if random.random() < 0.7 else {**second, "local": name[::-1]}
+            for record in (first, second):
+                made.records.append({"id": str(len(made.records)), **record})
+                made.person.append(number)
+    return made
+
+
 def shades(count: int) -> Made:
     """Return so many signs in five shades, which three sources name alike; each source fills fields of its own."""
     made = Made([], [])

@@ -11,7 +11,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.items.fields import Field
 from ndd_search.items.probability_model import Odds, default_odds
-from tests.items.made import PEOPLE, Made, districts, households, people, quality, shades, sites, swapped
+from tests.items.made import PEOPLE, Made, districts, households, people, provinces, quality, shades, sites, swapped
 
 pytestmark = pytest.mark.once
 
@@ -41,6 +41,12 @@ def test_districts_of_a_town_are_not_one_thing_and_a_doubt_tells_that_learning_u
     assert schema.learnt.odds == default_odds(schema.kinds)
     assert any(doubt.startswith("what is assumed about such fields is used") for doubt in schema.learnt.doubts)
     assert any("by another way of learning" in doubt for doubt in schema.learnt.doubts)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_provinces_of_a_country_are_not_one_thing_because_random_records_share_no_country(seed: int) -> None:
+    made = provinces(40, seed)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.7  # 0.04 if they are
 
 
 def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_the_field() -> None:
