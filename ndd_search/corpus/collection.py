@@ -71,7 +71,7 @@ class Corpus(Documents):
                   tables of pyarrow, polars, pandas or DuckDB, an IndexSource, or iterables of mappings.
         text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
                   nobody's duplicate.
-        id:       the field with a document's id; by default "_id" or "id", and the document's place where it has none.
+        id:       the field with a document's id; by default "_id" or "id", and its place without both fields.
                   A document without an id in that field, or with the id of an earlier one, is reported and left out.
         recipe:   or its id.
         fields:   fields whose values are held in memory, for `keep`, guards and reports.

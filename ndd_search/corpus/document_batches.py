@@ -191,7 +191,7 @@ class LeftOut:
 
     def _why(self, name: str | None) -> str:
         if name is None:
-            return f"it has nothing in {self._field!r}, which is to hold its id"
+            return f"it has nothing in {self._field or 'id'!r}, which is to hold its id"
         name = name if len(name) <= _QUOTED else f"{name[: _QUOTED - 1]}…"
         if not is_text(name):
             return f"its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
@@ -201,7 +201,7 @@ class LeftOut:
 def id_of(document: Document, field: str | None, place: int | None) -> str | None:
     """The id of a document as text, None where the field that should hold it holds nothing.
 
-    field: None for "_id" or "id", and the document's place in the collection where it has neither.
+    field: None for "_id" or "id", and the document's place in the collection where it has neither field.
     place: None where it is not known, which gives "".
     """
     if field is not None:
@@ -210,6 +210,8 @@ def id_of(document: Document, field: str | None, place: int | None) -> str | Non
     for name in ("_id", "id"):
         if (value := document.get(name)) not in (None, ""):
             return str(value)
+    if "_id" in document or "id" in document:  # an invented id could be that of a later document
+        return None
     return "" if place is None else str(place)
 
 

@@ -95,6 +95,22 @@ def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:
     assert "document 7 is left out, its id '\\ud800' has a lone surrogate" in told[2]
 
 
+def test_a_row_without_a_value_in_the_id_column_takes_no_id_of_another_one(tmp_path: Path) -> None:
+    rows, lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
+    rows.write_text("id,body\n9,Fog\n,Snow\n5,Council\n1,Copper\n")
+    made = [("9", "Fog"), (None, "Snow"), ("5", "Council"), ("1", "Copper")]
+    lines.write_text("\n".join(json.dumps({"id": id, "body": body}) for id, body in made))
+    for source in (rows, lines):
+        for id in (None, "id"):
+            told: list[str] = []
+            assert ndd.Corpus.read(source, text="body", id=id, report=told.append).ids == ["9", "5", "1"]
+            _, ids = read_records([source], id=id, report=(again := list[str]()).append)
+            assert ids == ["9", "5", "1"]
+            assert told == again
+            assert len(told) == 1
+            assert "it has nothing in 'id', which is to hold its id" in told[0]
+
+
 def test_what_is_left_out_of_files_is_named_by_file_and_line(tmp_path: Path) -> None:
     """Blank lines and lines that are no documents count, too; so do the documents of other sources."""
     lines = [json.dumps(one) for one in (*DOCUMENTS, DOCUMENTS[0])]
