@@ -287,6 +287,7 @@ def joined(members: Sequence[int], leaders: np.ndarray) -> tuple[int, int]:
     return sum(leaders[a] == leaders[b] for a, b in pairs), len(pairs)
 
 
+Story = tuple[str, str, list[str]]  # language, kind of length, copies
 Score = dict[tuple[str, str, str], list[tuple[int, int]]]  # of a rule, a row and a column
 
 
@@ -299,7 +300,7 @@ def measure_page(
         score.setdefault((rule.name, row, column), []).append(joined(members, rule.leaders(texts, sketches, counted)))
 
 
-def stories(world: World, counts: Iterable[int]) -> Iterator[tuple[str, str, list[str]]]:
+def stories(world: World, counts: Iterable[int]) -> Iterator[Story]:
     """Yield the language, the kind of length and the copies of stories, of each number of copies."""
     for count in counts:
         for language, bodies in world.bodies.items():
@@ -313,14 +314,17 @@ def stories(world: World, counts: Iterable[int]) -> Iterator[tuple[str, str, lis
                 )
 
 
+def row_of(language: str, length: str) -> str:
+    """Return the row of a story: by its length if it is in English."""
+    return length if language == "en" else f"copies, {'other languages' if language in EUROPEAN else 'other scripts'}"
+
+
 def measure_lists(score: Score, world: World) -> None:
     for language, length, copies in stories(world, COPIES):
-        row = (
-            length if language == "en" else f"copies, {'other languages' if language in EUROPEAN else 'other scripts'}"
-        )
         texts = copies + world.rng.sample(world.others, HITS - len(copies))
         order = world.rng.sample(range(HITS), HITS)
-        measure_page(score, row, "list", [texts[i] for i in order], [order.index(i) for i in range(len(copies))])
+        places = [order.index(i) for i in range(len(copies))]
+        measure_page(score, row_of(language, length), "list", [texts[i] for i in order], places)
     for place, form, *records in world.made["forms"]:
         for count in FILLINGS:
             fillings = world.fillings(form, count, *records)
@@ -395,22 +399,17 @@ def _listed(hit: dict[str, Any]) -> list[str]:
 
 
 def measure_index(score: Score, world: World, size: int) -> None:
-    """Put stories of each number of copies into one index, forms into another, and decide on pages of their hits."""
+    """Put stories of each number of copies into indexes, forms into others, and decide on pages of their hits."""
     made = list(stories(world, COPIES))
     world.rng.shuffle(made)
-    kept: list[tuple[str, str, list[str]]] = []
-    for story in made:  # at most a third of the index
-        if sum(len(one[2]) for one in kept) + len(story[2]) <= size / 3:
-            kept.append(story)
-    copies = [text for _, _, texts in kept for text in texts]
-    others = (world.others * (size // len(world.others) + 1))[: size - len(copies)]
-    table = count_document_frequency(sketch_many(copies + others, RECIPE), RECIPE)
-    for language, length, texts in kept:
-        row = (
-            length if language == "en" else f"copies, {'other languages' if language in EUROPEAN else 'other scripts'}"
-        )
-        page = texts + world.rng.sample(others, HITS - len(texts))
-        measure_page(score, row, f"index of {size:,}", page, range(len(texts)), table)
+    others = world.others * (size // len(world.others) + 1)
+    for lot in _lots(made, size / 3):
+        copies = [text for _, _, texts in lot for text in texts]
+        rest = others[: size - len(copies)]
+        table = count_document_frequency(sketch_many(copies + rest, RECIPE), RECIPE)
+        for language, length, texts in lot:
+            page = texts + world.rng.sample(rest, HITS - len(texts))
+            measure_page(score, row_of(language, length), f"index of {size:,}", page, range(len(texts)), table)
     for chosen in (world.made["forms"][start::6] for start in range(6)):
         forms = [
             (place, world.fillings(form, world.rng.choice(FILLINGS), *records)) for place, form, *records in chosen
@@ -424,6 +423,17 @@ def measure_index(score: Score, world: World, size: int) -> None:
     texts = [old for old, _ in pairs] + [new for _, new in pairs]
     table = count_document_frequency(sketch_many(texts + others[: size - len(texts)], RECIPE), RECIPE)
     measure_page_of_versions(score, f"index of {size:,}", texts, table)
+
+
+def _lots(made: Sequence[Story], most: float) -> Iterator[list[Story]]:
+    """Yield runs of stories, each of at most `most` texts."""
+    lot: list[Story] = []
+    for story in made:
+        if sum(len(texts) for _, _, texts in (*lot, story)) > most:
+            yield lot
+            lot = []
+        lot.append(story)
+    yield lot
 
 
 def print_table(score: Score) -> None:
