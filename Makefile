@@ -20,6 +20,8 @@ SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 # uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
 UV = .venv-uv/bin/uv
 INSTALL = $(UV) pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
+# All editable installations share the core that the one in $(VENV) has built: the extension is optional.
+SHARE_CORE = CC=false $(INSTALL)
 # uv makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
 COPY = --link-mode copy
 
@@ -45,8 +47,8 @@ test-without-core: build-without-core  ## the tests without servers and without 
 test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest allowed version of every dependency
 	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser and not once" $(ARGS)
 
-test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
-	$(UV) pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
+test-bare: dist/built | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
+	$(UV) pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python dist/*.whl
 	$(BARE)/bin/python -P -W error tests/bare.py
 
 saturate: $(VENV)/dev-installed  ## a proxy at saturation for ten minutes, its engine and Redis killed: ARGS="--seconds 60"
@@ -100,11 +102,9 @@ reference: $(VENV)/dev-installed  ## write the manual page again
 docs: $(VENV)/docs-installed  ## the documentation site in build/site, without the network; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict  # not --quiet, which hides what --strict counts
 
-dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
-	rm -rf dist
-	$(UV) build --python $(VENV)/bin/python --quiet
+dist: dist/built  ## the source distribution, and the wheel built from it
 
-test-dist: dist | $(WHEEL)/bin/python  ## the wheel alone, installed without building anything, runs the README's examples
+test-dist: dist/built | $(WHEEL)/bin/python  ## the wheel alone, installed without building anything, runs the README's examples
 	$(UV) pip install --quiet --only-binary :all: --reinstall-package ndd-search --python $(WHEEL)/bin/python \
 		"$$(echo dist/*.whl)[embedded,cli]"
 	$(WHEEL)/bin/python -P -W error tests/wheel.py
@@ -123,8 +123,15 @@ $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(INSTALL) --editable ".[embedded,html,stem,cli,proxy]"
 	@touch $@
 
+# Prints what the compiler says of the core: without it, the installation goes on, and Python code is used.
 $(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
-	$(INSTALL) --editable ".[dev]"
+	$(INSTALL:--quiet=--verbose) --editable ".[dev]" 2>$@.log || { tail -n 30 $@.log; exit 1; }
+	@grep -A 2 -E ': (error|fatal error|warning):|building extension "' $@.log || true
+	@touch $@ $(@D)/demo-installed
+
+dist/built: pyproject.toml MANIFEST.in README.md $(CORE) $(shell git ls-files ndd_search haystack_integrations docs/ndd-search.1) | $(UV)
+	rm -rf dist
+	$(UV) build --python $(PYTHON) --quiet
 	@touch $@
 
 $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -135,20 +142,20 @@ $(VENV)/docs-installed: $(VENV)/dev-installed
 	$(UV) pip install --quiet --python $(@D)/bin/python --requirements pyproject.toml --extra docs
 	@touch $@
 
-$(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
-	$(INSTALL) --editable ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
+$(OLDER)/dev-installed: pyproject.toml $(VENV)/dev-installed | $(OLDER)/bin/python
+	$(SHARE_CORE) --editable ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
 	@touch $@
 
-$(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
-	$(INSTALL) --resolution lowest-direct --editable ".[test]"
+$(MINIMUM)/installed: pyproject.toml $(VENV)/dev-installed | $(MINIMUM)/bin/python
+	$(SHARE_CORE) --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
 $(THIRD)/spark-installed: pyproject.toml | $(THIRD)/bin/python  # apart from the rest: building its 490 MB takes a minute
 	$(UV) pip install --quiet $(COPY) --python $(@D)/bin/python --requirements pyproject.toml --extra spark
 	@touch $@
 
-$(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed
-	$(INSTALL) $(COPY) --editable ".[test,agents,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
+$(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed $(VENV)/dev-installed
+	$(SHARE_CORE) $(COPY) --editable ".[test,agents,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars \
 		bm25s lancedb "psycopg[binary]" pysolr qdrant-client
