@@ -89,7 +89,7 @@ FORMS = [FORM.format(town, 10 + place, 2 * place) for place, town in enumerate(T
 def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
     page = ndd.collapse([*FORMS, *NEWS], size=20)
     assert page.hits == [*FORMS, *NEWS[:2]]
-    assert "without what many documents of the index have in common" in page.explain(1).rule
+    assert "without what many documents have in common" in page.explain(1).rule
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, frequency_table=False)) < 5
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
 

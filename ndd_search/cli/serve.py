@@ -70,6 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
         warn(f"{settings.listen} is served without https: credentials of callers can be read on the way")
     sockets = listening(settings)
     say(f"serving {', '.join(settings.upstream)} at {url_of(settings, sockets[0])}")
+    for problem in asyncio.run(_problems(settings)).values():
+        if problem:
+            warn(problem)
     serve(settings, sockets)
     return DONE
 
@@ -85,18 +88,27 @@ def _settings(arguments: argparse.Namespace) -> ProxySettings:
 
 
 async def _check(settings: ProxySettings) -> int:
-    """Ask every node, one by one, and compare the rules for documents with the indexes. Returns the exit code."""
-    code = DONE
-    for url in settings.upstream:
-        upstream = Upstream(replace(settings, upstream=(url,)))
-        problem = await upstream.answers()
+    """Ask every node, and compare the rules for documents with the indexes. Returns the exit code."""
+    problems = await _problems(settings)
+    for url, problem in problems.items():
         if problem:
             warn(problem)
-            code = FAILED
         else:
             say(f"{url} answers")
-        await upstream.close()
-    return code if code == FAILED else await _check_rules(Proxy(settings))
+    return FAILED if any(problems.values()) else await _check_rules(Proxy(settings))
+
+
+async def _problems(settings: ProxySettings) -> dict[str, str]:
+    """Return why each node does not answer, "" if it does. All are asked at the same time."""
+
+    async def problem(url: str) -> str:
+        upstream = Upstream(replace(settings, upstream=(url,)))
+        try:
+            return await upstream.answers()
+        finally:
+            await upstream.close()
+
+    return dict(zip(settings.upstream, await asyncio.gather(*map(problem, settings.upstream)), strict=True))
 
 
 async def _check_rules(proxy: Proxy) -> int:

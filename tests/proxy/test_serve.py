@@ -94,6 +94,13 @@ def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: P
     assert (lines[-1]["kind"], lines[-1]["status"]) == ("sketched", 200)
 
 
+def test_a_node_that_does_not_answer_is_named_at_the_start() -> None:
+    (port,) = free_ports(1)
+    with running("--upstream", f"http://127.0.0.1:{port}", "--listen", "127.0.0.1:0") as (process, _):
+        assert process.stderr is not None
+        assert f"http://127.0.0.1:{port}: there is no connection" in process.stderr.readline()
+
+
 def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: Path, run: Any) -> None:
     assert run("--upstream", behind.url, "--check") == (0, f"{behind.url} answers\n", "")
     (port,) = free_ports(1)

@@ -301,8 +301,10 @@ def test_a_client_outlives_its_event_loop_as_far_as_it_can_itself(library: Libra
 
 
 def test_wrap_names_what_is_no_client() -> None:
-    with pytest.raises(TypeError, match=r"wrap takes a client of elasticsearch-py or opensearch-py, got builtins\.str"):
-        ndd.wrap("http://localhost:9200")
+    given: list[Any] = ["http://localhost:9200", []]
+    for wrong in given:
+        with pytest.raises(TypeError, match=r"one client of .* wrap\(Elasticsearch\(URL\)\), got builtins\.(str|list)"):
+            ndd.wrap(wrong)
     with pytest.raises(TypeError, match=r"got builtins\.dict"):
         ndd.wrap({}, enabled=False)
 

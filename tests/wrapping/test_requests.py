@@ -187,6 +187,13 @@ def test_an_unknown_option_is_named_with_those_there_are(library: Library, wrapp
         wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"mode": "hide"}})
 
 
+def test_a_block_names_the_options_that_it_takes_and_the_place_of_others() -> None:
+    with pytest.raises(TypeError, match=r"the options are enabled, .*window.*, cache, explain, seen"), ndd.options(w=1):  # type: ignore[call-arg]
+        pass
+    with pytest.raises(TypeError, match=r'put it into the body, "ndd": {"cursor": true}'), ndd.options(cursor=True):  # type: ignore[call-arg]
+        pass
+
+
 def test_ndd_in_a_search_may_be_true_and_nothing_that_is_no_options(library: Library, wrapped: Caller) -> None:
     assert wrapped.search(index=library.news, body={"query": MATCH, "ndd": True})["ndd"]["hidden"] > 0
     for wrong in ("yes", [], 5):  # type: ignore[var-annotated]

@@ -373,6 +373,16 @@ def test_a_facet_shows_as_many_groups_as_a_click_on_it_gives(few: bool, articles
         assert all("newest" in {key.rpartition("#")[2] for key in one} for one in found["desks"]["buckets"])
 
 
+def test_a_facet_without_an_aggregation_is_named_if_the_search_itself_asks_for_it(
+    library: Library, connect: Connect
+) -> None:
+    """Those of the whole client are not meant for each search."""
+    caller, body = connect(facets=["sites"]), MATCH
+    assert caller.search(index=library.news, body=body)["ndd"]["warnings"] == []
+    (told,) = caller.search(index=library.news, body={**body, "ndd": {"facets": ["nope"]}})["ndd"]["warnings"]
+    assert told.startswith("no aggregation of this search has the name 'nope'")
+
+
 def test_documents_without_a_sketch_count_once_in_a_facet(library: Library, connect: Connect) -> None:
     """In an estimate, as half of the documents of an alias have none; and exactly, once a page examined the result."""
     stories = {"match": {"title": "42 43 44 45 46 47"}}

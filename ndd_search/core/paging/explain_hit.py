@@ -90,7 +90,7 @@ def explain(
     if estimated.standard_error:
         figures += f" (standard error {estimated.standard_error:.2f})"
     if compared < estimated.value - 0.005:
-        figures += f", {compared:.2f} without what many documents of the index have in common"
+        figures += f", {compared:.2f} without what many documents have in common"
     if leader != index:
         reasons = [f"which reaches the bar of {bar:.2f}"] if compared >= bar - ROUNDING else []
         if at_edges := _where_they_differ(rows, hits, decision, reader):

@@ -106,7 +106,8 @@ def _family(client: object) -> tuple[str, str]:
         if package in _FAMILIES and hasattr(client, _FAMILIES[package][1]):
             return _FAMILIES[package]
     given = f"{type(client).__module__}.{type(client).__name__}"
-    raise TypeError(f"wrap takes a client of elasticsearch-py or opensearch-py, got {given}")
+    wanted = "one client of elasticsearch-py or opensearch-py, wrap(Elasticsearch(URL))"
+    raise TypeError(f"this takes {wanted}, got {given}")
 
 
 class View:

@@ -263,7 +263,7 @@ def facets_of(search: Search, names: Sequence[str]) -> dict[str, Any]:
 def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
     """Return a sentence about each named aggregation that does not exist or cannot count groups.
 
-    A search without aggregations is none that the names were meant for: they may be options of the whole client.
+    A search without aggregations may be one that the names are not meant for, if it does not give them itself.
     """
     given, usable = _aggregations(search.body), facets_of(search, names)
     return [
@@ -271,7 +271,7 @@ def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
         if name in given
         else f"no aggregation of this search has the name {name!r} that facets names: check its spelling"
         for name in names
-        if given and name not in usable
+        if (given or "facets" in search.changes) and name not in usable
     ]
 
 

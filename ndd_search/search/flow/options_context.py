@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options
+from ndd_search.core.setting_checks import check_known
 from ndd_search.core.setting_kinds import YesNo
 
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
@@ -39,6 +40,9 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
     """
     if enabled is not None:
         _YES_NO.check("enabled", enabled)
+    if "cursor" in changes:
+        raise TypeError('cursor is an option of one search: put it into the body, "ndd": {"cursor": true}')
+    check_known(changes, ["enabled", *SearchChanges.__annotations__])
     options_and_others(None, changes)
     before, others = _surrounding.get()
     token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
