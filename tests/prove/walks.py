@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from dataclasses import field as member
 from functools import cache, cached_property
-from itertools import accumulate, combinations, cycle, islice
+from itertools import accumulate, combinations, count, cycle, islice
 from typing import Any
 
 import ndd_search as ndd
@@ -115,6 +115,7 @@ class Walk:
             other = self.caller(cache=self.cache, splits=self.splits)
         pages = self.pages(caller, self.paging, other=other)
         check_pages(self, pages)
+        self.check_changed(pages)
         at_once = "from" if self.paging == "msearch" else "msearch"
         alone = self.caller(cache=False, splits=not self.splits)
         self.page(
@@ -308,6 +309,18 @@ class Walk:
         answer: dict[str, Any] = body_of(caller.run(caller.client.search_template(index=self.index, body=template)))
         return answer
 
+    def check_changed(self, pages: Answers) -> None:
+        """A page says that it changed if the hits of the plain client's page are others, and only then.
+
+        Where max_window ends a page, it cannot know whether the engine had further hits.
+        """
+        if self.paging == "cursor" or self.has_neighbours or len(set(self.places.values())) < len(self.found):
+            return
+        order = list(self.found)
+        for start, page in zip(count(0, self.size), pages, strict=False):
+            changed = ids(page["hits"]["hits"]) != order[start : start + self.size]
+            assert changed == page["ndd"]["changed"] or (self.bounded and not changed), (start, order, page["ndd"])
+
     def check_cache(self, caller: Caller, pages: Answers) -> None:
         """A page that is asked for again is the same, and the cache knows it, if there is one."""
         again = self.pages(caller, self.paging, self.some(pages))
@@ -339,12 +352,14 @@ class Walk:
             assert shown(pages) == shown(whole)[: self.few]
 
     def check_facets(self, caller: Caller, pages: Answers) -> None:
-        """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
+        """Where the first page examines the whole result, a bucket counts the hits of a search within it."""
         hides = "seen" in self.beside and self.options.get("seen_mode", "hide") == "hide"
         for page in pages if "facets" in self.options else ():
             for one in page["ndd"]["facets"]["sources"]["buckets"]:
                 assert (not hides) <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
-        if "facets" not in self.options or self.options["window"] < self.most or self.bounded or self.few < self.most:
+        is_counted = self.options.get("total") == "groups" and not self.has_neighbours
+        is_whole = self.options["window"] >= self.most or is_counted
+        if "facets" not in self.options or not is_whole or self.bounded or self.few < self.most:
             return
         (sources,) = pages[0]["aggregations"].values()
         for bucket in sources["buckets"][:2]:

@@ -427,13 +427,14 @@ def test_facets_and_those_within_them_are_exact_where_the_whole_result_was_exami
 
 
 @pytest.mark.one_kind_of_client
+@pytest.mark.parametrize("total", ["estimate", "groups"])
 def test_every_page_of_a_cursor_has_the_counts_of_the_first(
-    engine: Engine, articles: Articles, connect: Connect
+    engine: Engine, articles: Articles, connect: Connect, total: str
 ) -> None:
     """Total, facets, what was seen and whole groups in one search, whose later pages are asked for by new clients."""
     if engine.name == "opensearch2":
         pytest.skip("OpenSearch orders points in time since 3.3")
-    options: dict[str, Any] = {"total": "estimate", "facets": ["desks"], "keep": ["newest:day"]}
+    options: dict[str, Any] = {"total": total, "facets": ["desks"], "keep": ["newest:day"]}
     seen = [{"_index": articles.index, "_id": one} for one in sorted(articles.newest)[:3]]
     body = {**MATCH, "size": 80, "aggs": {"desks": {"terms": {"field": "desk"}}}}
     cursor: Any = True
@@ -453,6 +454,11 @@ def test_every_page_of_a_cursor_has_the_counts_of_the_first(
     assert len({str(page["ndd"]["unique"]) for page in pages}) == 1
     assert len({str(page["ndd"]["facets"]) for page in pages}) == 1
     assert len({str(page["aggregations"]) for page in pages}) == 1
+    if total == "groups":  # the first page has examined the whole result
+        alone = connect(window=GROUPS, frequency_table=False)
+        page = alone.search(index=articles.index, body={**body, "ndd": {**options, "seen": seen}})
+        assert pages[0]["ndd"]["facets"] == page["ndd"]["facets"]
+        assert {one["relation"] for one in page["ndd"]["facets"]["desks"]["buckets"]} == {"eq"}
 
 
 @pytest.mark.one_kind_of_client

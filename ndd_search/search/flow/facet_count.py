@@ -59,9 +59,9 @@ class Facets(Step):
         facets = facets_of(plan.search, plan.options.facets)
         if not facets or state.envelope is None or _fit(state, facets):
             return state
-        found = state.envelope.get("aggregations")
+        found, examined = state.envelope.get("aggregations"), replace(state, stream=state.examined or state.stream)
         try:
-            counts = yield from _counts(facets, state, found, plan, round_trips)
+            counts = yield from _counts(facets, examined, found, plan, round_trips)
         except MALFORMED:
             counts = None
         if counts is None:

@@ -93,7 +93,7 @@ class AllGroups(Step):
                 reader = reader_of(state, plan, sketches_in(answer, plan), start=0)
                 stream = replace(NO_HITS, shown=plan.shown).extend(answer.hits, most, reader, plan.options)
         count, relation = count_places(stream, stream.fetched, plan.options), "eq" if stream.exhausted else "gte"
-        state = replace(state, total={"value": count, "relation": relation})
+        state = replace(state, total={"value": count, "relation": relation}, examined=stream)
         if stream.exhausted:
             layout = Layout(stream, len(stream.hits), plan.options)
             groups = GroupEstimate.exactly(len(layout.leaders) - len(layout.passed_over))

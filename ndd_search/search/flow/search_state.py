@@ -27,8 +27,8 @@ class State:
            window, "" for none. frequency_table: that table; for LISTED it is counted when hits are added.
     groups: the number of groups of the whole result (see `group_count`), None if it is not asked for. facets: the
             buckets of facets counted over groups (see `facet_count`), by facet; None before they are counted.
-    total: `hits.total` where it was counted beside the hits, None otherwise. before: number of hits on earlier pages of
-           a cursor.
+    total: `hits.total` where it was counted beside the hits, None otherwise. examined: the stream that it was counted
+           in. before: number of hits on earlier pages of a cursor.
     """
 
     stream: Stream = NO_HITS
@@ -44,6 +44,7 @@ class State:
     groups: dict[str, Any] | None = None
     facets: dict[str, Any] | None = None
     total: dict[str, Any] | None = None
+    examined: Stream | None = None
     before: int = 0
 
     def stop(self, reason: str) -> State:

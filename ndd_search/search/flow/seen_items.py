@@ -62,10 +62,16 @@ class SeenItems(Step):
         return cls(recipe, tuple(Shown(item, UNKNOWN, one) for item, one in found.items()), documents)
 
     def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
-        """Return the answer, with a warning about texts that resemble equal ones alone: perhaps they are ids."""
+        """Return the answer with warnings: about texts that may be ids, for they resemble equal ones alone, and about
+        documents that were not found."""
+        block = body["ndd"]
+        block.setdefault("seen", [])
         short = [one.item for one in self.shown if len(one.sketch) < 2]
         told = f'items {short} of "seen" are read as texts of a few words: name a document as {{"_id": "1"}}'
-        body["ndd"]["warnings"] += [plan.settings.tell(plan.search.request.path, told)] if short else []
+        block["warnings"] += [plan.settings.tell(plan.search.request.path, told)] if short else []
+        absent = sorted(self.documents.keys() - {one.item for one in plan.shown})
+        if absent and not plan.unread:
+            block["warnings"].append(f'items {absent} of "seen" are not in the index, so no hit was compared with them')
         return body
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
