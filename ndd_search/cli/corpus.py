@@ -224,7 +224,7 @@ def _largest(groups: Groups) -> Iterator[str]:
 
 def rows_of_groups(path: str, report: Callable[[str], None]) -> list[Any]:
     """Return the rows that the action groups wrote. Raises InvalidDocument for another file."""
-    rows = [row for _, batch in Pieces.of([path]).read(report) for row in batch]
+    rows = [row for batch in Pieces.of([path]).read(report, "document") for row in batch.documents]
     if not rows or not {"document", "group", "size", "fingerprint"} <= set(rows[0]):
         raise InvalidDocument(path, "it holds no groups", "write it with: ndd-search corpus groups --out")
     return rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.exact_numbers import json_with_written
@@ -105,11 +105,17 @@ class Pieces:
             written.add(path)
 
     def read(
-        self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0), exact: bool = False
-    ) -> Iterator[tuple[tuple[int, int], list[Document]]]:
-        """The documents, in batches, each with the position after it.
+        self,
+        report: Report,
+        id: str | None,
+        columns: Sequence[str] | None = None,
+        start: tuple[int, int] = (0, 0),
+        exact: bool = False,
+    ) -> Iterator[Batch]:
+        """The documents, in batches.
 
         report:  told a sentence for every line or file that cannot be read; all others are read.
+        id:      the field that holds the id of a document; None for "_id" or "id".
         columns: the fields to read, where a piece can leave the others out; None for all.
         start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
                  again from its first document, because the order of its documents changes.
@@ -118,13 +124,17 @@ class Pieces:
         for number in range(start[0], len(self.pieces)):
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
             left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
-            done = left
+            done, has_ids = left, None
             for batch in _batches(self.pieces[number], sayings, columns, exact):
-                rest = batch[left:] if left else batch
-                left -= len(batch) - len(rest)
-                done += len(rest)
-                if rest:
-                    yield (number, done), rest
+                names = [id_of(document, id) for document in batch]
+                has_ids = any(name != "" for name in names) if has_ids is None else has_ids
+                if has_ids:  # an invented one could be that of a later document
+                    names = [name or None for name in names]
+                skipped = min(left, len(batch))
+                left -= skipped
+                done += len(batch) - skipped
+                if skipped < len(batch):
+                    yield Batch((number, done), batch[skipped:], names[skipped:])
             sayings.end()
 
     def named(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -145,6 +155,22 @@ class Pieces:
                     if (number := next(wanted, None)) is None:
                         break
         return names
+
+
+class Batch(NamedTuple):
+    """Some documents of a collection.
+
+    position: after them, a piece and a number of its documents. names: the id of each, None for one that lacks it; ""
+    for one of a source without ids, whose id is its place in the collection.
+    """
+
+    position: tuple[int, int]
+    documents: list[Document]
+    names: list[str | None]
+
+    def ids(self, place: int) -> list[str | None]:
+        """Return the id of each. place: of the first in the collection, from 0."""
+        return [str(number) if name == "" else name for number, name in enumerate(self.names, place)]
 
 
 class Sayings:
@@ -172,7 +198,8 @@ class LeftOut:
     """
 
     def __init__(self, pieces: Pieces, field: str | None) -> None:
-        self._pieces, self._field, self.count = pieces, field, 0
+        self._pieces, self.count = pieces, 0
+        self._fields = repr(field) if field else "'_id' or 'id'"
         self._first: dict[int, str | None] = {}
 
     def add(self, number: int, name: str | None) -> None:
@@ -181,8 +208,16 @@ class LeftOut:
         if len(self._first) < TOLD:
             self._first[number] = name
 
-    def tell(self, report: Report) -> None:
-        """Say which they are and why. The sources are read again for the lines of the first."""
+    def tell(self, report: Report, kept: int, fields: Iterable[str]) -> None:
+        """Say which they are and why. The sources are read again for the lines of the first.
+
+        kept: how many documents there are beside. fields: of the first documents. Raises InvalidDocument if no document
+        has an id.
+        """
+        if self.count and not kept and not any(self._first.values()):
+            there = ", ".join(fields)
+            what = f"none of them has anything in {self._fields}" + (f"; the fields there are {there}" if there else "")
+            raise InvalidDocument(f"{self.count:,} documents", what, "name the field that holds the ids")
         named = self._pieces.named(self._first) if self._first else {}
         for number, name in self._first.items():
             report(f"the collection: {named.get(number, f'document {number}')} is left out, {self._why(name)}")
@@ -191,18 +226,17 @@ class LeftOut:
 
     def _why(self, name: str | None) -> str:
         if name is None:
-            return f"it has nothing in {self._field or 'id'!r}, which is to hold its id"
+            return f"it has nothing in {self._fields}, which is to hold its id"
         name = name if len(name) <= _QUOTED else f"{name[: _QUOTED - 1]}…"
         if not is_text(name):
             return f"its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
         return f"an earlier one has its id, {name!r}"
 
 
-def id_of(document: Document, field: str | None, place: int | None) -> str | None:
+def id_of(document: Document, field: str | None) -> str | None:
     """The id of a document as text, None where the field that should hold it holds nothing.
 
-    field: None for "_id" or "id", and the document's place in the collection where it has neither field.
-    place: None where it is not known, which gives "".
+    field: None for "_id" or "id"; a document with neither has the id "".
     """
     if field is not None:
         value = value_of(document, field)
@@ -210,9 +244,7 @@ def id_of(document: Document, field: str | None, place: int | None) -> str | Non
     for name in ("_id", "id"):
         if (value := document.get(name)) not in (None, ""):
             return str(value)
-    if "_id" in document or "id" in document:  # an invented id could be that of a later document
-        return None
-    return "" if place is None else str(place)
+    return None if "_id" in document or "id" in document else ""
 
 
 def is_text(name: str) -> bool:

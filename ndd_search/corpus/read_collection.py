@@ -19,7 +19,7 @@ from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_pairs import frequency_table
-from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, id_of, is_text
+from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import InvalidDocument
@@ -148,9 +148,10 @@ class Documents:
             raise ValueError("a collection that was loaded knows no documents: read it from its sources")
         if self.pieces.read_once:
             raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
-        documents = (one for _, batch in self.pieces.read(_silently, columns, exact=columns is None) for one in batch)
-        for place, document in enumerate(documents):
-            yield id_of(document, self.id_field, place), document
+        place = 0
+        for batch in self.pieces.read(_silently, self.id_field, columns, exact=columns is None):
+            yield from zip(batch.ids(place), batch.documents, strict=True)
+            place += len(batch.documents)
 
 
 def read_rows(
@@ -175,13 +176,12 @@ def read_rows(
     there: dict[str, None] = {}
     any_text = any(len(rows.sketches.values) for rows in parts)
     left_out = LeftOut(pieces, id)
-    for position, batch in pieces.read(report, fields.wanted(id), (start[0], start[1])):
+    for batch in pieces.read(report, id, fields.wanted(id), (start[0], start[1])):
         if not seen:
-            _note_absent(fields.text, batch)
-            there = dict.fromkeys(name for document in batch for name in document)
+            _note_absent(fields.text, batch.documents)
+            there = dict.fromkeys(name for document in batch.documents for name in document)
         names, chosen = [], []
-        for document in batch:
-            name = id_of(document, id, place)
+        for name, document in zip(batch.ids(place), batch.documents, strict=True):
             place += 1
             if name in stored:  # read from the index before the interruption
                 stored.discard(name)
@@ -194,12 +194,12 @@ def read_rows(
         texts = fields.texts(chosen)
         any_text = any_text or any(texts)
         waiting.append(fields.sketched(chosen, texts, names))
-        progress(len(batch))
+        progress(len(batch.documents))
         if kept and sum(len(rows.ids) for rows in waiting) >= sketch_store.PART:
             parts.append(Rows.joined(waiting, fields.kept))
-            kept.add(parts[-1], (*position, place))
+            kept.add(parts[-1], (*batch.position, place))
             waiting = []
-    left_out.tell(report)
+    left_out.tell(report, len(seen), there)
     if seen and fields.text and not any_text:
         raise fields.without_text(len(seen), there)
     if waiting:

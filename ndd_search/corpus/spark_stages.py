@@ -70,7 +70,7 @@ class Reading:
         for batch in batches:
             documents = batch.drop_columns(PARTITION).to_pylist()
             part = batch.column(PARTITION)[0].as_py() if documents else 0
-            yield self._rows(part, row, documents, [])
+            yield self._rows(part, row, documents, [id_of(document, self.id) for document in documents], [])
             row += len(documents)
 
     def read_files(self, batches: Batches) -> Batches:
@@ -78,18 +78,20 @@ class Reading:
         for task in (task for batch in batches for task in batch.to_pylist()):
             said: list[str] = []
             row = 0
-            for _, documents in Pieces.of([task["path"]]).read(said.append, self.wanted, exact=self.exact):
-                yield self._rows(task["part"], row, documents, said)
-                row += len(documents)
-            yield self._rows(task["part"], row, [], said)
+            for batch in Pieces.of([task["path"]]).read(said.append, self.id, self.wanted, exact=self.exact):
+                yield self._rows(task["part"], row, batch.documents, batch.names, said)
+                row += len(batch.documents)
+            yield self._rows(task["part"], row, [], [], said)
 
-    def _rows(self, part: int, row: int, documents: Sequence[Document], said: list[str]) -> pa.RecordBatch:
+    def _rows(
+        self, part: int, row: int, documents: Sequence[Document], names: Sequence[str | None], said: list[str]
+    ) -> pa.RecordBatch:
         """Rows of READ and `columns`; sentences have rows of their own, and are taken out of the list."""
         count, none = len(documents), [None] * len(said)
         columns = {
             "part": [part] * (count + len(said)),
             "row": [*range(row, row + count), *none],
-            "id": [*(id_of(document, self.id, None) for document in documents), *none],
+            "id": [*names, *none],
             "said": [*[None] * count, *said],
         }
         rows = _batch(columns, (pa.int32(), pa.int64(), pa.string(), pa.string()))

@@ -16,7 +16,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.setting_checks import check_one_of
 from ndd_search.corpus.communities import communities, connected
-from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, id_of, is_text
+from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, is_text
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
@@ -220,16 +220,17 @@ def read_records(
     """
     records: list[Document] = []
     seen: dict[str, None] = {}
+    there: dict[str, None] = {}
     place, pieces = 0, Pieces.of(sources)
     left_out = LeftOut(pieces, id)
-    for _, batch in pieces.read(report, exact=True):
-        for document in batch:
-            name = id_of(document, id, place)
+    for batch in pieces.read(report, id, exact=True):
+        there = there or dict.fromkeys(name for document in batch.documents for name in document)
+        for name, document in zip(batch.ids(place), batch.documents, strict=True):
             place += 1
             if name is None or name in seen or not is_text(name):
                 left_out.add(place, name)
             else:
                 seen[name] = None
                 records.append(document)
-    left_out.tell(report)
+    left_out.tell(report, len(records), there)
     return records, list(seen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +96,31 @@ def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:
     assert "document 7 is left out, its id '\\ud800' has a lone surrogate" in told[2]
 
 
-def test_a_row_without_a_value_in_the_id_column_takes_no_id_of_another_one(tmp_path: Path) -> None:
-    rows, lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
+def test_a_row_without_an_id_takes_none_of_another_one(tmp_path: Path) -> None:
+    rows, short, lines, absent = (tmp_path / name for name in ("a.csv", "b.csv", "a.jsonl", "b.jsonl"))
     rows.write_text("id,body\n9,Fog\n,Snow\n5,Council\n1,Copper\n")
+    short.write_text("body,id\nFog,9\nSnow\nCouncil,5\nCopper,1\n")
     made = [("9", "Fog"), (None, "Snow"), ("5", "Council"), ("1", "Copper")]
     lines.write_text("\n".join(json.dumps({"id": id, "body": body}) for id, body in made))
-    for source in (rows, lines):
+    absent.write_text("\n".join(json.dumps({"body": body} | ({"id": id} if id else {})) for id, body in made))
+    for source in (rows, short, lines, absent):
         for id in (None, "id"):
             told: list[str] = []
             assert ndd.Corpus.read(source, text="body", id=id, report=told.append).ids == ["9", "5", "1"]
             _, ids = read_records([source], id=id, report=(again := list[str]()).append)
             assert ids == ["9", "5", "1"]
             assert told == again
-            assert len(told) == 1
-            assert "it has nothing in 'id', which is to hold its id" in told[0]
+            what = "'id'" if id else "'_id' or 'id'"
+            assert f"it has nothing in {what}, which is to hold its id" in told[-1]
+            assert len(told) == 1 + (source == short)  # which is told that a row has fewer fields than the header
+
+
+def test_an_id_field_that_no_document_has_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,body\n9,Fog\n5,Council\n")
+    for source in (tmp_path / "a.csv", DOCUMENTS):
+        for read in (partial(ndd.Corpus.read, source, text="body", id="idd"), partial(read_records, [source], "idd")):
+            with pytest.raises(InvalidDocument, match="has anything in 'idd'; the fields there are id, body"):
+                read()
 
 
 def test_what_is_left_out_of_files_is_named_by_file_and_line(tmp_path: Path) -> None:
