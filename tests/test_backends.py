@@ -21,7 +21,7 @@ from tests.examples import BLOCK, ROOT, run
 from tests.prove import sources
 
 PAGE = ROOT / "docs" / "backends.md"
-CASES = 1_000 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 100
+CASES = 300 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 100
 WHERE = "run `make test-third-parties`"
 
 

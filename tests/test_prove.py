@@ -20,7 +20,7 @@ from tests.prove.cases import Failure, Program, Progress, prove, smallest
 
 EXAMPLES = os.environ.get("NDD_TEST_EXAMPLES", "small")
 PARTS = 4  # parts of a sample, which run in any process
-SAMPLE = {"lists": 1_600, "sources": 300, "pages": 250, "answers": 250, "ingest": 100}  # 10,000 cases in all
+SAMPLE = {"lists": 600, "sources": 100, "pages": 100, "answers": 150, "ingest": 50}  # 4,000 cases in all
 if EXAMPLES != "large":
     SAMPLE = {"lists": 250, "sources": 60, "pages": 40, "answers": 100, "ingest": 30}
 if EXAMPLES == "few":
