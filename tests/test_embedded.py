@@ -273,6 +273,16 @@ with ndd.Index.open(sys.argv[1], text="body") as index:
 """
 
 
+def test_documents_of_which_none_has_text_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with ndd.Index.open(tmp_path / "folder", ["titel", "body"]) as index:
+        index.add([{"id": 1, "title": "one"}, {"id": 2, "body": "two"}])
+        assert not caplog.messages
+        index.add([{"id": 3, "title": "three"}])
+    assert [one.partition(": ")[2] for one in caplog.messages] == [
+        "none of the 1 documents added has text in titel, body: no search finds them"
+    ]
+
+
 def test_a_kill_while_adding_loses_nothing_that_was_committed(tmp_path: Path) -> None:
     path = tmp_path / "flood"
     with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:

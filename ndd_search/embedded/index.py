@@ -6,6 +6,7 @@ may read while one writes. Committed documents survive a crash.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -51,6 +52,7 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
 from ndd_search.embedded.query_parser import QueryReader, filterable, with_dates
 from ndd_search.embedded.ranked_hits import Sort, View, sketch_of
 
+log = logging.getLogger("ndd_search")
 COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call
 
@@ -140,15 +142,17 @@ class Index:
 
         documents: mappings that can be written as JSON, with an id under "id" or "_id" (a string or an integer); any
         iterable, read once, in batches. They are committed every 10,000 documents and at the end: an error or a crash
-        loses only documents after the last commit. Raises InvalidDocument naming the document.
+        loses only documents after the last commit. If none has text, the log says so. Raises InvalidDocument naming the
+        document.
         """
         if isinstance(documents, str | bytes | Mapping):
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
-        added, remaining = 0, iter(documents)
+        added, textless, remaining = 0, 0, iter(documents)
         with self._engine.writer() as writer:
             while batch := [self._read(document, n) for n, document in enumerate(islice(remaining, _BATCH), added)]:
                 prepared = self._prepared(batch)
                 added += len(batch)
+                textless += sum(not any(document.texts) for document in batch)
                 with engine_errors(self.path):
                     for document in prepared:
                         writer.delete_documents_by_term("id", document["id"][0])
@@ -158,6 +162,11 @@ class Index:
             with engine_errors(self.path):
                 writer.commit()
                 self._count_common()
+        if added and textless == added:
+            fields = ", ".join(self.meta.text)
+            log.warning(
+                "%s: none of the %d documents added has text in %s: no search finds them", self.path, added, fields
+            )
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
