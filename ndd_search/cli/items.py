@@ -46,6 +46,12 @@ _SUMMARIES = {
     "compare": "compare two records field by field",
 }
 
+_WRITTEN = {  # by --out
+    "learn": "the schema, as .toml or .json",
+    "groups": "the group of each record, as .parquet, .jsonl or .csv; with --spark a folder",
+    "merge": "the merged records, as .jsonl",
+}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -56,8 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("sources", nargs="+", metavar="SOURCE", help="files or patterns of files")
             add_shared(action, "--id")
-            folder = "; with --spark a folder" if name == "groups" else ""
-            action.add_argument("--out", metavar="FILE", required=name != "groups", help=f"the file to write{folder}")
+            action.add_argument("--out", metavar="FILE", required=name != "groups", help=_WRITTEN[name])
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
         if name == "learn":

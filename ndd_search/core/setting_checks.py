@@ -7,6 +7,11 @@ from difflib import get_close_matches
 from operator import index
 from typing import Any
 
+_MEANS = {  # the name of an option for another word
+    "latest": "newest", "earliest": "oldest", "largest": "highest", "biggest": "highest", "smallest": "lowest",
+    "cheapest": "lowest",
+}  # fmt: skip
+
 
 def check_page(size: int, from_: int) -> None:
     """Raise TypeError unless both are integers (of any integer type), ValueError if one is below 0."""
@@ -26,9 +31,11 @@ def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{nearest(value, allowed)}")
 
 
-def nearest(given: object, words: Iterable[str]) -> str:
-    """Return " (did you mean WORD?)" with the word that is most like a misspelt one, "" if none is, or one is equal."""
-    near = get_close_matches(str(given).lower(), words, 1)
+def nearest(given: object, words: Collection[str]) -> str:
+    """Return " (did you mean WORD?)" with the word that means the same, or is most like; "" for one of them."""
+    word = str(given).lower()
+    means = _MEANS.get(word)
+    near = [means] if means in words else get_close_matches(word, words, 1)
     return f" (did you mean {near[0]}?)" if near and near[0] != given else ""
 
 

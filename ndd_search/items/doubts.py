@@ -96,15 +96,16 @@ def _are_dates(values: Sequence[Any]) -> bool:
     return sum(bool(_DAY.fullmatch(text)) for text in some) > (1 - _OFTEN) * len(some) > 0
 
 
-def disagreement(
-    names: Sequence[str], chosen: Model, other: Model, bar: float, graded: Graded, what: str
-) -> tuple[str, ...]:
-    """Return a sentence if two models call widely different pairs one thing. what: the other one is. bar: log odds."""
+def disagreement(names: Sequence[str], chosen: Model, other: Model, bar: float, graded: Graded, what: str) -> str:
+    """Return a sentence if two models call widely different pairs one thing, else "".
+
+    what: the other one is. bar: log odds.
+    """
     odds = [chosen.log_odds(graded.grades) - bar, other.log_odds(graded.grades)]
     yes: list[npt.NDArray[np.bool_]] = [one > 0 for one in odds]
     both, either = int((yes[0] & yes[1]).sum()), int(yes[0].sum() + yes[1].sum())
     if not either or 2 * both >= _AGREE * either:
-        return ()
+        return ""
     apart = graded.grades[yes[0] != yes[1]][:_MOST]
     moved = [
         np.abs((chosen.tables[f][apart[:, f]] - other.tables[f][apart[:, f]]).mean(axis=1)).mean()
@@ -113,5 +114,5 @@ def disagreement(
     return (
         f"{yes[0].sum():,} compared pairs are one thing by the evidence in use, {yes[1].sum():,} by {what}, {both:,} "
         f"by both, so how many verdicts are wrong is not known; they differ most about {names[int(np.argmax(moved))]}: "
-        "answer the questions, which show such pairs, or name its kind or weight",
+        "answer the questions, which show such pairs, or name its kind or weight"
     )

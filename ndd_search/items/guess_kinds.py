@@ -23,6 +23,7 @@ _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$
 _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
+_FRACTION = re.compile(r"\d[.,]\d")  # texts of whole numbers may be codes
 _OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
 _LISTS = 0.3  # share of values with a semicolon, from which they are lists
 _LONG = 12  # words
@@ -83,12 +84,13 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
     if len({str(value) for value in values}) < 2:
         return None, "it has no value, or one for all records"
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
+    fractions = sum(bool(_FRACTION.search(str(value))) for value in sample) > len(sample) / 2
     most = f"{_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),
         (Date, bool(_DATE.search(name)) and _fits(sample, _day_of), f"its name is that of a date, and {most} dates"),
         (Exact, bool(_CODE.search(name)), "its name is that of a code"),
-        (Number, numeric, "its values are numbers"),
+        (Number, numeric or (fractions and _fits(sample, number_of)), "its values are numbers"),
         (
             Place,
             _fits(sample, place_of)
@@ -109,7 +111,9 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
         ),
         (Category, _are_categories(Counter(map(str, values))), "a few values are those of nearly all records"),
     )
-    return next(((kind(), why) for kind, fits, why in tests if fits), (Name(), "its values are short texts"))
+    short = "its values are numbers as texts, perhaps codes; make it a Number() if near ones are alike"
+    otherwise = Name(), short if _fits(sample, float) else "its values are short texts"
+    return next(((kind(), why) for kind, fits, why in tests if fits), otherwise)
 
 
 def _are_categories(counts: Counter[str]) -> bool:

@@ -32,7 +32,7 @@ from ndd_search.items.integer_lists import Floats
 from ndd_search.items.learn_odds import learn_odds, stricter_odds
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
-from ndd_search.items.record_groups import ItemGroups, Method, group_items
+from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Schema, parts_of
@@ -81,9 +81,9 @@ class Items(Schema):
         return _items(self.fields, **parts)
 
     @classmethod
-    def guess(cls, records: Iterable[Any]) -> Items:
+    def guess(cls, records: Any) -> Items:
         """Return a schema whose kinds of fields are guessed from the values of the first records: see `reasons`."""
-        fields, reasons = guess_fields(records)
+        fields, reasons = guess_fields(records_of(records))
         schema = _items(fields)
         schema.__dict__["reasons"] = reasons
         return schema
@@ -91,19 +91,20 @@ class Items(Schema):
     @classmethod
     def learn(
         cls,
-        records: Iterable[Any],
+        records: Any,
         schema: Items | None = None,
         *,
         labels: Iterable[tuple[Any, Any, bool]] = (),
     ) -> Items:
         """Return a schema with evidence that fits a collection.
 
-        records: of the collection; a few thousand are better than a few hundred.
+        records: of the collection, or a source of them, such as "people.csv"; a few thousand are better than a few
+                 hundred.
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
         """
-        held = list(records)
+        held = records_of(records)
         schema = cls.guess(held) if schema is None else schema
         reasons = schema.reasons
         table = read_table(schema.fields, held)
@@ -148,7 +149,9 @@ class Items(Schema):
             notes += (MUST_BE_EQUAL.format(list(schema.fields)[place]),)
         for odds in readings[:best] + readings[best + 1 :]:
             what = "what is assumed about such fields" if odds == assumed else "another way of learning"
-            notes += disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what)
+            if doubt := disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what):
+                notes += (doubt,)
+                break  # a second sentence would name the same remedy
         learnt = schema._with(
             learnt=Learnt(
                 readings[best],
@@ -163,13 +166,13 @@ class Items(Schema):
         learnt.__dict__.update({LEARNT_FROM: comparison, "reasons": reasons})
         return learnt
 
-    def questions(self, records: Iterable[Any], count: int = 10) -> list[Question]:
+    def questions(self, records: Any, count: int = 10) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
         At most `count`, those of most consequence first: they stand for many uncertain pairs, or for pairs about which
         what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`.
         """
-        held = list(records)
+        held = records_of(records)
         comparison = self.comparison(read_table(self.fields, held))
         found = find_candidates(comparison, Bounds(), needs=self.needs)
         graded = self.graded(comparison, found.first, found.second)
@@ -215,9 +218,9 @@ class Items(Schema):
         graded = self._compared(pairs)
         return probabilities(self.log_odds(graded))
 
-    def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
+    def candidates(self, records: Any, bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""
-        comparison = self.comparison(read_table(self.fields, records))
+        comparison = self.comparison(read_table(self.fields, records_of(records)))
         return find_candidates(comparison, bounds or Bounds.of(comparison.table.records), needs=self.needs)
 
     def groups(

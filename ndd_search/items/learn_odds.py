@@ -316,7 +316,9 @@ class _Fit:
         logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
         for f in range(len(self.fields)):
             self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
-        weight = logs[0] + logs[self.columns].sum(axis=1)
+        weight = np.repeat(logs[:1], len(self.rows), axis=0)
+        for column in self.columns.T:
+            weight += logs.take(column, axis=0)
         most = weight.max(axis=1, keepdims=True)
         weight = np.exp(weight - most)
         total = weight.sum(axis=1, keepdims=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.guards import seconds_since_1970
+from ndd_search.core.setting_checks import nearest
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.compare_values import kilometres
@@ -99,7 +100,8 @@ def check_rule(name: str, rule: str) -> None:
     head, colon, rest = rule.partition(":")
     plain = head in ("frequent", "longest", "first", "central", "union") and not colon
     if not (plain or (head in ("newest", "oldest") and rest) or (head == "preferred" and "=" in rest)):
-        raise ValueError(f"{name}: {rule!r} is no rule; rules are {'; '.join(RULES)}")
+        heads = [word.split(":")[0] for each in RULES for word in each.split(": ")[0].split(", ")]
+        raise ValueError(f"{name}: {rule!r} is no rule{nearest(head, heads)}; rules are {'; '.join(RULES)}")
 
 
 def _fields(fields: Mapping[str, Field], records: Sequence[Any]) -> list[tuple[str, tuple[str, ...], Field | None]]:

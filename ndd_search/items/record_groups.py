@@ -16,7 +16,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.setting_checks import check_one_of
 from ndd_search.corpus.communities import communities, connected
-from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, is_text
+from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
@@ -154,7 +154,7 @@ def group_items(
         np.concatenate((found.similarity, surely[copies])),
     )
     doubt = unsure(odds)
-    if schema.learnt is not None and doubt > UNSURE and len(found) > _ENOUGH:
+    if schema.learnt is not None and doubt > UNSURE >= schema.learnt.unsure and len(found) > _ENOUGH:
         log.warning("%s", unsure_because(doubt))
     return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
 
@@ -209,6 +209,17 @@ def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second
     first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
     second = np.concatenate(seconds) if seconds else np.empty(0, np.int64)
     return Pairs(first, second, probabilities(above + schema.bar)), above
+
+
+def records_of(given: Any) -> list[Any]:
+    """Return the records of one source, or of an iterable of records. Raises TypeError for paths among records."""
+    if isinstance(given, str | Path | IndexSource) or hasattr(given, "__arrow_c_stream__"):
+        return list(read_records([given])[0])
+    records = list(given)
+    for one in records[:1]:
+        if isinstance(one, str | Path):
+            raise TypeError(f"a record is a mapping or an object, got {one!r}: give one source, such as {str(one)!r}")
+    return records
 
 
 def read_records(

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -134,6 +135,8 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
     conflicts = [{"value": CORK["name"], "records": ["a"]}, {"value": FINBARR["name"], "records": ["b"]}]
     assert first["ndd"]["conflicts"]["name"] == conflicts
     assert second["ndd"]["members"] == ["c"]
+    with pytest.raises(ValueError, match=r"name: 'latest:born' is no rule \(did you mean newest\?\)"):
+        next(groups.merged_records({"name": "latest:born"}))
     with pytest.raises(ValueError, match="name: 'best' is no rule"):
         list(groups.merged_records({"name": "best"}))
 
@@ -273,6 +276,19 @@ def test_a_report_counts_verdicts_of_a_thin_margin_which_may_be_more_than_pairs_
     assert compared == len(met)
     assert thin == pytest.approx(every, rel=0.3)  # a report looks at some candidates
     assert len(groups.pairs) < thin
+
+
+def test_many_thin_margins_are_told_by_learning_or_by_grouping_and_not_by_both(
+    made: Made, caplog: pytest.LogCaptureFixture
+) -> None:
+    vague = ndd.items.Items.learn(made.records, ndd.items.Items(born=ndd.items.Date(), surname=ndd.items.Name()))
+    assert vague.learnt is not None
+    assert "verdicts have a thin margin" in " ".join(vague.learnt.doubts)
+    vague.groups(made.records)
+    assert "thin margin" not in caplog.text
+    sure = replace(vague.learnt, unsure=0.0)
+    ndd.items.Items(**vague.fields, learnt=sure).groups(made.records)  # type: ignore[arg-type]
+    assert "thin margin" in caplog.text
 
 
 @pytest.mark.parametrize("given", [b'{"name": "caf\xe9"}', b'{"name": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"])

@@ -58,6 +58,12 @@ def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_
     assert any("by another way of learning" in doubt for doubt in learnt.learnt.doubts)
 
 
+def test_readings_that_differ_are_told_once() -> None:
+    learnt = ndd.items.Items.learn(households(400).records).learnt
+    assert learnt is not None
+    assert len([doubt for doubt in learnt.doubts if "how many verdicts are wrong is not known" in doubt]) == 1
+
+
 def test_assumptions_that_are_used_are_told_whatever_else_was_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     made = people(200, seed=5)
     monkeypatch.setattr("ndd_search.items.items.learn_odds", lambda fields, *_: [default_odds(fields)])

@@ -153,6 +153,26 @@ def test_random_codes_of_eight_digits_are_not_guessed_as_dates() -> None:
     assert kinds == {"birth_ref": "name", "born": "date"}
 
 
+def test_prices_of_a_csv_are_numbers_and_whole_numbers_may_be_codes() -> None:
+    rows = [{"price": f"EUR {place}.50", "zip": f"{60000 + place}"} for place in range(40)]
+    schema = ndd.items.Items.guess(rows)
+    assert {name: field.kind for name, field in schema.fields.items()} == {"price": "number", "zip": "name"}
+    assert "make it a Number() if near ones are alike" in schema.reasons["zip"][1]
+
+
+def test_a_source_is_read_as_groups_reads_it_and_paths_are_no_records(
+    made: Made, learnt: ndd.items.Items, tmp_path: Path
+) -> None:
+    source = tmp_path / "people.jsonl"
+    source.write_text("".join(json.dumps(record) + "\n" for record in made.records))
+    assert ndd.items.Items.learn(source, PEOPLE) == learnt == ndd.items.Items.learn(iter(made.records), PEOPLE)
+    assert ndd.items.Items.guess(str(source)).fields == ndd.items.Items.guess(made.records).fields
+    assert learnt.questions(source) == learnt.questions(made.records)
+    assert len(learnt.candidates(source)) == len(learnt.candidates(made.records))
+    with pytest.raises(TypeError, match=r"a record is a mapping or an object, got 'people\.csv': give one source"):
+        ndd.items.Items.learn(["people.csv"])
+
+
 def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> None:
     rows = [
         {"country": f"country {n % 70}", "first": f"name {n % 70}" + "x" * (n if n % 20 == 0 else 0)}
