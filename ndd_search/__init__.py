@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ndd_search.indexing.duplicates_in_index import find_duplicates
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.passages import passages
-    from ndd_search.search.clients.iterate_pages import explain, pages
+    from ndd_search.search.clients.pages_and_explain import explain, pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.options_context import options
     from ndd_search.search.rest.info_and_copies import copies, info
@@ -33,14 +33,14 @@ _LATER = {
     "Index": "embedded.index",
     "collapse": "core.paging.collapse",
     "copies": "search.rest.info_and_copies",
-    "explain": "search.clients.iterate_pages",
+    "explain": "search.clients.pages_and_explain",
     "find_duplicates": "indexing.duplicates_in_index",
     "info": "search.rest.info_and_copies",
     "items": "items",
     "mapping_properties": "search.rest.mapping",
     "merge": "search.rest.merge_clusters",
     "options": "search.flow.options_context",
-    "pages": "search.clients.iterate_pages",
+    "pages": "search.clients.pages_and_explain",
     "passages": "integrations.passages",
     "plugins": "plugins",
     "preset": "search.settings_file",

@@ -28,7 +28,7 @@ from ndd_search.cli.output import (
     stored_options,
     tell,
 )
-from ndd_search.search.clients.iterate_pages import explain
+from ndd_search.search.clients.pages_and_explain import explain
 from ndd_search.search.clients.wrap import wrap
 from ndd_search.sources.text_files import read_text
 

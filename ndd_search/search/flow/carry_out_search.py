@@ -25,13 +25,13 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.explain_documents import Explanations, explained_ids
 from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
-from ndd_search.search.flow.group_count import AllGroups, GroupCount
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.seen_items import SeenItems
+from ndd_search.search.flow.total_count import AllGroups, GroupCount
 from ndd_search.search.flow.whole_groups import AllMembers
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter

@@ -1,4 +1,4 @@
-"""Estimates the number of groups of the whole result in the first trip of a search, for total="estimate".
+"""Counts the groups of the whole result, for `total`: estimated in the first trip, or all examined for a cursor.
 
 One more request of the `_msearch` fetches a sample of the whole result. The estimate depends on the
 first window and that sample alone, so every page of a search has the same one.
