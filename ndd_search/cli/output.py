@@ -90,6 +90,9 @@ def add_set(
 
     def setting(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
+        flag = f"--{name.replace('_', '-')}"
+        if name not in (*names, *beside) and flag in parser._option_string_actions:
+            raise ValueError(f"{name} has a flag of its own: {flag}")
         check_known([name], [*names, *beside])
         return name, beside[name].read(name, value) if name in beside else read_option(name, value)
 
