@@ -303,7 +303,10 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index add FILE"),
         (["search", "{tmp}", "x", "--preset", "web"], "it is not an index"),
         (["dedupe", "--set", "totl=groups", "{tmp}/articles.jsonl"], "unknown option 'totl' (did you mean total?)"),
-        (["corpus", "groups", "{tmp}", "--text", "a", "--set", "min_similarity=1"], "a flag of its own: --min-similarity"),
+        (
+            ["corpus", "groups", "{tmp}", "--text", "a", "--set", "min_similarity=1"],
+            "a flag of its own: --min-similarity",
+        ),
         (
             ["search", "{tmp}", "x", "--preset", "wbe"],
             "there is no preset 'wbe' (did you mean web?): there are news, web,",
