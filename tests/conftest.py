@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[report] = {}
     if os.environ.get("NDD_TEST_WITHOUT_CORE"):
         native.core = None
+    # Servers run for minutes only, so the optimizing compiler of Java would cost more time than it saves.
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start commands in the background so
         signal.signal(signal.SIGINT, signal.default_int_handler)  # for the commands that tests interrupt
 

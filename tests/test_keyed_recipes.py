@@ -99,7 +99,7 @@ def test_a_forged_text_hides_no_other_in_a_list_of_texts(options: dict[str, Any]
 def test_pages_of_a_source_tell_all_forged_texts_once(by_cursor: bool) -> None:
     """The ranks of a cursor's page begin anew, as do those of a second walk."""
     hits: list[dict[str, Any]] = []
-    for word in ("market", "council", "bridge", "harbour"):
+    for word in ("market", "council"):
         text = " ".join([word] * 3)
         texts = (text, " ".join([forged(word)[0]] * 3), text, text)
         hits += [{"id": f"{word}{at}", "body": text} for at, text in enumerate(texts)]
@@ -114,7 +114,7 @@ def test_pages_of_a_source_tell_all_forged_texts_once(by_cursor: bool) -> None:
         while cursor and start < len(hits):
             page = source.page(2, cursor=cursor) if by_cursor else source.page(2, start)
             told, cursor, start = page.info.warnings[-1], page.cursor if by_cursor else True, start + 2
-        assert "share no word: 4, the first is hit 1;" in told
+        assert "share no word: 2, the first is hit 1;" in told
 
 
 @pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}, {"min_similarity": 0.9}])
