@@ -14,6 +14,8 @@ from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, body_of, bulk
 
+pytestmark = pytest.mark.one_kind_of_client
+
 SEARCH: dict[str, Any] = {"query": {"match": {"body": "market"}}, "sort": [{"place": "asc"}], "size": 7}
 TEXTS = 30
 WORDS = [f"word{number}" for number in range(500)]
@@ -137,7 +139,6 @@ def test_guards_and_modes_hold_over_pages(index: str, filled: list[dict[str, Any
     }
 
 
-@pytest.mark.one_kind_of_client
 def test_sorts_by_fields_that_many_documents_lack_lose_no_document(
     index: str, filled: list[dict[str, Any]], connect: Connect
 ) -> None:

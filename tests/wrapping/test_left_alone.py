@@ -16,6 +16,8 @@ from tests.wrapping.conftest import Caller, Connect, Library, body_of
 from tests.wrapping.library import DIMENSIONS, documents, mapping
 from tests.wrapping.proxy import Passed, Proxy
 
+pytestmark = pytest.mark.one_kind_of_client
+
 MATCH = {"match": {"body": "market"}}
 NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 9, "num_candidates": 9}
 SUGGESTED = {"suggest": {"meant": {"text": "markte", "term": {"field": "body"}}}, "sort": ["price"]}
@@ -311,7 +313,6 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
     assert "ndd-search backfill" in ndd.info(told).reason
 
 
-@pytest.mark.one_kind_of_client
 def test_every_page_of_a_cursor_warns_where_no_hit_has_a_sketch(library: Library, connect: Connect) -> None:
     """Unless fields have grouped its hits, which need no sketches."""
     if library.engine.name == "opensearch2":

@@ -13,6 +13,8 @@ from tests.wrapping.conftest import Caller, Connect, Library
 from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import MATCH, copies
 
+pytestmark = pytest.mark.one_kind_of_client
+
 
 def test_msearch_of_ten_takes_one_request_a_round(library: Library, connect: Connect, proxy: Proxy) -> None:
     words = ["market", "story", "report", "from", "the"]

@@ -11,6 +11,8 @@ from tests.wrapping.library import DIMENSIONS, expected
 from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import copies
 
+pytestmark = pytest.mark.one_kind_of_client
+
 NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 10, "num_candidates": 200}
 THREE = {**NEAR, "k": 3}
 BARE = {"field": "vector", "query_vector": [1.0] * DIMENSIONS}

@@ -28,6 +28,8 @@ from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
+pytestmark = pytest.mark.one_kind_of_client
+
 HOUR = 3601.0
 
 

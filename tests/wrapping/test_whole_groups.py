@@ -23,6 +23,8 @@ from tests.wrapping.conftest import Connect, bulk
 from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_faults import after_the_first
 
+pytestmark = pytest.mark.one_kind_of_client
+
 GROUPS, COPIES, SIZE, WINDOW = 200, 3, 10, 100
 STARTS = (0, 10, 90, 100, 190)
 WORDS = [f"word{number}" for number in range(2000)]
