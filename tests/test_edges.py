@@ -193,6 +193,20 @@ def test_of_two_short_copies_each_may_have_a_changed_word_and_an_edge(bare: bool
     assert len(ndd.collapse(texts).hits) == 1
 
 
+@pytest.mark.parametrize("table", [False, True])
+def test_two_edited_copies_are_one_though_their_edges_are_longer_than_what_they_share(*, table: bool) -> None:
+    """Each has another word changed, which is in three shingles of each; and an edge of six words or more."""
+    heads = "LEEDS, May 3 (Wire) - By Anna Smith, Leeds Post. ", "UPDATE 2 - PARIS (AFP) - By Jean Dupont, Paris. "
+    texts = [
+        heads[0] + BRIEF.format("Friday", "bill", "vote") + " (Reporting by A. Jones)",
+        heads[1] + BRIEF.format("Monday", "bill", "recess") + " (Writing by B. Dunn and C. Kay)",
+    ]
+    first, second = (set(sketch.tolist()) for sketch in sketch_many(texts))
+    assert len(first & second) < 0.2 * len(first | second)
+    counted = count_document_frequency(sketch_many([*texts, *copies(40), *OTHERS]), ndd.Recipe()) if table else None
+    assert len(ndd.collapse(texts, frequency_table=counted).hits) == 1
+
+
 @pytest.mark.parametrize("texts_with_edges", [0, 10])
 def test_a_story_counts_once_if_a_third_of_its_texts_have_edges(texts_with_edges: int) -> None:
     """Else its words would be common in the index, and what no sign sets apart would look like fillings of a form."""
@@ -216,6 +230,15 @@ def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     )
     texts = [form.format(("PARIS", "LEEDS")[i % 2], ("AFP", "dpa", "EFE")[i % 3], town) for i, town in enumerate(TOWNS)]
     assert rows_of(sketch_many(texts), 64).marked.all()
+    assert len(ndd.collapse(texts, size=100)) == len(texts)
+
+
+def test_fillings_stay_apart_whether_they_are_long_or_short() -> None:
+    """One word in a slot is in three shingles, six words are in eight."""
+    names = [*TOWNS[:7], *(" ".join(TOWNS[at - 6 : at][:: 1 if at % 2 else -1]) for at in range(7, 20))]
+    texts = [
+        f"A place has become free at {name} for a child of four years whose parents work full time" for name in names
+    ]
     assert len(ndd.collapse(texts, size=100)) == len(texts)
 
 

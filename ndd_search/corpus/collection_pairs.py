@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import choose_leaders
+from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
@@ -221,6 +222,9 @@ class Search:
         """The pairs among different documents that share a value of their prefixes."""
         counted = np.minimum(rows.lengths, max(self._few, 1)) if self.decision.measure == "shorter" else rows.lengths
         least = np.maximum(np.ceil((self.decision.floor - 2 * ROUNDING) * counted), 1)
+        if self.decision.rule.edges:  # pairs that differ at their edges share that much inside
+            within = np.ceil((self.decision.rule.least - 2 * ROUNDING) * inside(rows).lengths)
+            least = np.where(rows.whole, np.maximum(within, 1), least)
         kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         met = 0
         for first, second in _meetings(rows, different, least):

@@ -5,10 +5,10 @@
 /* What a hit requires of its pairs. */
 typedef struct {
     int edges;       /* see edges_of */
-    double bar;      /* less ROUNDING; the bar of a pair is at least the larger one of its hits (see own_bar) */
+    double bar;      /* less ROUNDING; the bar of a pair is at least the larger one of its hits (see own_bar), */
     double shingles; /* of the document; 1 if the rule does not use them */
     int32_t limit;   /* see limit_of */
-    int32_t least;   /* minimum number of shared values with a similar hit, 1 or more */
+    int32_t least;   /* or it shares at least the larger one of these, 1 or more, if it may differ at its edges */
 } Asked;
 
 static void ask(Asked *asked, const Page *page, const Rule *rule)
@@ -16,12 +16,9 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
     for (int64_t hit = 0; hit < page->count; hit++) {
         asked[hit].edges = edges_of(page, rule, hit);
         asked[hit].shingles = rule->asked > 0 || rule->power > 0 || rule->content > 0 ? shingles_of(page, hit) : 1;
-        double bar = least_bar_of(page, rule, hit, asked[hit].edges);
-        /* A pair shares at least `bar` times the values of either of the two, whichever of them ends first. */
-        double least = (bar - 2 * ROUNDING) * (double)length_of(page, hit);
-        asked[hit].bar = bar - ROUNDING;
+        asked[hit].bar = least_bar_of(page, rule, hit) - ROUNDING;
         asked[hit].limit = limit_of(page, hit);
-        asked[hit].least = least <= 1 ? 1 : (int32_t)least + ((double)(int32_t)least < least);
+        asked[hit].least = (int32_t)least_shared(page, rule, hit, asked[hit].edges, length_of(page, hit));
     }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "rule.h"
 
-enum { LEAST_SHARED = 4, MOST_APART = 11 };
+enum { LEAST_SHARED = 4, MOST_APART = 12 };
 enum { IS_WHOLE = 1, IS_MARKED = 2 };
 
 /* IS_WHOLE: a sketch has all values of its document, none of them as an odd and an even one; IS_MARKED: some are odd as well. */
@@ -23,12 +23,23 @@ static int edges_of(const Page *page, const Rule *rule, int64_t hit)
 /* Whether two hits can be copies of this kind. edges: of both, see edges_of. */
 static int may_differ_at_edges(int edges, int others) { return edges & others & IS_WHOLE && (edges | others) & IS_MARKED; }
 
-/* The bar of any pair of a hit, at least. */
-static double least_bar_of(const Page *page, const Rule *rule, int64_t hit, int edges)
+/* The bar of any pair of a hit, at least; but of pairs that differ at their edges. */
+static double least_bar_of(const Page *page, const Rule *rule, int64_t hit)
 {
-    if (edges & IS_WHOLE)
-        return rule->least;
-    return bar_of(rule, rule->asked > 0 || rule->power > 0 || rule->content > 0 ? shingles_of(page, hit) : rule->known);
+    int by_length = rule->asked > 0 || rule->power > 0 || rule->content > 0;
+    return least_resemblance(rule, by_length ? shingles_of(page, hit) : rule->known);
+}
+
+/* How many values a hit shares at least with any near-duplicate, of which it has `length`. A pair shares at least `bar` times
+ * the values of either of the two, whichever of them ends first; or of those inside, if they differ at their edges. */
+static int64_t least_shared(const Page *page, const Rule *rule, int64_t hit, int edges, int64_t length)
+{
+    double bar = edges & IS_WHOLE ? rule->least : least_bar_of(page, rule, hit);
+    if (edges & IS_MARKED)
+        for (int64_t i = 0; i < length_of(page, hit); i++)
+            length -= values_of(page, hit)[i] & 1;
+    double least = (bar - 2 * ROUNDING) * (double)length;
+    return least <= 1 ? 1 : (int64_t)ceil(least);
 }
 
 /* Whether two hits that can be are such copies. weights: NULL without a table. */
@@ -37,15 +48,19 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     const int32_t *a = values_of(page, first), *b = values_of(page, second);
     const uint32_t *of_a = weights ? weights_of(weights, page, first) : NULL;
     const uint32_t *of_b = weights ? weights_of(weights, page, second) : NULL;
-    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0, own[2] = {0, 0};
-    double shared = 0, usual = 0, most = 0;
+    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0;
+    int64_t own[2] = {0, 0}, inner[2] = {0, 0}, shared = 0; /* inside: of one only, of each; and with the same mark in both */
+    double met = 0, usual = 0, most = 0;
     int edge = 0;
     while (i < left || j < right) {
         int32_t one = i < left ? a[i] >> 1 : INT32_MAX, other = j < right ? b[j] >> 1 : INT32_MAX;
         if (one == other) {
             if (weights)
                 usual += of_a[i] < of_b[j] ? of_a[i] : of_b[j];
-            shared++, i++, j++;
+            inner[0] += !(a[i] & 1);
+            inner[1] += !(b[j] & 1);
+            shared += a[i] == b[j];
+            met++, i++, j++;
             continue;
         }
         int of_second = other < one;
@@ -55,11 +70,14 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
             edge = 1;
         else {
             own[of_second]++;
+            inner[of_second]++;
             most = weight > most ? weight : most;
         }
         i += !of_second, j += of_second;
     }
-    if (!edge || shared < LEAST_SHARED || own[0] + own[1] > MOST_APART)
+    if (!edge || shared < LEAST_SHARED || own[0] + own[1] > MOST_APART
+        || (double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
         return 0;
-    return !weights || !own[0] || !own[1] || (most > 0 && (most + rule->third) * shared >= usual) || usual < rule->few_hold * shared;
+    return !weights || !own[0] || !own[1] || usual < rule->few_hold * met
+           || (most > 0 && (most + rule->third) * met >= usual);
 }

@@ -2,20 +2,13 @@
 #pragma once
 #include "corpus_documents.h"
 
-/* The bar of any pair of a document, at least. */
-static double least_bar(const Page *page, const Rule *rule, int64_t document)
-{
-    return least_bar_of(page, rule, document, edges_of(page, rule, document));
-}
-
 /* How many values a document shares at least with any that it counts as a pair with. */
 static int64_t least_of(const Page *page, const Rule *rule, int64_t document)
 {
     int64_t length = length_of(page, document);
     if (rule->measure == BY_SHORTER && length > rule->shortest) /* the other one may be as short as that */
         length = rule->shortest;
-    double least = (least_bar(page, rule, document) - 2 * ROUNDING) * (double)length;
-    return least <= 1 ? 1 : (int64_t)ceil(least);
+    return least_shared(page, rule, document, edges_of(page, rule, document), length);
 }
 
 enum { HOT = 32 }; /* holders of a value above which it is hot, if documents are weighed */
@@ -52,7 +45,7 @@ static void set_levels(Corpus *corpus, int64_t document, Content *content, const
     const Page *page = corpus->page;
     const uint32_t *weights = weights_of(corpus->weights, page, document);
     Meeting *meeting = corpus->meetings + document;
-    content->bar = least_bar(page, corpus->rule, document) * (1 - 1e-6);
+    content->bar = least_bar_of(page, corpus->rule, document) * (1 - 1e-6);
     content->power = corpus->rule->power;
     content->sure = 1 - corpus->rule->differ * ENOUGH - ROUNDING;
     content->k = page->k;

@@ -153,7 +153,7 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
     Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
     int edges = may_differ_at_edges(edges_of(page, rule, first), edges_of(page, rule, second));
-    double bar = (edges ? rule->least : bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known)) - ROUNDING;
+    double bar = edges ? 0 : least_resemblance(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
     if ((double)most < bar * (double)all) /* all values count of the one that ends first */
         return NO;
     int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);
@@ -174,7 +174,7 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
         || (edges && differ_at_edges(page, rule, weights, first, second)))
         return YES;
     if (!weights)
-        return rule->content == 0 || counts_unweighed(rule, pair, &sizes);
+        return counts_unweighed(rule, pair, &sizes);
     pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
     if (surely_counts(rule, pair, &sizes, pair->weights[0]))
         return YES;

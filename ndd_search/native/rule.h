@@ -45,6 +45,15 @@ static double bar_of(const Rule *rule, double shingles)
     return bar < 1 ? bar : 1;
 }
 
+enum { ENOUGH = 80 };
+
+/* The resemblance that such a pair has at least: of its bar, or because hardly anything differs. */
+static double least_resemblance(const Rule *rule, double shingles)
+{
+    double bar = bar_of(rule, shingles), sure = 1 - rule->differ * ENOUGH;
+    return bar < sure ? bar : sure;
+}
+
 /* The bar on the resemblance itself: the bar of the pair, raised for content of both documents' own.
  * own: the smaller idf sum of the values that only one of them has. longer: shingles of the longer document. */
 static double own_bar(const Rule *rule, double bar, const Pair *pair, double own, double longer)
@@ -72,8 +81,6 @@ static double resemblance_of(const Pair *pair)
 
 /* The sum of the idf of values: each has an idf of 1 - weight / UNIT. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
-
-enum { ENOUGH = 80 };
 
 /* Whether hardly anything differs, as decision.surely_copies. */
 static int hardly_differs(const Rule *rule, const Pair *pair, double shorter)

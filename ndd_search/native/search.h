@@ -185,7 +185,7 @@ static int64_t drop_different(Search *search, int64_t hit, int64_t met)
     return met;
 }
 
-/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many.
+/* Those of `count` earlier hits that may resemble the one counted last by their bars, as pairs. Returns how many.
    A rejected pair is overwritten by the next one instead of skipped by a branch, which would often be mispredicted. */
 static int64_t find_resembling(const Search *search, int64_t hit, const int32_t *others, int64_t count, Pair *pairs)
 {
@@ -199,7 +199,10 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
         int64_t shared = search->index->all ? search->index->shared[other] : shared_in_all(search, other, hit);
         pairs[found] = (Pair){{(int32_t)other, (int32_t)hit}, {(int32_t)(hit_ends_first ? some : all),
                               (int32_t)(hit_ends_first ? all : some)}, (int32_t)shared, {0}};
-        found += (double)shared / (double)(all + some - shared) >= bar_for(search, other, hit);
+        const Asked *own = search->asked + hit, *others_own = search->asked + other;
+        found += may_differ_at_edges(own->edges, others_own->edges)
+                     ? shared >= own->least && shared >= others_own->least
+                     : (double)shared / (double)(all + some - shared) >= bar_for(search, other, hit);
     }
     return found;
 }
@@ -214,7 +217,7 @@ static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
     return search->index->weighed[first];
 }
 
-/* Whether a pair whose resemblance reaches the bars of its hits counts. */
+/* Whether a pair of find_resembling counts. */
 static int judge(Search *search, Pair *pair)
 {
     const Page *page = search->page;
@@ -229,7 +232,7 @@ static int judge(Search *search, Pair *pair)
     if (edges && differ_at_edges(page, search->rule, weights, first, second))
         return YES;
     if (!weights)
-        return search->rule->content == 0 || counts_unweighed(search->rule, pair, &sizes);
+        return counts_unweighed(search->rule, pair, &sizes);
     pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
     if (!search->weighed && surely_counts(search->rule, pair, &sizes, pair->weights[0]))
         return YES;

@@ -19,7 +19,7 @@ BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 HARDLY, ENOUGH = 0.1, 60  # two texts that differ by this share are copies; by less below so many shingles
-SHARED, INNER = 4, 11  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
+SHARED, INNER = 4, 12  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -102,7 +102,7 @@ class Oracle:
         if setting != "auto":
             return bool(alike >= BARS.get(setting, setting) - 1e-9)
         shorter, longer = sorted(max(1.0, self._shingles[place]) for place in (one, other))
-        if 1 - alike <= HARDLY * min(shorter, ENOUGH) / ENOUGH + 1e-9 or self._differ_at_edges(alike, one, other):
+        if 1 - alike <= HARDLY * min(shorter, ENOUGH) / ENOUGH + 1e-9 or self._differ_at_edges(one, other):
             return True
         idf = self.table.idf if self.table else lambda value: 1.0
         only_a, only_b = (sum(map(idf, values)) for values in (a - b, b - a))
@@ -119,19 +119,20 @@ class Oracle:
             raise Undecided
         return value > bar and alike > own_bar
 
-    def _differ_at_edges(self, alike: float, one: int, other: int) -> bool:
+    def _differ_at_edges(self, one: int, other: int) -> bool:
         """Whether two short texts differ at their edges (odd values), and inside no more than edited copies do."""
         both = self._values[one], self._values[other]
         inside = [{value >> 1 for value in values} for values in both]
         whole = all(len(values) < self.k and len(values) == len(of) for values, of in zip(both, inside, strict=True))
         marked = [any(value & 1 for value in values) for values in both]
-        if not whole or not any(marked) or alike < LEAST - 1e-9:
+        longer = max(sum(not value & 1 for value in values) for values in both)
+        if not whole or not any(marked) or len(both[0] & both[1]) < max(SHARED, (LEAST - 1e-9) * longer):
             return False
         shared = inside[0] & inside[1]
         own = [{value for value in values if value >> 1 not in shared} for values in both]
         inner = [{value for value in values if not value & 1} for values in own]
         apart = inner[0] | inner[1]
-        if len(shared) < SHARED or len(apart) > INNER or own == inner:
+        if len(apart) > INNER or own == inner:
             return False
         if not self.table or not all(inner):
             return True

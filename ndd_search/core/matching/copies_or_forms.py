@@ -4,13 +4,12 @@ A value of a sketch of words is odd if its shingle touches an edge of the text w
 complete sketches tell what two texts have inside, and whether they differ there. They are copies if
 
 * a value that touches an edge is in only one of them,
-* they share at least SHARED values, and at most APART inner ones are in only one of them,
+* they share at least SHARED values, and as many as the least bar of any pair asks of the inner ones of either: of two
+  edited copies of a brief, each with an edge of its own, most values differ,
+* at most APART inner values are in only one of them,
 * and if both have such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
   what the other copies share, but a form leaves a place where no two fillings have the same. If only one of them has,
   the other holds nothing that fills a form.
-
-The bar on their resemblance is the least that any pair needs, however short they are: of two edited copies of a brief,
-each with an edge of its own, most values differ.
 
 About as common: in a third as many documents; and so is all that is in fewer than twice a handful.
 """
@@ -22,11 +21,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.core.matching.frequency_table import FrequencyTable, Places
 from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.native import Rule
 
-SHARED, APART = 4, 11  # values; a changed word is in three of each text, an added one in five of both
+SHARED, APART = 4, 12  # values; a changed word is in three of each text
 _AT_ONCE = 2**20  # values compared at a time
 _ROUNDING = 1e-9
 Flags = npt.NDArray[np.bool_]
@@ -41,15 +40,18 @@ def inside(rows: Rows) -> Rows:
     return Rows(rows.values[kept], np.concatenate(([0], np.cumsum(lengths))), rows.k)
 
 
-def differ_at_edges(
-    rows: Rows, first: Places, second: Places, resemblance: Shares, rule: Rule, table: FrequencyTable | None
-) -> Flags:
-    """Return which of given pairs are copies as above. resemblance: of each. table: of `rule`, or None."""
-    copies = np.zeros(len(first), np.bool_)
+def may_differ_at_edges(rows: Rows, first: Places, second: Places, rule: Rule) -> Flags:
+    """Return which of given pairs are whole and have edges."""
     if not rule.edges or not (marked := rows.marked).any():
-        return copies
-    may = rows.whole[first] & rows.whole[second] & (marked[first] | marked[second])
-    at = np.flatnonzero(may & (resemblance >= rule.least - _ROUNDING))
+        return np.zeros(len(first), np.bool_)
+    may: Flags = rows.whole[first] & rows.whole[second] & (marked[first] | marked[second])
+    return may
+
+
+def differ_at_edges(rows: Rows, first: Places, second: Places, rule: Rule, table: FrequencyTable | None) -> Flags:
+    """Return which of given pairs are copies as above. table: of `rule`, or None."""
+    copies = np.zeros(len(first), np.bool_)
+    at = np.flatnonzero(may_differ_at_edges(rows, first, second, rule))
     for part in _parts(rows.lengths[first[at]] + rows.lengths[second[at]]):
         copies[at[part]] = _copies(rows, first[at[part]], second[at[part]], rule, table)
     return copies
@@ -85,16 +87,19 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     of_second = order >= rows.lengths[first].sum()
     own = [np.bincount(pair[alone & inner & (of_second == side)], minlength=count) for side in (False, True)]
     edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
-    shared = np.bincount(pair[met], minlength=count)
+    shared = np.bincount(pair[met & (inner == np.append(inner[1:], False))], minlength=count)
+    insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
     copies: Flags = edge & (shared >= SHARED) & (own[0] + own[1] <= APART)
+    copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
     if table is not None:
+        common = np.bincount(pair[met], minlength=count)
         usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
         most = np.zeros(count)
         np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
         copies &= (
             (np.minimum(*own) == 0)
-            | ((most > 0) & ((most + rule.third) * shared >= usual))
-            | (usual < rule.few_hold * shared)
+            | ((most > 0) & ((most + rule.third) * common >= usual))
+            | (usual < rule.few_hold * common)
         )
     return copies
 

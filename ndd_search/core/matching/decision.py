@@ -207,9 +207,9 @@ class Decision:
 
     @property
     def floor(self) -> float:
-        """Return the resemblance below which no pair is accepted, above 0."""
+        """Return the resemblance below which no pair is accepted, above 0; but pairs that differ at their edges."""
         rule = self.rule
-        return rule.least if rule.edges else min(rule.least + rule.asked / rule.known, 1.0)
+        return min(rule.least + rule.asked / rule.known, 1 - rule.differ * ENOUGH)
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """Return the value that is compared with the bar, 0..1: resemblance, with a table discounted by the idf."""

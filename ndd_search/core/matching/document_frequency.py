@@ -148,9 +148,9 @@ def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Consta
 def _fillings(rows: Rows, recipe: Recipe) -> list[int]:
     """Return the places of those different short texts that fill one form with at least _FILLINGS - 1 others.
 
-    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and at least half as
-    many values of its own as is usual in the group. Among copies of one text, some have hardly any values of their own,
-    and some lack values that most others hold. A form is a group of which at most a tenth are no fillings.
+    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and values of its own.
+    Among copies of one text, some have no values of their own, and some lack values that most others hold. A form is a
+    group of which at most a tenth are no fillings.
     """
     found: list[int] = []
     within = _inside(rows, recipe)
@@ -162,7 +162,7 @@ def _fillings(rows: Rows, recipe: Recipe) -> list[int]:
         _, value, counts = np.unique(np.concatenate(members), return_inverse=True, return_counts=True)
         of_form, owner = 2 * counts > len(members), np.repeat(np.arange(len(members)), [len(one) for one in members])
         own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
-        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (of_form.sum() - kept) <= own)
+        fills = (own > 0) & (2 * (of_form.sum() - kept) <= own)
         if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
             found += places
     return found

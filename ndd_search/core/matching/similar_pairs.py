@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.copies_or_forms import differ_at_edges
+from ndd_search.core.matching.copies_or_forms import differ_at_edges, may_differ_at_edges
 from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_values import count_shared, shared_values
@@ -64,7 +64,7 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
     """Return all pairs of a page whose resemblance a decision accepts; see `similarity_measures` for other measures."""
     if (found := _native_pairs(rows, decision.rule, _weights(decision))) is not None:
         return found
-    pairs, pair_overlaps = _pairs_by_numpy(rows, decision, decision.floor)
+    pairs, pair_overlaps = _pairs_by_numpy(rows, decision, decision.floor, edges=True)
     if decision.bar is not None:  # all pairs have the same bar, the floor
         return pairs
     return pairs.where(accepted(rows, decision, pairs.first, pairs.second, pair_overlaps))
@@ -82,8 +82,7 @@ def accepted(rows: Rows, decision: Decision, first: Places, second: Places, pair
     """Return which given pairs are near-duplicates: by their overlaps, or because they differ at their edges."""
     yes = decision.accepts(pairs)
     no = np.flatnonzero(~yes)
-    resemblance = pairs.resemblance[no]
-    yes[no] = differ_at_edges(rows, first[no], second[no], resemblance, decision.rule, decision.frequency_table)
+    yes[no] = differ_at_edges(rows, first[no], second[no], decision.rule, decision.frequency_table)
     return yes
 
 
@@ -109,12 +108,15 @@ def overlaps(rows: Rows, first: Places, second: Places, frequency_table: Frequen
     return _overlaps(rows, first, second, shared, rare, idf)
 
 
-def _pairs_by_numpy(rows: Rows, decision: Decision, floor: float) -> tuple[Pairs, Overlaps]:
-    """Return the pairs with a resemblance of at least `floor`, and their overlaps."""
+def _pairs_by_numpy(rows: Rows, decision: Decision, floor: float, *, edges: bool = False) -> tuple[Pairs, Overlaps]:
+    """Return the pairs with a resemblance of at least `floor`, or may differ at their edges; and their overlaps."""
     table = decision.frequency_table
     first, second, shared, rare = count_shared(rows, table)
     found = _overlaps(rows, first, second, shared, rare, _idf(rows, table))
-    kept = np.flatnonzero(found.resemblance >= floor - ROUNDING)
+    resemble = found.resemblance >= floor - ROUNDING
+    if edges:
+        resemble |= may_differ_at_edges(rows, first, second, decision.rule)
+    kept = np.flatnonzero(resemble)
     pairs = Pairs(first[kept], second[kept], found.resemblance[kept])
     return pairs, Overlaps(*(getattr(found, one.name)[kept] for one in fields(found)))
 

@@ -11,7 +11,7 @@ import numpy as np
 from ndd_search.core.matching.copies_or_forms import differ_at_edges, inside
 from ndd_search.core.matching.decision import ALIKE, ROUNDING, Decision
 from ndd_search.core.matching.guards import allowed, allowed_by_fields
-from ndd_search.core.matching.similar_pairs import Pairs, overlapping_pairs
+from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.similarity_measures import estimate, judged_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
@@ -119,9 +119,8 @@ def explain(
 
 def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, reader: Reader) -> str:
     """Return a sentence about two hits that differ at their edges, "" about others. rows: their sketches."""
-    _, pair = overlapping_pairs(rows, decision, 0.0)
     one, other, table = np.array([0]), np.array([1]), decision.frequency_table
-    if not differ_at_edges(rows, one, other, pair.resemblance, decision.rule, table).all():
+    if not differ_at_edges(rows, one, other, decision.rule, table).all():
         return ""
     within = inside(rows)
     start = int(within.offsets[1])
