@@ -61,8 +61,8 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     assert "but must_match id, numbers_must_match keeps them apart" in parted
     assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
     assert (
-        "this call uses w5-k64-v2"
-        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v2", code=2).stderr
+        "this call uses w5-k64-v3"
+        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v3", code=2).stderr
     )
 
 

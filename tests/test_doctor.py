@@ -42,11 +42,11 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before
     assert told(diagnosis, "error", "warning") == []
-    assert "all 600 documents have a sketch of recipe w3-k64-v2" in "".join(told(diagnosis, "ok"))
+    assert "all 600 documents have a sketch of recipe w3-k64-v3" in "".join(told(diagnosis, "ok"))
     figures = diagnosis.figures
     assert figures is not None
     lengths = [len(sketch) for sketch in sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
-    assert figures.recipes == {"w3-k64-v2": 600}
+    assert figures.recipes == {"w3-k64-v3": 600}
     assert (figures.documents, figures.sampled, figures.wrong) == (600, 500, 0.0)
     assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
 
@@ -64,14 +64,14 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     warnings = "\n".join(told(diagnosis, "warning"))
     assert (
-        "2 of 5 documents have no sketch of recipe w3-k64-v2: each is shown by itself; run ndd-search backfill"
+        "2 of 5 documents have no sketch of recipe w3-k64-v3: each is shown by itself; run ndd-search backfill"
         in warnings
     )
     assert "1 sketches are stale" in warnings
     assert "50.0% of 2 sampled sketches are not of the text" in warnings
-    assert "other recipes (w3-k128-v2)" in "\n".join(told(diagnosis, "note"))
+    assert "other recipes (w3-k128-v3)" in "\n".join(told(diagnosis, "note"))
     assert diagnosis.figures is not None
-    assert diagnosis.figures.recipes == {"w3-k64-v2": 2, "w3-k128-v2": 1, "stale": 1, NONE: 1}
+    assert diagnosis.figures.recipes == {"w3-k64-v3": 2, "w3-k128-v3": 1, "stale": 1, NONE: 1}
 
 
 def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: Engine, index: str) -> None:
@@ -84,7 +84,7 @@ def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: En
         answer = client.search(index=index, body={"query": {"match": {"text": "ministers"}}})
     assert answer["ndd"]["hidden"] == 4
     assert diagnosis.figures is not None
-    assert diagnosis.figures.recipes == {"w3-k64-v2": 5, "stale": 1}
+    assert diagnosis.figures.recipes == {"w3-k64-v3": 5, "stale": 1}
     assert (diagnosis.figures.sampled, diagnosis.figures.wrong) == (5, 0.0)
     findings = told(diagnosis, "warning", "ok")
     assert not any("have no sketch" in one or "all 6" in one for one in findings)
@@ -174,7 +174,7 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         assert "computed with" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
-        assert facts["figures"]["recipes"] == {"w3-k64-v2": 10, "(none)": 1}
+        assert facts["figures"]["recipes"] == {"w3-k64-v3": 10, "(none)": 1}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
         ({"other": [1]}, "missing"),
         ({"ndd.recipe": [RECIPE.id]}, "empty"),
         ({"ndd.sketch": [1, 2]}, "foreign"),
-        (stored([1, 2], "w3-k64-v2"), "foreign"),
+        (stored([1, 2], "w3-k64-v3"), "foreign"),
         (stored([2, 1]), "malformed"),
         (stored([1, 1]), "malformed"),
         (stored([-1, 1]), "malformed"),
@@ -69,7 +69,7 @@ def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
         *empty,
         *({"ndd.packed": one if isinstance(one, list) else [one], **recipe} for one in bad),
     ]
-    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v2"]}]
+    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v3"]}]
     expected = [values, values, [1], *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)

@@ -28,7 +28,7 @@ NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
 ODD: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
     st.sampled_from([None, {}, "ndd", ["AAA"], ["AAAA"], ["AQAAAAA="], [""], RECIPE.id, 17]),
-    st.sampled_from([["w3-k64-v2"], ["other"], ["stale"]]),
+    st.sampled_from([["w3-k64-v3"], ["other"], ["stale"]]),
 )
 
 
@@ -123,7 +123,7 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else(forms: tupl
         {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
         {"_id": "4"},
         {"fields": fields([], forms)},
-        {"fields": {**stored, FIELD.recipe: ["w5-k64-v2"]}},
+        {"fields": {**stored, FIELD.recipe: ["w5-k64-v3"]}},
         {"fields": {FIELD.recipe: ["stale"]}},
     ]
     answer = {"hits": {"hits": hits}}

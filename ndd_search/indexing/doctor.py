@@ -160,7 +160,7 @@ class Doctor:
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
             yield Finding(
-                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v2"
+                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v3"
             )
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:

@@ -163,7 +163,7 @@ class Text(_Words):
     synonyms: as of a Name; a word counts as the first one that it stands for.
     """
 
-    recipe: Recipe | str = "w1-k128-v2"
+    recipe: Recipe | str = "w1-k128-v3"
     stem: str | None = None
 
     kind: ClassVar[str] = "text"

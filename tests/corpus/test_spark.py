@@ -100,15 +100,15 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
 
 
 PUBLISHED = [
-    ("w3-k64-v2-minhash", "auto"),
-    ("w3-k64-v2-broder", "auto"),
-    ("w3-k6-v2-super", "auto"),
-    ("s1-k64-v2-broder-crc32-english", 0.3),
-    ("w1-k4-v2-simhash", "auto"),
-    ("w1-k4-v2-simhash", 0.92),
-    ("c4-k10-v2-ngrams", "auto"),
-    ("c17-k16-v2-overlap", "auto"),
-    ("w1-k2-v2-profile", "auto"),
+    ("w3-k64-v3-minhash", "auto"),
+    ("w3-k64-v3-broder", "auto"),
+    ("w3-k6-v3-super", "auto"),
+    ("s1-k64-v3-broder-crc32-english", 0.3),
+    ("w1-k4-v3-simhash", "auto"),
+    ("w1-k4-v3-simhash", 0.92),
+    ("c4-k10-v3-ngrams", "auto"),
+    ("c17-k16-v3-overlap", "auto"),
+    ("w1-k2-v3-profile", "auto"),
 ]
 
 

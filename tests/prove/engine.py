@@ -253,7 +253,7 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
         case "empty":
             return {"sketch": [], "recipe": recipe, **numbers}
         case "foreign":
-            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v2", **numbers}
+            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v3", **numbers}
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
     values, stored = document["values"], {"recipe": recipe, **numbers}

@@ -2,8 +2,8 @@
 
 A document carries one object, by default under the name "ndd":
 
-    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v2"}
-    "ndd": {"packed": "EQAAAGcSAAA=", "smallest": 17, "recipe": "w3-k64-v2"}
+    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v3"}
+    "ndd": {"packed": "EQAAAGcSAAA=", "smallest": 17, "recipe": "w3-k64-v3"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. `packed` is a `binary` field with doc
 values that holds the same values as little-endian 32-bit integers; a response has them as base64, half the size of a
