@@ -12,7 +12,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.matching.similarity_measures import estimate
-from ndd_search.core.methods.simhash import distance, fingerprint, key_masks
+from ndd_search.core.methods.simhash import distance, fingerprints, key_masks
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.text.shingles import shingle_texts
 
@@ -34,6 +34,11 @@ def pairs_at(resemblance: float, words: int = 400) -> list[str]:
 def estimates(texts: list[str], recipe: ndd.Recipe) -> list[float]:
     sketches = sketch_many(texts, recipe)
     return [estimate(sketches[at], sketches[at + 1], recipe).value for at in range(0, len(texts), 2)]
+
+
+def weighted(weights: dict[str, float]) -> int:
+    """The fingerprint of words with these weights."""
+    return int(fingerprints([" ".join(weights)], weight=lambda word, _: weights[word])[0])
 
 
 def test_broder_1997_a_rose_is_a_rose_is_a_rose() -> None:
@@ -59,15 +64,14 @@ def test_broder_2000_two_of_six_super_shingles_are_a_filter_with_a_steep_step() 
 def test_charikar_2002_bits_differ_with_the_probability_of_the_angle() -> None:
     apart = []
     for at in range(300):
-        words = [f"{at} {number}" for number in range(40)]
+        words = [f"a{at}b{number}" for number in range(40)]
         generator = np.random.default_rng(at)
         u, v = generator.normal(size=(2, 40))
         v -= u * (u @ v) / (u @ u)
         v *= np.linalg.norm(u) / np.linalg.norm(v)
-        first = dict(zip(words, u, strict=True))
-        # at an angle of 60 degrees
-        second = dict(zip(words, cos(pi / 3) * u + 0.75**0.5 * v, strict=True))
-        apart.append(int(distance(fingerprint(first), fingerprint(second))))
+        at_60_degrees = cos(pi / 3) * u + 0.75**0.5 * v
+        first, second = (weighted(dict(zip(words, weights, strict=True))) for weights in (u, at_60_degrees))
+        apart.append(int(distance(first, second)))
     assert np.mean(apart) / 64 == pytest.approx(1 / 3, abs=0.02)
 
 

@@ -13,7 +13,6 @@ from ndd_search.core.methods.simhash import (
     as_sketches,
     cheapest_blocks,
     distance,
-    fingerprint,
     fingerprints,
     near_blocks,
 )
@@ -75,11 +74,13 @@ def test_fingerprints_that_share_bits_are_looked_up_by_longer_keys() -> None:
 
 
 def test_a_fingerprint_is_the_sign_of_the_weighted_bits_of_its_features() -> None:
-    alone = fingerprint({"tax": 1})
-    assert fingerprint({"tax": 5, "cat": 1, "dog": 1}) == alone
-    assert fingerprint({"tax": -1}) == alone ^ (2**64 - 1)
-    assert fingerprint({}) == 0
-    assert fingerprints(["tax tax tax cat"])[0] == fingerprint({"tax": 3, "cat": 1})
+    (alone,) = fingerprints(["tax"])
+    weights = {"tax": 5, "cat": 1, "dog": 1}
+    assert fingerprints(["tax cat dog"], weight=lambda word, _: weights[word]) == alone
+    assert fingerprints(["tax"], weight=lambda _, count: -count) == alone ^ np.uint64(2**64 - 1)
+    assert fingerprints([""]) == 0
+    weights["tax"] = 3
+    assert fingerprints(["tax tax tax cat"]) == fingerprints(["cat tax"], weight=lambda word, _: weights[word])
 
 
 TEXT = "The council has approved a new bridge over the river after a long debate about its cost and its place"

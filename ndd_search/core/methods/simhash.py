@@ -74,7 +74,7 @@ class Rarity:
 def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | None = None) -> Prints:
     """Return the fingerprints of texts by their words, or other shingles; uint64, shape (n,); 0 for a text without any.
 
-    weight: of a word and its count in the text; by default the count.
+    weight: of a word and its count in the text, which may be negative; by default the count.
     """
     found = [np.empty(0, np.uint64)]
     for part in batches_of(texts, BATCH):
@@ -86,11 +86,6 @@ def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | 
             weighed = [{one: weight(one, count) for one, count in counts.items()} for counts in counted]
             found.append(_signs_of_sums(weighed))
     return np.concatenate(found)
-
-
-def fingerprint(features: Mapping[str, float]) -> int:
-    """Return the fingerprint of weighted features, 0..2**64-1; 0 for none. Weights may be negative."""
-    return int(_signs_of_sums([features])[0])
 
 
 def _signs_of_sums(texts: Sequence[Mapping[str, float] | list[str]]) -> Prints:
