@@ -74,7 +74,6 @@ class Address:
 
     @property
     def authorization(self) -> dict[str, str]:
-        """The authorization header."""
         if self.user:
             credentials = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
             return {"authorization": f"Basic {credentials}"}

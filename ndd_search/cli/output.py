@@ -46,7 +46,6 @@ class Parser(argparse.ArgumentParser):
     given: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a message."""
         actions = list(every_action(self))
         known = [name for action in actions for name in action.option_strings]
         settable = [name for action in actions for name in getattr(action, "settings", ())]

@@ -28,8 +28,7 @@ from ndd_search.cli.cluster import API_KEY
 from ndd_search.cli.output import add_set, add_shared, say, warn
 from ndd_search.core.options import KINDS
 from ndd_search.serving.proxy.check_mapping import compared_rules
-from ndd_search.serving.proxy.proxy_settings import ProxySettings
-from ndd_search.serving.proxy.read_settings import SETTINGS, read_configuration, text_rules
+from ndd_search.serving.proxy.proxy_settings import SETTINGS, ProxySettings, read_configuration, text_rules
 from ndd_search.serving.proxy.route_requests import Proxy
 from ndd_search.serving.proxy.server import is_loopback, listening, serve, url_of
 from ndd_search.serving.proxy.upstream import Upstream

@@ -14,8 +14,7 @@ from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.read_collection import Documents
 from ndd_search.corpus.shared_passages import find_frames
-from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import bars
+from ndd_search.reports.html import bars, document, html_table
 from ndd_search.reports.side_by_side import as_html, side_by_side
 
 SHOWN = 10  # largest groups

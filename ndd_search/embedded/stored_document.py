@@ -38,7 +38,6 @@ def columns_of(hits: Sequence[StoredHit]) -> list[list[Any]]:
 
 
 def hits_of_columns(columns: Sequence[Sequence[Any]]) -> Iterator[StoredHit]:
-    """Return the hits of `columns_of`."""
     return starmap(StoredHit, zip(*columns, strict=True))
 
 

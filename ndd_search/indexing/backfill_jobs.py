@@ -59,7 +59,6 @@ class SketchDocuments(Job):
         return {"query": self._query, "_source": True, "docvalue_fields": stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
-        """As in Job."""
         recipe = self._settings.recipe
         texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
         known = self._where.decode([hit.get("fields", {}) for hit in hits], recipe)
@@ -122,7 +121,6 @@ class RemoveSketches(Job):
         return {"query": self._query, "_source": True, "docvalue_fields": self._stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
-        """As in Job."""
         return [self._change(hit) for hit in hits]
 
     def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:

@@ -79,7 +79,6 @@ class CandidateSearch:
         return Decision.of(self.min_similarity, self.recipe)
 
     def body(self, wanted: Sketch) -> dict[str, Any]:
-        """The body of the search request."""
         where = SketchField(self.field)
         return {
             "query": {"bool": shares_keys(wanted, self.keys, self.decision, where, self.recipe)},

@@ -110,7 +110,6 @@ class SketchedActions:
 
     @property
     def report(self) -> IngestReport:
-        """The counters."""
         return self._sketcher.report
 
     def left_out(self) -> SketchedActions:

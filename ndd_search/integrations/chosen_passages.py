@@ -104,7 +104,6 @@ class Passages(Sequence[Passage]):
 
     @property
     def texts(self) -> list[str]:
-        """The texts to show."""
         return [passage.text for passage in self.shown]
 
     @property

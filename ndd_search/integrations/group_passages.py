@@ -134,7 +134,6 @@ def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
 
 
 def _collapsed(given: Given, options: PassageOptions) -> Groups:
-    """Return the groups with all settings of `collapse`."""
     count = len(given.hits)
     page = collapse(
         given.hits,

@@ -12,8 +12,7 @@ from ndd_search.items.grades import grade_count
 from ndd_search.items.probability_model import THIN, probabilities
 from ndd_search.items.record_groups import ItemGroups
 from ndd_search.items.record_similarity import similarity_of
-from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import bars
+from ndd_search.reports.html import bars, document, html_table
 
 _SHOWN = 10  # pairs near the bar
 _MOST = 50_000  # candidates of which probabilities are shown

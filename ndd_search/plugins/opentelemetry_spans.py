@@ -29,7 +29,6 @@ class OpenTelemetrySpans:
         return OpenTelemetrySpans, ()
 
     def observe(self, seen: Observation) -> None:
-        """Record a span."""
         began = seen.ended - round((seen.own_seconds + seen.upstream_seconds) * 1e9)
         span = self._tracer.start_span("ndd_search.search", start_time=began)
         span.set_attributes(

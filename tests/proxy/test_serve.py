@@ -20,7 +20,7 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.errors import InvalidSettings
 from ndd_search.serving.proxy import Proxy, app
-from ndd_search.serving.proxy.read_settings import PREFIX, SETTINGS, read_configuration, text_rules
+from ndd_search.serving.proxy.proxy_settings import PREFIX, SETTINGS, read_configuration, text_rules
 from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until

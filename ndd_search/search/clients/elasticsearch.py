@@ -55,7 +55,6 @@ class Call(ClientCall):
         return called, {**self._others, **changed}
 
     def answer(self, response: TransportApiResponse, sketches_of: Callable[[Any], CutSketches]) -> Answer:
-        """Return the answer with its status."""
         meta, body = response
         return Answer(body, meta.status, response, sketches_of(body))
 

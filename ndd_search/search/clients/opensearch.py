@@ -70,11 +70,9 @@ class Call(ClientCall):
         return Answer(response, status if isinstance(status, int) else HTTPStatus.OK, cut=sketches_of(response))
 
     def response(self, answer: Answer) -> Any:
-        """Return the body."""
         return answer.body
 
     def serialized(self, body: Any) -> Any:
-        """Return a body as JSON."""
         return self.transport.serializer.dumps(body)
 
 

@@ -188,7 +188,6 @@ def named(target: str) -> str:
 
 
 def document(target: str, field: SketchField, table: Counted) -> dict[str, Any]:
-    """Return the document that stores a table."""
     return {
         "version": VERSION,
         "target": named(target),

@@ -122,7 +122,6 @@ class MultiConversation:
         return lines
 
     def _header(self, search: Request, place: int) -> Line:
-        """Return the header line of a request of the search at a place."""
         if search.path != self.searches[place].path:  # for the stored table
             return {"index": unquote(search.path.split("/")[1]), **search.params}
         added = {name: value for name, value in search.params.items() if name not in self.request.params}

@@ -136,7 +136,6 @@ def facts_of(body: Any) -> list[PageFacts]:
 
 
 def _page(body: Any) -> PageFacts:
-    """Return the facts of a response."""
     block = body.get("ndd") if isinstance(body, dict) else None
     if not isinstance(block, dict):
         return PageFacts(collapsed=False)

@@ -162,7 +162,6 @@ def _bodies(given: Any) -> list[Any]:
 
 
 def _listed(hits: Sequence[Any]) -> Response:
-    """Return a list of hits as a response."""
     made: list[Hit] = []
     for one in hits:
         scored = isinstance(one, list | tuple) and len(one) == 2 and not isinstance(one[1], str)
@@ -192,7 +191,6 @@ class _Reader(HitReader):
     """Reads the hits of the responses. Its sketches are those of all of them."""
 
     def compares(self, hit: Hit) -> bool:
-        """Return whether a hit has what is compared."""
         if self.items is not None:
             return any(self.value(hit, path) is not None for path in self.items.paths)
         return self.field.has_values(hit.get("fields")) or self.text_of(hit) is not None
@@ -360,7 +358,6 @@ Ranks = Mapping[int, int]  # list -> rank in it, from 1
 
 
 def reciprocal(ranks: Ranks) -> float:
-    """Return the sum of the reciprocal ranks."""
     return sum(1 / (RANK_CONSTANT + rank) for rank in ranks.values())
 
 
@@ -387,7 +384,6 @@ class Uncomparable:
         self._of: defaultdict[Hashable, list[Hit]] = defaultdict(list)  # by their hit
 
     def add(self, hit: Hit, duplicate: Hit) -> None:
-        """Add a duplicate of a hit."""
         self._of[self._key(hit)].append(duplicate)
 
     def keep_once(self, hits: list[Hit]) -> None:

@@ -58,7 +58,6 @@ class Answer:
 
     @property
     def hits(self) -> list[Hit]:
-        """The hits of a search."""
         found: list[Hit] = self.body["hits"]["hits"]
         return found
 

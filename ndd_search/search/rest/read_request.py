@@ -315,7 +315,6 @@ def is_search(request: Request) -> bool:
 
 
 def is_template(request: Request) -> bool:
-    """Return whether a request searches by a template."""
     return request.method in ("GET", "POST") and _TEMPLATE.fullmatch(request.path) is not None
 
 

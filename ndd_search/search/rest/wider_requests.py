@@ -136,7 +136,6 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
 
 
 def fields_added(search: Search, reading: Reading) -> list[str]:
-    """Return the fields that are added to the `fields` of a search."""
     known = [*names_of(search.body.get("fields")), *asked_otherwise(search, reading.fields)]
     return [name for name in reading.fields if not any(fnmatchcase(name, one) for one in known)]
 

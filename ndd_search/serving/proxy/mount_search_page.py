@@ -81,7 +81,6 @@ class UpstreamSearcher(Searcher):
         self._path = f"/{checked_target(index)}"
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._upstream.close()
 
     async def search(self, asked: Asked, headers: Headers) -> Found:

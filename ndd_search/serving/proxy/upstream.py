@@ -213,7 +213,6 @@ class Upstream:
         return ""
 
     async def close(self) -> None:
-        """Close all connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

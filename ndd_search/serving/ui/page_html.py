@@ -169,7 +169,6 @@ class Pages:
         return self._templates.get_template(template).render(values).encode("utf-8", "replace")
 
     def _whole(self, document: Document) -> dict[str, Any]:
-        """Return a document as its page shows it."""
         source = document.hit.get("_source") or {}
         title, text = title_and_text(source, self._searcher.text)
         others = {name: safe(str(value)[:300]) for name, value in source.items() if not isinstance(value, dict | list)}

@@ -39,7 +39,6 @@ class FolderSearcher(Searcher):
         self._source, self._date = chosen(SOURCES, sample), chosen(DATES, sample)
 
     async def search(self, asked: Asked, headers: Headers) -> Found:
-        """Search in a thread."""
         return await asyncio.to_thread(self._search, asked)
 
     def _search(self, asked: Asked) -> Found:
