@@ -271,6 +271,7 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
 @pytest.mark.parametrize(
     "words", ["search {tmp}/idx final", "dedupe", "search {tmp}/idx final --json", "dedupe < {tmp}/words"]
 )
+@pytest.mark.once
 def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, words: str) -> None:
     ndd("index", "add", articles, tmp_path / "idx")
     (tmp_path / "words").write_text("one line\n")
@@ -352,6 +353,7 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
     assert done.stdout == ""
 
 
+@pytest.mark.once
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(20_000))
     (tmp_path / "lines").write_text(lines)
@@ -364,6 +366,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.once
 def test_ctrl_c_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
     source = tmp_path / "endless.jsonl"
     os.mkfifo(source)

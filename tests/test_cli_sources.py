@@ -45,6 +45,7 @@ def test_a_text_column_that_only_some_lines_lack_is_no_error_and_one_that_is_now
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+@pytest.mark.once
 def test_documents_without_ids_are_one_sentence_that_proposes_the_fields_that_look_like_one(
     run: Command, name: str
 ) -> None:
@@ -143,6 +144,7 @@ def test_standard_input_is_a_source_whose_kind_is_seen(run: Command, given: byte
     assert [document["body"] for document in run.stored().values()] == ["a", "b"]
 
 
+@pytest.mark.once
 def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_told(run: Command) -> None:
     many = [{"id": i, "body": "déjà " * 200, "n": [{}, [i]]} for i in range(5000)]  # more than one read
     assert run("index", "add", run.write("a.json", json.dumps(many, ensure_ascii=False)), "idx")[0] == 0
