@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.serving.proxy.exact_json import dumps, loads
+from ndd_search.serving.proxy.wire_format import dumps, loads
 
 NUMBERS = st.one_of(
     st.integers().map(str),
