@@ -8,9 +8,9 @@ from html import escape
 import numpy as np
 
 from ndd_search.core.matching.frequency_table import Shares
-from ndd_search.reports.plots import COLOURS, LEFT, WIDTH, legend
 
-HEIGHT, BOTTOM = 240, 34
+WIDTH, HEIGHT, LEFT, BOTTOM = 420, 240, 44, 34
+COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99", "#a83a5b", "#5b7f1f", "#666666", "#b58900")
 
 
 def lines(title: str, across: str, up: str, curves: Mapping[str, tuple[Shares, Shares]], least: float = 0.0) -> str:
@@ -65,7 +65,11 @@ def _stroke(number: int) -> str:
 
 
 def _legend(number: int, name: str) -> str:
-    return legend(number, name, HEIGHT + 14, _stroke(number))
+    """Return what a curve stands for, in one of two columns."""
+    y = HEIGHT + 14 + 15 * (number // 2)
+    x = LEFT + (WIDTH - LEFT) // 2 * (number % 2)
+    line = f'<path d="M{x} {y - 4}h18" {_stroke(number)} stroke-width="3"/>'
+    return f'{line}<text x="{x + 23}" y="{y}">{escape(name)}</text>'
 
 
 def _picture(parts: Sequence[str], legends: int) -> str:

@@ -8,7 +8,7 @@ from html import escape
 Cells = Sequence[str]
 
 _WIDTH, _LEFT = 420, 44  # of a plot, and of the sums beside its bars
-_COLOURS = (
+_COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99")
     "#0b6e4f",
     "#c1440e",
     "#2f4b9b",
