@@ -9,17 +9,6 @@ Cells = Sequence[str]
 
 _WIDTH, _LEFT = 420, 44  # of a plot, and of the sums beside its bars
 _COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99")
-    "#0b6e4f",
-    "#c1440e",
-    "#2f4b9b",
-    "#8a5a00",
-    "#7a1f7a",
-    "#4c8c99",
-    "#a83a5b",
-    "#5b7f1f",
-    "#666666",
-    "#b58900",
-)
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.85rem}
