@@ -313,5 +313,6 @@ static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t lengt
         return 0;
     *start = start_of(&parted);
     *end = tail_of(&parted);
-    return (*start > 0 || *end < parted.length) && *end - *start >= LEAST_INSIDE && 5 * (*end - *start) >= 2 * parted.length;
+    int found = *start > 0 || *end < parted.length, inside = *end - *start;
+    return found && inside >= LEAST_INSIDE && 5 * inside >= 2 * parted.length;
 }

@@ -7,10 +7,21 @@
 #include "page_calls.h"
 
 enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
-enum { BARE = 2 };     /* texts of a story without edges for each that has some */
+enum { BARE = 2 };     /* a story counts once if it has at most this many sketches without edges for each with edges */
 
-/* Write the places of the rows that are not empty and equal no earlier one, and how many of the hits that equal them have
-   edges. Returns how many. page: without values that touch an edge; whole: with them. sums: room for all. */
+/* Whether no earlier hit has the same values. */
+static int is_new(const Page *page, int64_t hit)
+{
+    size_t size = (size_t)length_of(page, hit) * sizeof(int32_t);
+    int64_t other = 0;
+    while (other < hit && (length_of(page, other) != length_of(page, hit)
+                           || memcmp(values_of(page, other), values_of(page, hit), size)))
+        other++;
+    return other == hit;
+}
+
+/* Write the places of the rows that are not empty and equal no earlier one, and how many different hits that equal them
+   have edges. Returns how many. page: without values that touch an edge; whole: with them. sums: room for all. */
 static int64_t list_different(const Page *page, const Page *whole, const Rule *rule, int64_t *sums, int64_t *places,
                               int64_t *edged)
 {
@@ -29,7 +40,7 @@ static int64_t list_different(const Page *page, const Page *whole, const Rule *r
             edged[found++] = 0;
         }
         if (length)
-            edged[other] += (edges_of(whole, rule, hit) & IS_MARKED) != 0;
+            edged[other] += edges_of(whole, rule, hit) & IS_MARKED && is_new(whole, hit);
     }
     return found;
 }
@@ -109,7 +120,8 @@ static int64_t list_keys(const Page *page, double handful, int64_t *keys)
     return count;
 }
 
-/* Documents, where g of one group count sqrt(g), or 1 if it is a story, and the values with a document frequency above `handful`. */
+/* Documents, where g of one group count sqrt(g), or 1 if it is a story; and the values that more of them than
+   `handful` hold. */
 typedef struct {
     double documents;
     int64_t found;
@@ -139,7 +151,7 @@ static void free_frequencies(Frequencies *frequencies)
     free(frequencies->keys);
 }
 
-/* What `size` rows of one group count. balance: of its texts with edges against the others, see count_groups. */
+/* What `size` rows of one group count. balance: of its sketches with edges against the others, see count_groups. */
 static double counted_as(int64_t size, int64_t balance) { return size > 1 && balance >= 0 ? 1 : sqrt((double)size); }
 
 /* Sum up what each group counts. sizes: of the groups; they are 0 afterwards. */
@@ -157,8 +169,8 @@ static double sum_counts(const int64_t *groups, const int64_t *keys, int64_t cou
     return rint(sum * 1000) / 1000; /* as numpy rounds */
 }
 
-/* Count documents and values. groups: the first row of the group of each row. edged: how many texts with edges each row
-   stands for, NULL if that does not count. sizes: room, for twice as many. */
+/* Count documents and values. groups: the first row of the group of each row. edged: how many different sketches with
+   edges each row stands for, NULL if that does not count. sizes: room, for twice as many. */
 static void count_groups(Frequencies *frequencies, const Page *page, const int64_t *groups, const int64_t *edged,
                          int64_t *sizes, double handful)
 {
@@ -231,7 +243,8 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
     if (frequencies->documents <= handful) /* too few to tell common values from rare ones */
         return 1;
     rule->known += frequencies->documents;
-    double scale = log(frequencies->documents / handful), third = UNIT * log(3) / scale, few_hold = UNIT * log(2) / scale;
+    double scale = log(frequencies->documents / handful);
+    double third = UNIT * log(3) / scale, few_hold = UNIT * log(2) / scale;
     if (is_between(third) || is_between(few_hold))
         return 0;
     rule->third = rint(third);
@@ -262,7 +275,8 @@ static void free_weights(Weights *weights, char **table)
 }
 
 /* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
-   edged: texts with edges that each stands for. brief: count nothing if none do. groups: room, for three times as many. */
+   edged: different sketches with edges that each stands for. brief: count nothing if no pairs resemble. groups: room, for
+   three times as many. */
 static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
                                double handful, int brief, int64_t *groups)
 {

@@ -3,8 +3,8 @@
 Twenty copies of one article are no template, although they share much. Counted one by one, they would make the words of
 the article common, so that more copies looked less like copies. But twenty texts in one form look the same, and the
 more there are, the more certainly it is a form. As a compromise, g documents that may be copies of one another count
-sqrt(g). They count once if at least a third of the texts have edges (see `text.edges`), which fillings of a form
-seldom have.
+sqrt(g). They count once if at least a third of their different sketches have edges (see `text.edges`), which fillings
+of a form seldom have.
 
 Possible copies are identified in two passes. Pass 1 has no frequency table and uses resemblance alone: two texts that
 would still be similar if `margin` words of the shorter one were changed. In a short text nearly nothing may differ.
@@ -12,8 +12,8 @@ Pass 2 uses the default decision with the table of pass 1, and connects copies o
 of a text may share little with the first.
 
 In a large sample, each document is compared only with the first ones to contain its values, because the first version
-of an article is the first to contain its own values. So the work grows with the sample, not with its square. Texts that
-many others equal between their edges are the first.
+of an article is the first to contain its own values. So the work grows with the sample, not with its square. Texts
+with many copies that differ at their edges only come first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ndd_search.core.sketching.sketches import Sketches
 UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
-_BARE = 2  # texts of a story without edges for each that has some
+_BARE = 2  # a story counts once if it has at most this many sketches without edges for each with edges
 _BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
 _FEW = 500  # documents up to which all pairs are compared
 
@@ -53,7 +53,7 @@ def count_document_frequency(
     does not use it. Raises InvalidSketch naming the position of an invalid one.
     """
     if recipe.measure != "kmv":
-        return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
+        return _nothing_counted(recipe)
     return _count_different(*_distinct(sketches, recipe), recipe, constants or Constants())
 
 
@@ -66,8 +66,10 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
 
     Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
     text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
-    fills a form.
+    fills a form. The table is empty for a recipe whose measure is not "kmv".
     """
+    if recipe.measure != "kmv":
+        return _nothing_counted(recipe)
     if found := _counted(sketches, recipe):
         documents, values, counts, *_ = found
         return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
@@ -88,15 +90,20 @@ def leaders_of_list(
     return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
 
 
+def _nothing_counted(recipe: Recipe) -> FrequencyTable:
+    return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
+
+
 def _distinct(sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> tuple[Rows, Ranks]:
-    """Return one of the sketches that differ only at the edges of their texts, and how many of these have edges.
+    """Return one of the sketches that differ only at the edges of their texts, and how many different ones have edges.
 
     Empty ones are left out. In a large sample those with the most edges come first.
     """
     rows = rows_of(sketches, recipe.k)
     alike = _alike(_inside(rows, recipe))
-    marked = (rows.marked & (recipe.kind == "words")).tolist()
-    edged = [sum(marked[place] for place in places) for places in alike]
+    marked = rows.marked & (recipe.kind == "words")
+    first = {places[0] for places in _alike(rows) if marked[places[0]]}
+    edged = [len(first.intersection(places)) for places in alike]
     order = range(len(alike)) if len(alike) <= _FEW else sorted(range(len(alike)), key=lambda at: -edged[at])
     return _rows_at(rows, [alike[at][0] for at in order]), np.array([edged[at] for at in order], np.int64)
 
@@ -107,8 +114,6 @@ def _inside(rows: Rows, recipe: Recipe) -> Rows:
 
 def _count_list(rows: Rows, edged: Ranks, recipe: Recipe) -> FrequencyTable:
     """Count the values of the long texts of different rows, and of short texts that fill one form."""
-    if recipe.measure != "kmv":
-        return count_document_frequency([], recipe)
     counted = rows.lengths >= telling_shingles(recipe)
     short = np.flatnonzero(~counted)
     counted[short[_fillings(_rows_at(rows, short.tolist()), recipe)]] = True
@@ -128,7 +133,7 @@ def _counted(
 
 
 def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of different rows, in two passes. edged: texts with edges that each row stands for."""
+    """Count the values of different rows, in two passes. edged: sketches with edges that each of them stands for."""
     few = len(rows.lengths) <= _FEW
     alike = Decision(constants.least, recipe.size)
     pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, alike)
@@ -184,7 +189,10 @@ def _rows_at(rows: Rows, places: list[int]) -> Rows:
 
 
 def _count(rows: Rows, group: Ranks, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of rows. group: of each row; rows of one group may be copies. edged: as of _count_different."""
+    """Count the values of rows. group: of each row; rows of one group may be copies.
+
+    edged: different sketches with edges that each row stands for, 0 for one without.
+    """
     balance = np.bincount(group, np.where(edged > 0, _BARE * edged, -1))
     most = np.where(balance < 0, np.inf, 1.0)  # that a group counts
     documents = round(float(np.minimum(np.sqrt(np.bincount(group)), most).sum()), _PLACES)
