@@ -42,7 +42,7 @@ def written(folder: Path, count: int) -> str:
 def figures(source: str, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Sums over all tasks, for each record."""
     first = next(iter(Pieces.of([source]).pieces))
-    sample = [row for _, batch in Pieces.of([first]).read(print) for row in batch][:_LEARNT_FROM]
+    sample = [row for batch in Pieces.of([first]).read(print, "id") for row in batch.documents][:_LEARNT_FROM]
     schema = Items.learn(sample, PEOPLE)
     log, work = folder / "log", folder / "work"
     log.mkdir()

@@ -203,7 +203,7 @@ def test_two_edited_copies_are_one_though_their_edges_are_longer_than_what_they_
     ]
     first, second = (set(sketch.tolist()) for sketch in sketch_many(texts))
     assert len(first & second) < 0.2 * len(first | second)
-    counted = count_document_frequency(sketch_many([*texts, *copies(40), *OTHERS]), ndd.Recipe()) if table else None
+    counted = count_document_frequency(sketch_many([*texts, *copies(40), *OTHERS]), ndd.Recipe()) if table else False
     assert len(ndd.collapse(texts, frequency_table=counted).hits) == 1
 
 

@@ -30,7 +30,7 @@ def write_report(groups: Groups, path: str | Path) -> None:
 def report_of(groups: Groups) -> str:
     """The report. The texts of the largest groups are in it when the sources can be read again."""
     corpus = groups.corpus
-    parts = [_summary(groups), bars("Groups by size", [(label, [count]) for label, count in _sizes(groups) if count])]
+    parts = [_summary(groups), bars("Groups by size", [(label, count) for label, count in _sizes(groups) if count])]
     if groups.similarity is not None:
         parts.append(bars("Duplicates by resemblance to their leader", _resemblances(groups)))
         if groups.decision.bar is not None:
@@ -71,13 +71,13 @@ def _sizes(groups: Groups) -> list[tuple[str, int]]:
     return list(zip([*labels, f"{edges[-1]:,} and more"], counts, strict=True))
 
 
-def _resemblances(groups: Groups) -> list[tuple[str, list[int]]]:
+def _resemblances(groups: Groups) -> list[tuple[str, int]]:
     assert groups.similarity is not None
     alike = groups.similarity[~groups.is_leader]
     edges = np.linspace(0, 1, 21)
     counts = np.histogram(np.minimum(alike, 1 - 1e-9), edges)[0].tolist()
-    found = [(f"{low:.2f}-{low + 0.05:.2f}", [count]) for low, count in zip(edges, counts, strict=False) if low >= 0.2]
-    return [*found, ("exactly 1", [int((alike == 1).sum())])]
+    found = [(f"{low:.2f}-{low + 0.05:.2f}", count) for low, count in zip(edges, counts, strict=False) if low >= 0.2]
+    return [*found, ("exactly 1", int((alike == 1).sum()))]
 
 
 def _by_field(groups: Groups, name: str) -> str:

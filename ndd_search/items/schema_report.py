@@ -42,7 +42,7 @@ def write_report(groups: ItemGroups, path: str | Path) -> None:
         "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
         html_table(("grade", "evidence", "one thing", "others"), _evidence(groups)),
         "<h2>Probabilities</h2>",
-        bars("Candidate pairs by probability", [(f"from {i / 20:.2f}", [count]) for i, count in enumerate(counts)]),
+        bars("Candidate pairs by probability", [(f"from {i / 20:.2f}", count) for i, count in enumerate(counts)]),
         f"<h2>Pairs nearest to the bar at {schema.min_probability:g}</h2>",
         *(_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()),
     ]

@@ -8,7 +8,6 @@ from html import escape
 Cells = Sequence[str]
 
 _WIDTH, _LEFT = 420, 44  # of a plot, and of the sums beside its bars
-_COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99")
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.85rem}
@@ -35,26 +34,19 @@ def html_table(heads: Cells, rows: Sequence[Cells]) -> str:
     return f"<table>{head}{lines}</table>"
 
 
-def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]]) -> str:
-    """Return a plot of horizontal bars, each with its label and its sum. "" without rows.
-
-    rows: of each bar its label and its parts, one behind the other; a bar below 0 goes to the left.
-    """
+def bars(title: str, rows: Sequence[tuple[str, int]]) -> str:
+    """Return a plot of horizontal bars, each with its label and its count. "" without rows."""
     if not rows:
         return ""
-    labels, step, totals = 7 * max(len(label) for label, _ in rows), 15, [sum(parts) for _, parts in rows]
-    most = max(map(abs, totals)) or 1.0
-    zero, scale = (_WIDTH / 2, _WIDTH / 2.4 / most) if min(totals) < 0 else (0, (_WIDTH - _LEFT) / most)
+    labels, step, most = 7 * max(len(label) for label, _ in rows), 15, max(count for _, count in rows) or 1
     drawn = [f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>']
-    for place, ((label, parts), total) in enumerate(zip(rows, totals, strict=True)):
-        top, at = 20 + step * place, labels + zero
-        drawn.append(f'<text x="{labels - 5}" y="{top + 11}" text-anchor="end">{escape(label)}</text>')
-        for number, value in enumerate(parts):
-            left, width, colour = at + min(value * scale, 0), abs(value) * scale, _COLOURS[number + (value < 0)]
-            drawn.append(f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{step - 3}" fill="{colour}"/>')
-            at += value * scale
-        anchor, x = ("start", at + 3) if total >= 0 else ("end", at - 3)
-        drawn.append(f'<text x="{x:.1f}" y="{top + 11}" text-anchor="{anchor}">{total:,.0f}</text>')
+    for place, (label, count) in enumerate(rows):
+        top, width = 20 + step * place, (_WIDTH - _LEFT) * count / most
+        drawn += [
+            f'<text x="{labels - 5}" y="{top + 11}" text-anchor="end">{escape(label)}</text>',
+            f'<rect x="{labels}" y="{top}" width="{width:.1f}" height="{step - 3}" fill="#0b6e4f"/>',
+            f'<text x="{labels + width + 3:.1f}" y="{top + 11}">{count:,}</text>',
+        ]
     width, height = labels + _WIDTH, 25 + step * len(rows)
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return f'<svg {size} role="img">{"".join(drawn)}</svg>'
