@@ -11,7 +11,8 @@ keeps that file for later runs, because three million texts take ten minutes. nd
 runs; other libraries get a list of texts. Every size runs in a process of its own, so memory is its own, too.
 
 --real-words generates them of the words and sentences of the demonstration collection instead, see
-benchmarks.real_words. --published finds the groups by each method of docs/methods.md, at the bar of its source.
+benchmarks.real_words; with a number, the longest text has so many words instead of 220. --published finds the groups by
+each method of docs/methods.md, at the bar of its source.
 
 --record adds the figures to a file, where they replace those of the same library, size and bar. --plot draws them.
 --peers adds datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, candidates
@@ -42,6 +43,7 @@ import numpy as np
 
 from benchmarks.corpus_extremes import EXTREMES, Figures, extreme
 from benchmarks.kept_memory import keep_freed
+from benchmarks.real_words import LONGEST
 from benchmarks.real_words import texts as made_of_real_words
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.similar_pairs import overlaps
@@ -71,21 +73,21 @@ class Texts:
     count: int
 
     @classmethod
-    def of(cls, folder: Path, count: int, real_words: bool = False) -> Texts:
+    def of(cls, folder: Path, count: int, real_words: int | None = None) -> Texts:
         """Texts of a file in a folder, which is written if none of its files holds so many.
 
-        real_words: whether the texts are those of benchmarks.real_words; a folder of its own inside holds their files.
+        real_words: of the longest text, for texts of benchmarks.real_words; a folder inside holds their files.
         """
-        folder = folder / "real" if real_words else folder
-        make = made_of_real_words if real_words else made.texts
+        folder = folder / f"real-{real_words}" if real_words else folder
+        make = partial(made_of_real_words, longest=real_words) if real_words else made.texts
         held = sorted(int(path.stem) for path in folder.glob("*.txt") if path.stem.isdigit())
         if enough := [size for size in held if size >= count]:
             return cls(folder / f"{enough[0]}.txt", count)
         folder.mkdir(parents=True, exist_ok=True)
-        path, partial = folder / f"{count}.txt", folder / f"{count}.new"
-        with partial.open("w") as file:
+        path, unfinished = folder / f"{count}.txt", folder / f"{count}.new"
+        with unfinished.open("w") as file:
             file.writelines(f"{text}\n" for text in make(count, frames=FRAMES))
-        partial.replace(path)
+        unfinished.replace(path)
         return cls(path, count)
 
     def __iter__(self) -> Iterator[str]:
@@ -320,7 +322,7 @@ def main() -> None:
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
     parser.add_argument("--recipes", nargs="*", default=[], help="ids of other recipes than the default")
     parser.add_argument("--published", action="store_true", help="by each published method, each at its own bar")
-    parser.add_argument("--real-words", action="store_true")
+    parser.add_argument("--real-words", type=int, nargs="?", const=LONGEST, metavar="LONGEST")
     parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--recall", type=int)
     parser.add_argument("--extremes", nargs="*", choices=[make.__name__ for make in EXTREMES])

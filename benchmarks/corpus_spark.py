@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.corpus import PUBLISHED, Texts
+from benchmarks.real_words import LONGEST
 from ndd_search.corpus.collection import Corpus
 from tests.corpus.spark import cluster, session
 
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("--published", action="store_true", help="by each published method, each at its own bar")
     parser.add_argument("--memory", default="1g", help="of the driver, and of each executor")
     parser.add_argument("--partitions", default="3", help="of each shuffle")
-    parser.add_argument("--real-words", action="store_true", help="see benchmarks.corpus")
+    parser.add_argument("--real-words", type=int, nargs="?", const=LONGEST, help="see benchmarks.corpus")
     parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
     arguments = parser.parse_args()
     if arguments.sampled:

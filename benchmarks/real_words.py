@@ -2,8 +2,8 @@
 
 A word is followed by one that follows it in the collection in half of all places, else by any word, drawn by its
 frequency: a quarter of all three-word shingles are phrases that many texts share, as in real text. Texts have 80 to
-220 words. A fifth repeat an earlier text: up to five words changed, in a third of them the end missing, in a third a
-dateline before it. Half of all stand in the frame of one of some sites, 30 to 120 words.
+220 words, or others in proportion. A fifth repeat an earlier text: up to five words changed, in a third of them the end
+missing, in a third a dateline before it. Half of all stand in the frame of one of some sites, 30 to 120 words.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ KEPT = 50_000  # texts that may be repeated
 LONGEST = 220
 
 
-def texts(count: int, seed: int = 0, frames: int = 200, copies: float = 0.2, framed: float = 0.5) -> Iterator[str]:
-    """Yield texts without line ends, the same for equal arguments."""
+def texts(
+    count: int, seed: int = 0, frames: int = 200, copies: float = 0.2, framed: float = 0.5, longest: int = LONGEST
+) -> Iterator[str]:
+    """Yield texts without line ends, the same for equal arguments. longest: words of a text at most."""
     random = np.random.default_rng(seed)
     packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
     documents = (json.loads(line)["text"].split() for line in gzip.decompress(packed).splitlines())
@@ -31,11 +33,11 @@ def texts(count: int, seed: int = 0, frames: int = 200, copies: float = 0.2, fra
     starts = np.concatenate(([0], ends[:-1]))
 
     def chains(lengths: np.ndarray) -> np.ndarray:
-        """One row of LONGEST words for each length."""
-        rows = stream[random.integers(len(stream), size=(len(lengths), LONGEST))]
+        """One row of `longest` words for each length."""
+        rows = stream[random.integers(len(stream), size=(len(lengths), longest))]
         goes_on = random.random(rows.shape) < 0.5
         places = random.random(rows.shape)
-        for at in range(1, LONGEST):
+        for at in range(1, longest):
             before = rows[:, at - 1]
             choices = ends[before] - starts[before]
             chained = goes_on[:, at] & (choices > 0)
@@ -43,11 +45,11 @@ def texts(count: int, seed: int = 0, frames: int = 200, copies: float = 0.2, fra
             rows[chained, at] = after[chained]
         return rows
 
-    sizes = random.integers(30, 120, frames)
+    sizes = random.integers(longest * 3 // 22, longest * 6 // 11, frames)
     frame = [row[:size] for row, size in zip(chains(sizes), sizes, strict=True)]
     kept: list[np.ndarray] = []
     for start in range(0, count, BATCH):
-        lengths = random.integers(80, LONGEST, min(BATCH, count - start))
+        lengths = random.integers(longest * 4 // 11, longest, min(BATCH, count - start))
         for row, length in zip(chains(lengths), lengths, strict=True):
             lead = ""
             if kept and random.random() < copies:

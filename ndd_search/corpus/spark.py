@@ -97,8 +97,8 @@ class SparkCorpus:
         kept = Fields((text,) if isinstance(text, str) else tuple(text), Recipe.of(recipe), tuple(fields), numbers)
         folder = Work(spark, str(work))
         documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
-        if documents.head(1) and not documents.filter(F.size("sketch") > 0).head(1):
-            raise kept.without_text(documents.count())
+        if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):
+            raise kept.without_text(count)
         return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)
 
     @classmethod
@@ -120,7 +120,7 @@ class SparkCorpus:
     @cached_property
     def frequency_table(self) -> FrequencyTable:
         """The frequency table of the collection itself, the same as that of Corpus."""
-        places = self.work.spark.createDataFrame([(place,) for place in sample_of(self.count).tolist()], "place long")
+        places = self.work.table({"place": sample_of(self.count)})
         sample = self.documents.join(F.broadcast(places), "place").select("place", "sketch").toArrow().sort_by("place")
         return count_document_frequency(list(stages.sketches_of(sample.column("sketch"))), self.recipe)
 
@@ -184,7 +184,7 @@ class SparkCorpus:
         """
         if not self.files:
             raise ValueError("only files are read again: join the DataFrame that was read with the ids instead")
-        read = reading_of.from_files(self.work.spark, self.files, stages.ReadingWhole(self.id_field))
+        read = reading_of.from_files(self.work, self.files, stages.ReadingWhole(self.id_field))
         wanted = self.documents.join(ids, "id", "left_semi").select("number", "id")
         rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read).filter("said is null")))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")

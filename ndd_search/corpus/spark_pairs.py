@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
@@ -19,7 +20,11 @@ from ndd_search.corpus.inverted_lists import LISTED, Holders, Keys
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+else:
+    with importing("pyarrow", "a corpus on Spark", "pyarrow", "corpus"):
+        import pyarrow as pa
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 with importing("pandas", "a corpus on Spark", "pandas", "spark"):
@@ -37,11 +42,15 @@ class Work:
     spark: SparkSession
     folder: str
 
+    def table(self, columns: Mapping[str, Sequence[str] | Ranks]) -> DataFrame:
+        """Rows that the driver holds. A list of Python's values would be handed over by Python workers."""
+        return self.spark.createDataFrame(pa.table(dict(columns)))
+
     def written(self, name: str, rows: DataFrame) -> DataFrame:
         """The same rows, read from where they have been written to."""
         path = f"{self.folder}/{name}-{uuid4().hex[:8]}"
         rows.write.parquet(path)
-        return self.spark.read.parquet(path)
+        return self.spark.read.schema(rows.schema).parquet(path)  # without a job that reads the schema
 
     def numbered(self, rows: DataFrame, order: Sequence[Column]) -> DataFrame:
         """The rows with their number in an order, `number`, from 0."""
@@ -53,8 +62,8 @@ class Work:
         """Rows with `part` and `row` (from 0 in each part), with their number, `number`."""
         sizes = {row["part"]: row["size"] for row in rows.groupBy("part").agg(F.count("*").alias("size")).collect()}
         parts = sorted(sizes)
-        ends = np.cumsum([0, *(sizes[part] for part in parts)]).tolist()
-        starts = self.spark.createDataFrame(list(zip(parts, ends, strict=False)), "part int, start long")
+        ends = np.cumsum([0, *(sizes[part] for part in parts)])[: len(parts)]
+        starts = self.table({"part": np.array(parts, np.int32), "start": ends})
         numbered = rows.join(F.broadcast(starts), "part").withColumn("number", F.col("start") + F.col("row"))
         return numbered.drop("part", "row", "start")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus import sketch_store
@@ -14,8 +15,6 @@ from ndd_search.corpus.document_batches import TOLD, LeftOut, Pieces, Report
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
@@ -35,7 +34,7 @@ def read(
     files: tuple[str, ...] = ()
     if not any(isinstance(source, DataFrame) for source in sources):
         files = paths_of(sources)
-        rows = from_files(work.spark, files, reading)
+        rows = from_files(work, files, reading)
     elif len(sources) == 1 and isinstance(sources[0], DataFrame) and reading.id:
         rows = from_table(sources[0], reading, reading.id, order_by)
     else:
@@ -51,9 +50,9 @@ def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
     return tuple(str(Path(str(piece)).absolute()) for piece in pieces)
 
 
-def from_files(spark: SparkSession, files: Sequence[str], reading: stages.Reading) -> DataFrame:
+def from_files(work: Work, files: Sequence[str], reading: stages.Reading) -> DataFrame:
     """Rows that are read from files, each file by one task."""
-    rows = spark.createDataFrame(list(enumerate(files)), "part int, path string")
+    rows = work.table({"part": np.arange(len(files), dtype=np.int32), "path": files})
     parts = rows.repartitionByRange(max(len(files), 1), "part")
     return parts.mapInArrow(reading.read_files, f"{stages.READ}, {reading.schema}")
 
