@@ -31,7 +31,7 @@ class Call(ClientCall):
     def __init__(
         self, perform_request: Callable[..., Any], transport: Any, method: str, target: str, **others: Any
     ) -> None:
-        super().__init__(perform_request, transport)
+        self.transport, self._perform_request = transport, perform_request
         self._target, self._others = target, others
         path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
         given = others.get("headers")

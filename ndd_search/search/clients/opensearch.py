@@ -33,7 +33,7 @@ class Call(ClientCall):
     def __init__(
         self, perform_request: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
     ) -> None:
-        super().__init__(perform_request, transport)
+        self.transport, self._perform_request = transport, perform_request
         names = ("params", "body", "timeout", "ignore", "headers")
         self._named = {**dict(zip(names, arguments, strict=False)), **others}
         self._params: Mapping[str, Any] = self._named.get("params") or {}

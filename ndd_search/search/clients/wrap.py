@@ -168,9 +168,8 @@ class ClientCall(ABC):
     kind: ClassVar[TransportKind]
     request: Request
     timeout: float | None
-
-    def __init__(self, perform_request: Callable[..., Any], transport: Any) -> None:
-        self.transport, self._perform_request = transport, perform_request
+    transport: Any
+    _perform_request: Callable[..., Any]
 
     def begin(self, request: Request) -> tuple[Any, Callable[[Any], Answer]]:
         """Send a request. Returns what perform_request does, perhaps to be awaited, and how its result is read."""

@@ -136,8 +136,9 @@ class Memory:
         if cache is None or key is None or moment is None:
             return
         with self._guarded:
-            others = [] if self._key(_LATEST) in moment.depends else map(self._key, _indexes_of(state))
-            if missing := [one for one in others if one not in moment.depends]:
+            hits = () if self._key(_LATEST) in moment.depends else (*state.stream.hits, *state.documents.values())
+            indexes = {name for hit in hits if isinstance(name := hit.get("_index"), str)}
+            if missing := [one for one in map(self._key, indexes) if one not in moment.depends]:
                 tokens = self._tokens(cache, missing)
                 if cache.get_many([self._key(_LATEST)]) != [moment.latest]:
                     return
@@ -297,11 +298,6 @@ def _names(target: str) -> list[str] | None:
     names = unquote(target.lstrip("/")).split(",")
     usual = all(name and name[0] not in "-_" and not _NOT_IN_A_NAME.intersection(name) for name in names)
     return names if usual else None
-
-
-def _indexes_of(state: State) -> set[str]:
-    names = {hit.get("_index") for hit in (*state.stream.hits, *state.documents.values())}
-    return {name for name in names if isinstance(name, str)}
 
 
 def _add(tokens: set[bytes], token: bytes | None) -> None:
