@@ -3,6 +3,9 @@
     python -m benchmarks.copies_and_forms DATA [--part held_out] [--seeds 8]    # DATA: the development collections
     python -m benchmarks.copies_and_forms DATA --part twelve_languages
     python -m benchmarks.copies_and_forms DATA --part folder
+    apt-get download fortunes fortunes-de fortunes-es gimp-data evolution-common nautilus-data      # Debian 12
+    for package in *.deb; do dpkg-deb -x $package unpacked; done
+    python -m benchmarks.copies_and_forms unpacked --part sayings
 
 Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has an edge of its own (dateline, byline,
          mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
@@ -18,6 +21,8 @@ were chosen with the first only. Those of the part "independent" were written be
 also in Russian, Arabic and Chinese; its texts are those of "held_out". The part "feeds" has edges and forms of feeds,
 in English; one of two rules was chosen by it. The part "licences" has sentences of licence texts, edges that were
 written without knowledge of the rule, and forms filled with the fields of records; no rule was chosen by it.
+The part "sayings" was made when the rule was fixed: its texts are those of `fortune`, its forms are the messages of
+programs with one or two slots, 48 of them for each seed, and its edges those of "licences".
 The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
 twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
 indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
@@ -26,6 +31,7 @@ indexes hold teasers of 24 words of "held_out" and "train", and copies of some o
 from __future__ import annotations
 
 import argparse
+import gettext
 import gzip
 import json
 import random
@@ -107,8 +113,11 @@ class World:
 
     def __init__(self, data: Path, part: str, seed: int) -> None:
         self.rng = random.Random(f"{part} {seed}")
-        self.made: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text())[part]
-        sentences = _sentences(data, part)
+        made = json.loads(Path(__file__).with_suffix(".json").read_text())
+        self.made: dict[str, Any] = made["licences" if part == "sayings" else part]
+        sentences = _sayings(data) if part == "sayings" else _sentences(data, part)
+        if part == "sayings":
+            self.made["forms"] = self.rng.sample(_messages(data), 48)
         self.records = _records(data) if part == "licences" else {}
         self.bodies = {language: self._bodies(found, language == "zh") for language, found in sentences.items()}
         self.others = [body for bodies in self.bodies.values() for body in bodies]
@@ -228,6 +237,36 @@ def _records(data: Path) -> dict[str, list[dict[str, Any]]]:
                 {field: str(one).title() if field in one_case else one for field, one in fields.items()}
             )
     return records
+
+
+@cache
+def _sayings(data: Path) -> dict[str, list[str]]:
+    """Return the texts of `fortune` in unpacked packages, by language."""
+    found: dict[str, list[str]] = {}
+    for file in sorted((data / "usr/share/games/fortunes").rglob("*")):
+        if file.is_file() and not file.is_symlink() and file.suffix not in (".dat", ".u8"):
+            language = file.parent.name if file.parent.name != "fortunes" else "en"
+            texts = file.read_text("utf-8", errors="replace").split("\n%\n")
+            found.setdefault(language, []).extend(" ".join(text.split()) for text in texts if "\ufffd" not in text)
+    return {language: list(dict.fromkeys(found[language])) for language in EUROPEAN if language in found}
+
+
+@cache
+def _messages(data: Path) -> list[tuple[str, str]]:
+    """Return the messages with slots of the programs in unpacked packages as forms, with where the slots lie."""
+    forms = dict[str, str]()
+    for file in sorted(data.glob("usr/share/locale/de/LC_MESSAGES/*.mo")):
+        with file.open("rb") as opened:
+            known = gettext.GNUTranslations(opened)._catalog  # type: ignore[attr-defined]
+        for key in known:
+            words = (key if isinstance(key, str) else key[0]).split("\x04")[-1].split()
+            text = " ".join(words)
+            slots = [at for at, word in enumerate(words) if re.search("%[sd]", word)]
+            if 13 <= len(words) <= 40 and 1 <= len(slots) <= 2 and not re.search("[<>{}]|%(?![sd])", text):
+                place = "start" if slots[0] < 2 else "end" if slots[0] > len(words) - 3 else "inside"
+                filled = text.replace("%d", "{n}").replace("%s", "{a}", 1).replace("%s", "{b}")
+                forms[filled] = place if len(slots) == 1 else "several"
+    return [(place, form) for form, place in sorted(forms.items())]
 
 
 @cache
@@ -448,11 +487,11 @@ def print_table(score: Score) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--part", choices=[*COLLECTIONS, "twelve_languages", "folder"], default="held_out")
+    parser.add_argument("--part", choices=[*COLLECTIONS, "sayings", "twelve_languages", "folder"], default="held_out")
     parser.add_argument("--seeds", type=int, default=8)
     arguments = parser.parse_args()
     score: Score = {}
-    known = arguments.part in COLLECTIONS
+    known = arguments.part in (*COLLECTIONS, "sayings")
     for seed in range(arguments.seeds if known else 1):
         world = World(arguments.data, arguments.part if known else "held_out", seed)
         if arguments.part == "twelve_languages":
