@@ -26,7 +26,7 @@ from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, defau
 from ndd_search.items.record_columns import Table
 
 _Known = tuple[Grades, Sequence[bool], Sequence[Floats]]  # labelled pairs, their labels, and the result of _usual
-_STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
+_STRICTER = 4.0  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs on which starts are followed
 _FEW = 10  # rounds after which starts that agree count as one
 _ONE = 0.005  # change of their probabilities, as a share of the pairs of one thing, up to which they agree
@@ -141,8 +141,7 @@ def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: flo
     thin = graded.grades[:: max(len(graded) // _SOME, 1)]
     some = _Fit(fields, thin, np.ones(len(thin)), known, len(fields))
     # Expectation maximisation finds a local optimum. Other starts lead to others.
-    guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
-    guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
+    guesses = [some.first_guess(place) for place in (None, *range(len(fields)))]
     starts = some.different([some.improved(guess, _FEW) for guess in guesses])
     starts = some.different([some.united(some.expected(start).weight, _TRIED, scale) for start in starts])
     optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
@@ -156,7 +155,7 @@ def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: G
     left = max(pairs - len(graded), 1.0) / max(len(random), 1)
     weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
     fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, known, 1)
-    return fit.improved(fit.first_guess(_STRICTER[1], None), _TRIED, len(graded) / pairs)
+    return fit.improved(fit.first_guess(None), _TRIED, len(graded) / pairs)
 
 
 def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
@@ -232,13 +231,13 @@ class _Fit:
         """Return the columns of the grades of a field, shape (kinds, grades)."""
         return table[self.starts[place] : self.starts[place] + grade_count(self.fields[place])].T
 
-    def first_guess(self, stricter: float, place: int | None) -> Floats:
+    def first_guess(self, place: int | None) -> Floats:
         """Return the probability of each kind for each row of grades, one thing first; shape (rows, fields + 1).
 
-        stricter: log odds that are taken from the assumptions. place: of a field that has to agree or be missing.
+        place: of a field that has to agree or be missing.
         """
         assumed = Model(self.fields, default_odds(self.fields))
-        match = probabilities(assumed.log_odds(self.rows, vetoes=False) - stricter)
+        match = probabilities(assumed.log_odds(self.rows, vetoes=False) - _STRICTER)
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
