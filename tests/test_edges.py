@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.core.matching.copies_or_forms import differ_at_edges
+from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching.sketches import sketch, sketch_many
@@ -217,6 +219,17 @@ def test_a_story_counts_once_if_a_third_of_its_texts_have_edges(texts_with_edges
     counted = count_document_frequency(sketch_many([*texts, *others]), ndd.Recipe())
     assert (len(counted.values) == 0) == (texts_with_edges > 0)
     assert len(ndd.collapse(texts, frequency_table=counted, size=99).hits) == (1 if texts_with_edges else len(texts))
+
+
+def test_without_a_table_two_words_that_differ_are_slots() -> None:
+    """Each has three shingles of each text, twelve together."""
+    texts = [f"PARIS, May 3 (AFP) - {STORY}", STORY.replace("nobody", "everybody").replace("towns", "villages")]
+    table = count_document_frequency(sketch_many([*texts, *copies(40), *OTHERS]), ndd.Recipe())
+    sketches = rows_of(sketch_many(texts), 64)
+    for known, joined in ((table, True), (None, False)):
+        decision = Decision.of("auto", ndd.Recipe(), known)
+        pair = differ_at_edges(sketches, np.array([0]), np.array([1]), decision.rule, known)
+        assert pair.tolist() == [joined]
 
 
 def test_short_texts_that_differ_in_more_words_stay_apart() -> None:

@@ -19,7 +19,11 @@ BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 HARDLY, ENOUGH = 0.1, 60  # two texts that differ by this share are copies; by less below so many shingles
-SHARED, INNER = 4, 12  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
+SHARED, INNER, UNTOLD = (
+    4,
+    12,
+    11,
+)  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -132,7 +136,7 @@ class Oracle:
         own = [{value for value in values if value >> 1 not in shared} for values in both]
         inner = [{value for value in values if not value & 1} for values in own]
         apart = inner[0] | inner[1]
-        if len(apart) > INNER or own == inner:
+        if len(apart) > (INNER if self.table else UNTOLD) or own == inner:
             return False
         if not self.table or not all(inner):
             return True

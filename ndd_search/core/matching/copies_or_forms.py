@@ -6,7 +6,8 @@ complete sketches tell what two texts have inside, and whether they differ there
 * a value that touches an edge is in only one of them,
 * they share at least SHARED values, and as many as the least bar of any pair asks of the inner ones of either: of two
   edited copies of a brief, each with an edge of its own, most values differ,
-* at most APART inner values are in only one of them,
+* at most APART inner values are in only one of them; APART_UNTOLD without a table, where two words that differ are more
+  often two slots,
 * and if both have such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
   what the other copies share, but a form leaves a place where no two fillings have the same. If only one of them has,
   the other holds nothing that fills a form.
@@ -25,7 +26,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable, Places
 from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.native import Rule
 
-SHARED, APART = 4, 12  # values; a changed word is in three of each text
+SHARED, APART, APART_UNTOLD = 4, 12, 11  # values; a changed word is in three of each text
 _AT_ONCE = 2**20  # values compared at a time
 _ROUNDING = 1e-9
 Flags = npt.NDArray[np.bool_]
@@ -89,7 +90,7 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
     shared = np.bincount(pair[met & (inner == np.append(inner[1:], False))], minlength=count)
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
-    copies: Flags = edge & (shared >= SHARED) & (own[0] + own[1] <= APART)
+    copies: Flags = edge & (shared >= SHARED) & (own[0] + own[1] <= (APART if rule.few_hold else APART_UNTOLD))
     copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
     if table is not None:
         common = np.bincount(pair[met], minlength=count)
