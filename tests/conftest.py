@@ -37,6 +37,8 @@ LONG = bool(os.environ.get("NDD_TEST_LONG"))
 KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
 # Commands, and code that meets no difference between the major versions of a server, run with the newest ones.
 OLDER = {"elasticsearch8", "opensearch2"}
+# Files whose tests share what takes seconds: a session of Spark, a core compiled for them, forged words.
+TOGETHER = ("test_spark.py", "test_own_faults.py", "test_keyed_recipes.py")
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
@@ -86,7 +88,7 @@ def _is_for_long_runs(item: pytest.Item) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `-n`: run a test in any process, but all tests of a server that has to be started in the same one.
 
-    The tests of one file on one server share indexes, and those of Spark a session, so they stay together.
+    The tests of one file on one server share indexes, so they stay together; so do those of TOGETHER.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -96,7 +98,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             if server and not os.environ.get(variable(server[0])):
                 return server[0]
             file = nodeid.partition("::")[0]
-            if file.endswith("test_spark.py"):
+            if file.endswith(TOGETHER):
                 return file
             return f"{server[0]} {file}" if server else nodeid
 
