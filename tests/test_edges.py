@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.core.matching.copies_or_forms import differ_at_edges
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.matching.short_copies import differ_at_edges
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.core.text.edges import MOST, edges

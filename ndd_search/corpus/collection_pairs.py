@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.shared_values import partners
+from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, overlaps
 from ndd_search.core.matching.similarity_measures import near_prints, similarities
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of

@@ -1,6 +1,6 @@
 /* What a hit requires of its pairs, and bounds that reject most of them. */
 #pragma once
-#include "copies_or_forms.h"
+#include "short_copies.h"
 
 /* What a hit requires of its pairs. */
 typedef struct {

@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders, components
-from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
+from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.recipe import Recipe

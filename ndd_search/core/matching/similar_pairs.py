@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.copies_or_forms import differ_at_edges, may_differ_at_edges
 from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_values import count_shared, shared_values
+from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches

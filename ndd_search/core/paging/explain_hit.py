@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.matching.copies_or_forms import differ_at_edges, inside
 from ndd_search.core.matching.decision import ALIKE, ROUNDING, Decision
 from ndd_search.core.matching.guards import allowed, allowed_by_fields
+from ndd_search.core.matching.short_copies import differ_at_edges, inside
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.similarity_measures import estimate, judged_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd_search.core.matching.choose_leaders import assign_leaders
-from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
 from ndd_search.core.matching.group_by_keys import passed_over, values_of
 from ndd_search.core.matching.guards import FieldReader, allowed
+from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions

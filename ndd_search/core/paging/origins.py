@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ndd_search.core.document_fields import is_missing
-from ndd_search.core.matching.copies_or_forms import inside
 from ndd_search.core.matching.guards import comparable, seconds_since_1970
+from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import VALUES, Sketch

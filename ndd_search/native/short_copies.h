@@ -1,4 +1,4 @@
-/* Which short texts are copies that differ at their edges; matching/copies_or_forms.py says what that is and decides the same. */
+/* Which short texts are copies that differ at their edges: as matching/short_copies.py, which says what that is. */
 #pragma once
 #include "rule.h"
 
