@@ -40,6 +40,7 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
+_CLEAR = 3.0  # the same, from which more tells no more: assumed odds may hold any
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
 _ENOUGH = 100  # pairs that show what is usual
@@ -74,7 +75,7 @@ def learn_odds(
     size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
-    if _agrees_by_chance(_information(by_chance.m, usual), _information(kinds.m, usual), _FAMILY):
+    if _agrees_by_chance(_information(by_chance.m, usual), np.minimum(_information(kinds.m, usual), _CLEAR)):
         safe.discard(by_chance)
     sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
     if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
