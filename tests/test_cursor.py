@@ -168,6 +168,17 @@ def test_the_hits_of_a_page_and_its_facts_are_its_own() -> None:
     assert list(cursor_of(first["ndd"]["cursor"], None).leaders.ids) == shown  # of no other document
 
 
+def test_a_page_has_changed_if_a_hit_is_hidden_between_its_own() -> None:
+    engine = SmallEngine({str(number): (100 - number, 1 + number - (number == 13)) for number in range(19)})
+    cursor: Any = True
+    changed = []
+    while cursor:
+        block = page_of(engine, cursor, 5, window=5)["ndd"]
+        changed.append(block["changed"])
+        cursor = block["cursor"]
+    assert changed == [False, False, True, False]
+
+
 def test_what_one_page_fetches_and_a_token_weighs_does_not_grow_without_end() -> None:
     engine = SmallEngine({str(number): (0, number + 1) for number in range(1500)})
     cursor: Any = True

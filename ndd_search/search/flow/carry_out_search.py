@@ -271,8 +271,9 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     if "total" in body["hits"]:
         body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
     places = [group.rank for group in page.groups]
-    end = search.start + search.size
-    changed = places != list(range(search.start, min(end, state.stream.fetched) if state.stream.exhausted else end))
+    start = search.start + state.stream.earlier
+    end = start + search.size
+    changed = places != list(range(start, min(end, state.stream.fetched) if state.stream.exhausted else end))
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
     block.update(changed=changed, strategy="one_trip" if plan.is_split else "one_phase", table=state.table[:8] or None)
