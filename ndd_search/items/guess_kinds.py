@@ -23,7 +23,9 @@ _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$
 _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
-_FRACTION = re.compile(r"\d[.,]\d")  # texts of whole numbers may be codes
+_FRACTION = re.compile(  # with a unit or a currency; texts of whole numbers may be codes, numbers among words names
+    r"(?:[^\W\d]{1,4}\s)?\W*(?:\d{1,3}(?:[.,'’\s]\d{3})+|\d+)[.,]\d+\s*\W?(?:[^\W\d]{1,4}\.?)?"
+)
 _OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
 _LISTS = 0.3  # share of values with a semicolon, from which they are lists
 _LONG = 12  # words
@@ -84,7 +86,7 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
     if len({str(value) for value in values}) < 2:
         return None, "it has no value, or one for all records"
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
-    fractions = sum(bool(_FRACTION.search(str(value))) for value in sample) > len(sample) / 2
+    fractions = sum(bool(_FRACTION.fullmatch(str(value).strip())) for value in sample) > len(sample) / 2
     most = f"{_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),

@@ -160,6 +160,20 @@ def test_prices_of_a_csv_are_numbers_and_whole_numbers_may_be_codes() -> None:
     assert "make it a Number() if near ones are alike" in schema.reasons["zip"][1]
 
 
+@pytest.mark.parametrize(
+    "written", ["EUR {}.50", "${}.00", "-{},5 cm", "1,299.{:02}", "1.299,{:02} €", "{}.5%", "{}.0"]
+)
+def test_a_fraction_with_a_unit_is_a_number(written: str) -> None:
+    (field,) = ndd.items.Items.guess([{"a": written.format(place)} for place in range(40)]).fields.values()
+    assert field.kind == "number"
+
+
+@pytest.mark.parametrize("written", ["{}.5 Main Street", "Model {}.5 inch", "A{}.5", "1.{}.3", "04.05.20{:02}"])
+def test_a_fraction_in_a_name_a_version_or_a_day_is_no_number(written: str) -> None:
+    (field,) = ndd.items.Items.guess([{"a": written.format(place)} for place in range(40)]).fields.values()
+    assert field.kind == "name"
+
+
 def test_a_source_is_read_as_groups_reads_it_and_paths_are_no_records(
     made: Made, learnt: ndd.items.Items, tmp_path: Path
 ) -> None:
