@@ -194,11 +194,11 @@ class Sayings:
 class LeftOut:
     """The documents that a collection leaves out because of their ids.
 
-    field: see id_of.
+    field: see id_of. count: of those that an interrupted reading has left out.
     """
 
-    def __init__(self, pieces: Pieces, field: str | None) -> None:
-        self._pieces, self.count = pieces, 0
+    def __init__(self, pieces: Pieces, field: str | None, count: int = 0) -> None:
+        self._pieces, self.count = pieces, count
         self._fields = repr(field) if field else "'_id' or 'id'"
         self._first: dict[int, str | None] = {}
 
@@ -222,7 +222,8 @@ class LeftOut:
         for number, name in self._first.items():
             report(f"the collection: {named.get(number, f'document {number}')} is left out, {self._why(name)}")
         if self.count > len(self._first):
-            report(f"the collection: {self.count - len(self._first):,} more of its lines or documents are left out")
+            more = f"{self.count - len(self._first):,} {'more ' if self._first else ''}of its lines or documents"
+            report(f"the collection: {more} are left out, because of their ids")
 
     def _why(self, name: str | None) -> str:
         if name is None:

@@ -175,17 +175,18 @@ def read_rows(
     waiting: list[Rows] = []
     there: dict[str, None] = {}
     any_text = any(len(rows.sketches.values) for rows in parts)
-    left_out = LeftOut(pieces, id)
+    left_out = LeftOut(pieces, id, place - len(seen))
     for batch in pieces.read(report, id, fields.wanted(id), (start[0], start[1])):
         if not seen:
             _note_absent(fields.text, batch.documents)
             there = dict.fromkeys(name for document in batch.documents for name in document)
         names, chosen = [], []
         for name, document in zip(batch.ids(place), batch.documents, strict=True):
-            place += 1
             if name in stored:  # read from the index before the interruption
                 stored.discard(name)
-            elif name is None or name in seen or not is_text(name):
+                continue
+            place += 1
+            if name is None or name in seen or not is_text(name):
                 left_out.add(place, name)
             else:
                 seen.add(name)

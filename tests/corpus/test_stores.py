@@ -145,6 +145,19 @@ def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path
     assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
 
 
+def test_what_an_earlier_reading_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reading that was interrupted has told nothing of it."""
+    monkeypatch.setattr(sketch_store, "PART", 1)
+    parts = DOCUMENTS[:2], DOCUMENTS[:2], DOCUMENTS[2:]
+    sources = [write_lines(tmp_path / f"{number}.jsonl", part) for number, part in enumerate(parts)]
+    told: list[str] = []
+    for _ in range(2):
+        corpus = ndd.Corpus.read(*sources, text="body", store=tmp_path / "store", report=told.append)
+        assert corpus.ids == ["a", "b", "c", "d"]
+    assert ["an earlier one has its id" in one for one in told] == [True, True, False]
+    assert told[2] == "the collection: 2 of its lines or documents are left out, because of their ids"
+
+
 def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
     ndd.Corpus.read(source, text="body", store=tmp_path / "store")
