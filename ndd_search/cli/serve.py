@@ -21,6 +21,7 @@ import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from ndd_search.cli import DONE, FAILED
@@ -69,9 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         warn(f"{settings.listen} is served without https: credentials of callers can be read on the way")
     sockets = listening(settings)
     say(f"serving {', '.join(settings.upstream)} at {url_of(settings, sockets[0])}")
-    for problem in asyncio.run(_problems(settings)).values():
-        if problem:
-            warn(problem)
+    Thread(target=_warn_of_problems, args=(settings,), daemon=True).start()  # a node may take seconds
     serve(settings, sockets)
     return DONE
 
@@ -84,6 +83,11 @@ def _settings(arguments: argparse.Namespace) -> ProxySettings:
     if arguments.text:
         given["indexes"] = text_rules(arguments.text)
     return read_configuration(arguments.config, os.environ, given)
+
+
+def _warn_of_problems(settings: ProxySettings) -> None:
+    for problem in filter(None, asyncio.run(_problems(settings)).values()):
+        warn(problem)
 
 
 async def _check(settings: ProxySettings) -> int:

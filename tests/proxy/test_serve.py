@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,6 +101,20 @@ def test_a_node_that_does_not_answer_is_named_at_the_start() -> None:
     with running("--upstream", f"http://127.0.0.1:{port}", "--listen", "127.0.0.1:0") as (process, _):
         assert process.stderr is not None
         assert f"http://127.0.0.1:{port}: there is no connection" in process.stderr.readline()
+
+
+def test_a_node_that_hangs_does_not_hold_up_the_start() -> None:
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        words = ["--upstream", f"http://127.0.0.1:{hangs.getsockname()[1]}", "--listen", "127.0.0.1:0"]
+        words += ["--set", f"manage=127.0.0.1:{port}"]
+        with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            began = time.monotonic()
+            wait_until(lambda: answers(f"http://127.0.0.1:{port}"))
+            process.terminate()
+            assert time.monotonic() - began < 5  # seconds for which a node is asked
 
 
 def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: Path, run: Any) -> None:
