@@ -71,8 +71,9 @@ class Corpus(Documents):
                   tables of pyarrow, polars, pandas or DuckDB, an IndexSource, or iterables of mappings.
         text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
                   nobody's duplicate.
-        id:       the field with a document's id; by default "_id" or "id", and its place without both fields.
-                  A document without an id in that field, or with the id of an earlier one, is reported and left out.
+        id:       the field with a document's id; by default "_id" or "id". Of a source whose first 4,096 documents have
+                  neither field, a document without both has its place in the collection as id.
+                  Any other document without an id, or with the id of an earlier one, is reported and left out.
         recipe:   or its id.
         fields:   fields whose values are held in memory, for `keep`, guards and reports.
         numbers:  whether the numbers of each text are held, too, for numbers_must_match.
@@ -80,7 +81,7 @@ class Corpus(Documents):
                   interrupted in any way.
         report:   told a sentence for every line, document or file that is left out; by default a warning is logged.
         progress: called with a number of documents more.
-        Raises InvalidDocument when no document has text, IndexUnusable for a store of another reading.
+        Raises InvalidDocument when no document has text or an id, IndexUnusable for a store of another reading.
         """
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
         chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
