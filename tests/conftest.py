@@ -60,7 +60,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.freeze()  # what was imported stays
         gc.enable()
 
 

@@ -18,7 +18,7 @@ Options = Mapping[str, Any]
 BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
-HARDLY, ENOUGH = 0.1, 60  # two texts that differ by this share are copies; by less below so many shingles
+HARDLY, ENOUGH = 0.1, 80  # two texts that differ by this share are copies; by less below so many shingles
 SHARED, INNER, UNTOLD = (
     4,
     12,
