@@ -108,14 +108,16 @@ def stricter_odds(
     they have values in the same fields about as often as any two records, while equal ones seldom have: a source fills
     the same fields of all its records, and seldom holds a thing twice.
     """
-    yes = Model(fields, odds).log_odds(graded.grades, vetoes=False) > 0
     codes = np.stack([column.codes for column in table.columns.values()])
+    differing = (codes[:, first] != codes[:, second]).any(axis=0)  # copies have values in the same fields anyway
+    first, second, grades = first[differing], second[differing], graded.grades[differing]
+    yes = Model(fields, odds).log_odds(grades, vetoes=False) > 0
     _, which, sizes = np.unique(codes >= 0, axis=1, return_inverse=True, return_counts=True)
     which = which.reshape(-1)  # some versions of numpy return a row
     filled, chance = which[first] == which[second], ((sizes / max(table.records, 1)) ** 2).sum()
     equal = (codes[:, first] == codes[:, second]) & (codes[:, first] >= 0)
     for place in np.argsort(-equal.sum(axis=1), kind="stable").tolist():
-        same, differ = yes & equal[place], yes & ~equal[place] & (graded.grades[:, place] >= 0)
+        same, differ = yes & equal[place], yes & ~equal[place] & (grades[:, place] >= 0)
         if min(same.sum(), differ.sum()) < _ENOUGH or same.sum() < _NEARLY * equal[place].sum():
             continue
         alike, once = filled[same].mean(), np.bincount(codes[place] + 1)[codes[place] + 1] == 1

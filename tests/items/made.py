@@ -266,14 +266,17 @@ def provinces(count: int, seed: int = 0) -> Made:
     return made
 
 
-def shades(count: int) -> Made:
-    """Return so many signs in five shades, which three sources name alike; each source fills fields of its own."""
+def shades(count: int, copies: int = 0) -> Made:
+    """Return so many signs in five shades, which three sources name alike; each source fills fields of its own.
+
+    copies: of each record of the first source.
+    """
     made = Made([], [])
     for sign in range(count):
         root, end = f"{_ROOTS[sign % len(_ROOTS)]} {_TRADES[sign % len(_TRADES)]}", f"sign {sign:04}"
         for shade in ("", " light", " medium light", " medium dark", " dark"):
             number = made.person[-1] + 1 if made.person else 0
-            for extra in ({"group": root}, {"alias": f"{sign} {shade}"}, {"tags": f"{root} {sign}"}):
+            for extra in (*[{"group": root}] * (1 + copies), {"alias": f"{sign} {shade}"}, {"tags": f"{root} {sign}"}):
                 record = {"name": f"{root} {end}{shade and f' with {shade} tone'}", "version": sign % 7, **extra}
                 made.records.append({"id": str(len(made.records)), **record})
                 made.person.append(number)

@@ -51,8 +51,9 @@ def test_provinces_of_a_country_are_not_one_thing_because_random_records_share_n
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.7  # 0.04 if they are
 
 
-def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_the_field() -> None:
-    made = shades(120)
+@pytest.mark.parametrize("copies", [0, 2])
+def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_the_field(copies: int) -> None:
+    made = shades(120, copies)
     learnt = ndd.items.Items.learn(made.records)
     assert quality(learnt.groups(made.records), made)[2] > 0.9
     assert learnt.learnt is not None
