@@ -111,8 +111,11 @@ class Pieces:
         columns: Sequence[str] | None = None,
         start: tuple[int, int] = (0, 0),
         exact: bool = False,
+        prefix: str = "",
     ) -> Iterator[Batch]:
         """The documents, in batches.
+
+        A document of a source without ids has its place there as id, after the source's number if there are several.
 
         report:  told a sentence for every line or file that cannot be read; all others are read.
         id:      the field that holds the id of a document; None for "_id" or "id".
@@ -120,19 +123,23 @@ class Pieces:
         start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
                  again from its first document, because the order of its documents changes.
         exact:   as for csv_and_json.read_rows.
+        prefix:  what stands before a place as id, if not the number of the source.
         """
         for number in range(start[0], len(self.pieces)):
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
             left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
-            done, has_ids = left, None
+            before = prefix or (f"{number}:" if len(self.pieces) > 1 else "")
+            done, has_ids = 0, None
             for batch in _batches(self.pieces[number], sayings, columns, exact):
                 names = [id_of(document, id) for document in batch]
                 has_ids = any(name != "" for name in names) if has_ids is None else has_ids
                 if has_ids:  # an invented one could be that of a later document
                     names = [name or None for name in names]
+                else:
+                    names = [f"{before}{place}" if name == "" else name for place, name in enumerate(names, done)]
+                done += len(batch)
                 skipped = min(left, len(batch))
                 left -= skipped
-                done += len(batch) - skipped
                 if skipped < len(batch):
                     yield Batch((number, done), batch[skipped:], names[skipped:])
             sayings.end()
@@ -160,17 +167,12 @@ class Pieces:
 class Batch(NamedTuple):
     """Some documents of a collection.
 
-    position: after them, a piece and a number of its documents. names: the id of each, None for one that lacks it; ""
-    for one of a source without ids, whose id is its place in the collection.
+    position: after them, a piece and a number of its documents. ids: of each, None for one that lacks it.
     """
 
     position: tuple[int, int]
     documents: list[Document]
-    names: list[str | None]
-
-    def ids(self, place: int) -> list[str | None]:
-        """Return the id of each. place: of the first in the collection, from 0."""
-        return [str(number) if name == "" else name for number, name in enumerate(self.names, place)]
+    ids: list[str | None]
 
 
 class Sayings:

@@ -79,7 +79,7 @@ class Documents:
     columns:  the values of each document in the fields that were kept, by field.
     pieces:   what the documents were read from, to read them again; None for a loaded collection.
     text:     the fields that were sketched.
-    id_field: the field that holds the id; None for "_id", "id" or the place.
+    id_field: the field that holds the id; None for "_id", "id" or the place in its source.
     """
 
     ids: list[str]
@@ -148,10 +148,8 @@ class Documents:
             raise ValueError("a collection that was loaded knows no documents: read it from its sources")
         if self.pieces.read_once:
             raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
-        place = 0
         for batch in self.pieces.read(_silently, self.id_field, columns, exact=columns is None):
-            yield from zip(batch.ids(place), batch.documents, strict=True)
-            place += len(batch.documents)
+            yield from zip(batch.ids, batch.documents, strict=True)
 
 
 def read_rows(
@@ -181,7 +179,7 @@ def read_rows(
             _note_absent(fields.text, batch.documents)
             there = dict.fromkeys(name for document in batch.documents for name in document)
         names, chosen = [], []
-        for name, document in zip(batch.ids(place), batch.documents, strict=True):
+        for name, document in zip(batch.ids, batch.documents, strict=True):
             if name in stored:  # read from the index before the interruption
                 stored.discard(name)
                 continue

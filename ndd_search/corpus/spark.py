@@ -186,7 +186,7 @@ class SparkCorpus:
             raise ValueError("only files are read again: join the DataFrame that was read with the ids instead")
         read = reading_of.from_files(self.work, self.files, stages.ReadingWhole(self.id_field))
         wanted = self.documents.join(ids, "id", "left_semi").select("number", "id")
-        rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read).filter("said is null")))
+        rows = self.work.placed(self.work.written("whole", read).filter("said is null"))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
     def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:

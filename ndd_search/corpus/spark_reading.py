@@ -52,7 +52,8 @@ def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
 
 def from_files(work: Work, files: Sequence[str], reading: stages.Reading) -> DataFrame:
     """Rows that are read from files, each file by one task."""
-    rows = work.table({"part": np.arange(len(files), dtype=np.int32), "path": files})
+    prefixes = [f"{part}:" if len(files) > 1 else "" for part in range(len(files))]
+    rows = work.table({"part": np.arange(len(files), dtype=np.int32), "path": files, "prefix": prefixes})
     parts = rows.repartitionByRange(max(len(files), 1), "part")
     return parts.mapInArrow(reading.read_files, f"{stages.READ}, {reading.schema}")
 
@@ -64,11 +65,6 @@ def from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Seq
     return ordered.mapInArrow(reading.read_rows, f"{stages.READ}, {reading.schema}")
 
 
-def with_ids(rows: DataFrame) -> DataFrame:
-    """Rows with `number` and `id`, where an empty id becomes the number."""
-    return rows.withColumn("id", F.when(F.col("id") == "", F.col("number").cast("string")).otherwise(F.col("id")))
-
-
 def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], report: Report) -> DataFrame:
     """What was read as documents of different ids, in their order: see SparkCorpus.documents.
 
@@ -76,7 +72,7 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
     """
     for row in read.filter("said is not null").sort("part").collect():
         report(row["said"])
-    rows = with_ids(work.placed(read.filter("said is null").drop("said")))
+    rows = work.placed(read.filter("said is null").drop("said"))
     nameless = rows.filter("id is null").select("id", "number")
     names = rows.filter("id is not null").select("id", "number")
     first = names.groupBy("id").agg(F.min("number").alias("first"), F.count("*").alias("holders"))

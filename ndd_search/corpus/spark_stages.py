@@ -74,24 +74,25 @@ class Reading:
             row += len(documents)
 
     def read_files(self, batches: Batches) -> Batches:
-        """Read the documents of files: rows of `part`, a number, and `path`."""
+        """Read the documents of files: rows of `part`, a number, `path`, and `prefix` of places as ids."""
         for task in (task for batch in batches for task in batch.to_pylist()):
             said: list[str] = []
             row = 0
-            for batch in Pieces.of([task["path"]]).read(said.append, self.id, self.wanted, exact=self.exact):
-                yield self._rows(task["part"], row, batch.documents, batch.names, said)
+            asked = {"exact": self.exact, "prefix": task["prefix"]}
+            for batch in Pieces.of([task["path"]]).read(said.append, self.id, self.wanted, **asked):
+                yield self._rows(task["part"], row, batch.documents, batch.ids, said)
                 row += len(batch.documents)
             yield self._rows(task["part"], row, [], [], said)
 
     def _rows(
-        self, part: int, row: int, documents: Sequence[Document], names: Sequence[str | None], said: list[str]
+        self, part: int, row: int, documents: Sequence[Document], ids: Sequence[str | None], said: list[str]
     ) -> pa.RecordBatch:
         """Rows of READ and `columns`; sentences have rows of their own, and are taken out of the list."""
         count, none = len(documents), [None] * len(said)
         columns = {
             "part": [part] * (count + len(said)),
             "row": [*range(row, row + count), *none],
-            "id": [*names, *none],
+            "id": [*ids, *none],
             "said": [*[None] * count, *said],
         }
         rows = _batch(columns, (pa.int32(), pa.int64(), pa.string(), pa.string()))

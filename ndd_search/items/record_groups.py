@@ -236,7 +236,7 @@ def read_records(
     left_out = LeftOut(pieces, id)
     for batch in pieces.read(report, id, exact=True):
         there = there or dict.fromkeys(name for document in batch.documents for name in document)
-        for name, document in zip(batch.ids(place), batch.documents, strict=True):
+        for name, document in zip(batch.ids, batch.documents, strict=True):
             place += 1
             if name is None or name in seen or not is_text(name):
                 left_out.add(place, name)

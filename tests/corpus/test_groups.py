@@ -140,7 +140,7 @@ def test_numbers_of_any_length_keep_all_their_digits(
     main(["corpus", "unique", str(source), "--text", "body"])
     assert capsys.readouterr().out == f"{line}\n"
     stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
-    task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source)}])
+    task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source), "prefix": ""}])
     rows, _ = stages.ReadingWhole(None).read_files(iter([task]))
     assert rows.column("document").to_pylist() == [line]
 

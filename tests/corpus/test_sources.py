@@ -115,6 +115,17 @@ def test_a_row_without_an_id_takes_none_of_another_one(tmp_path: Path) -> None:
             assert len(told) == 1 + (source == short)  # which is told that a row has fewer fields than the header
 
 
+def test_a_source_without_ids_takes_none_of_another_one(tmp_path: Path) -> None:
+    named, bare = tmp_path / "a.csv", tmp_path / "b.csv"
+    named.write_text("id,body\n0,Fog\n1,Snow\n")
+    bare.write_text("body\nCouncil\nCopper\n")
+    for sources, ids in (([named, bare], ["0", "1", "1:0", "1:1"]), ([bare, named], ["0:0", "0:1", "0", "1"])):
+        told: list[str] = []
+        corpus = ndd.Corpus.read(*sources, text="body", report=told.append)
+        assert (corpus.ids, told) == (ids, [])
+        assert read_records(sources, report=told.append)[1] == ids
+
+
 def test_an_id_field_that_no_document_has_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,body\n9,Fog\n5,Council\n")
     for source in (tmp_path / "a.csv", DOCUMENTS):
