@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import ssl
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from ndd_search.serving.proxy import app
-from tests.conftest import LONG, missing
+from tests.conftest import missing
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, engine_of_bytes, serving, wait_until
@@ -177,8 +178,8 @@ def test_a_stopped_server_lets_requests_end(behind: Engine) -> None:
 @contextmanager
 def opensearch(port: int) -> Iterator[str]:
     """A real server of this test's own."""
-    if not LONG:
-        pytest.skip("two starts of a server take long: NDD_TEST_LONG=1")
+    if os.environ.get("NDD_TEST_EXAMPLES") != "large":
+        pytest.skip("two starts of a server take long: NDD_TEST_EXAMPLES=large")
     try:
         server = Server(RELEASES["opensearch3"], **{"http.port": str(port)})
     except Unavailable as reason:
