@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ndd_search.errors import importing
@@ -16,6 +18,7 @@ with importing("prometheus_client", "PrometheusMetrics", "prometheus-client", "m
         CollectorRegistry,
         Counter,
         Histogram,
+        Metric,
         generate_latest,
     )
     from prometheus_client.multiprocess import MultiProcessCollector
@@ -81,12 +84,24 @@ class PrometheusMetrics:
         registry = self.registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(_AllProcesses(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
         return generate_latest(registry), CONTENT_TYPE_LATEST
 
     def observe_unsketched(self, path: str, documents: int) -> None:
         """Count documents that a proxy passed without their sketch."""
         self._unsketched.inc(documents)
+
+
+class _AllProcesses:
+    """Reads the metrics of all processes that write to a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def collect(self) -> Iterable[Metric]:
+        # A process that starts makes its file empty before it gives it a size; the library fails on an empty file.
+        files = [str(file) for file in self._folder.glob("*.db") if file.stat().st_size]
+        return MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call,no-any-return]
 
 
 _OF_PROCESS: dict[str, PrometheusMetrics] = {}  # those in the default registry, by prefix

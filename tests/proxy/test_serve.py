@@ -230,7 +230,7 @@ def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
             ask(url, "GET", "/ndd-no-such-index/_search?q=a")
         told = [ask(f"http://{manage}", "GET", "/metrics").body.decode() for _ in range(6)]
     counts = [re.search(r"^ndd_search_trips_total (\S+)$", text, re.MULTILINE) for text in told]
-    assert [float(found[1]) for found in counts if found] == [20.0] * 6
+    assert [found and float(found[1]) for found in counts] == [20.0] * 6, told
 
 
 def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:

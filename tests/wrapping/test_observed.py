@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -133,6 +136,17 @@ def test_prometheus_counts_what_was_observed() -> None:
     named = set(re.findall(r"ndd_search_\w+", text))
     known = {re.match(r"\w+?_(?:total|bucket|sum|count|created)", name)[0] for name in found}  # type: ignore[index]
     assert named <= known
+
+
+def test_prometheus_reads_all_processes_while_another_one_starts(tmp_path: Path) -> None:
+    (tmp_path / "counter_1.db").touch()  # as a process leaves it for a moment
+    told = (
+        "import ndd_search as ndd; metrics = ndd.plugins.PrometheusMetrics();"
+        "metrics.observe_unsketched('/', 3); print(metrics.exposition()[0].decode())"
+    )
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", told], env=environment, check=True, capture_output=True, text=True)
+    assert "ndd_search_documents_unsketched_total 3.0" in ran.stdout
 
 
 def test_a_client_with_observers_can_be_copied_and_sent_to_another_process() -> None:
