@@ -16,7 +16,7 @@ from hashlib import blake2b
 import Stemmer
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.edges import MOST_MARKED, edges
+from ndd_search.core.text.edges import MOST_MARKED, between_edges
 from ndd_search.core.text.tokens import prepare
 from ndd_search.core.text.unicode_tables import UNSPACED
 
@@ -176,9 +176,9 @@ def sketch(text: str, recipe: Recipe) -> list[int]:
     if recipe.kind != "words":
         return _hashes(shingles(text, recipe), recipe)[: recipe.k]
     text = prepare(text, recipe)
-    start, end = edges(text)
+    inside = "\n".join(text[start:end] for start, end in between_edges(text))
     kept = replace(recipe, markup="keep", urls="keep")
-    inner = {value >> 1 for value in _hashes(shingles(text[start:end], kept), kept)}
+    inner = {value >> 1 for value in _hashes(shingles(inside, kept), kept)}
     every = sorted({value >> 1 for value in _hashes(shingles(text, kept), kept)})
     values = every[: recipe.k]
     marked = len(values) < min(recipe.k, MOST_MARKED)  # a longer text, and a sample, show no edges

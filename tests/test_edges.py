@@ -16,7 +16,7 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.short_copies import differ_at_edges
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching.sketches import sketch, sketch_many
-from ndd_search.core.text.edges import MOST, edges
+from ndd_search.core.text.edges import MOST, between_edges
 
 STORY = "ministers agreed on Monday to a plan that nobody in the towns along the river had read before it was voted on"
 HEADS = {  # by what shows them
@@ -68,17 +68,17 @@ TAILS = [
 
 @pytest.mark.parametrize("head", [*chain(*HEADS.values())])
 def test_what_is_known_at_the_start_is_an_edge(head: str) -> None:
-    start, end = edges(head + STORY)
+    ((start, end),) = between_edges(head + STORY)
     assert ((head + STORY)[:start].strip(), end) == (head.strip(), len(head + STORY))
 
 
 def test_a_mark_may_be_glued_to_the_first_word() -> None:
-    assert edges(f"UPDATE 3-{STORY.capitalize()}") == (len("UPDATE 3-"), len(f"UPDATE 3-{STORY}"))
+    assert between_edges(f"UPDATE 3-{STORY.capitalize()}") == [(len("UPDATE 3-"), len(f"UPDATE 3-{STORY}"))]
 
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_what_a_sign_or_a_sentence_sets_apart_at_the_end_is_an_edge(tail: str) -> None:
-    start, end = edges(f"{STORY}.{tail}")
+    ((start, end),) = between_edges(f"{STORY}.{tail}")
     assert (start, f"{STORY}.{tail}"[:end].rstrip()) == (0, f"{STORY}.")
 
 
@@ -107,7 +107,25 @@ def test_what_a_sign_or_a_sentence_sets_apart_at_the_end_is_an_edge(tail: str) -
     ],
 )
 def test_what_may_be_the_slot_of_a_form_is_no_edge(text: str) -> None:
-    assert edges(text) == (0, len(text))
+    assert between_edges(text) == [(0, len(text))]
+
+
+def test_a_line_has_edges_of_its_own() -> None:
+    """Of a title with the name of a site, and of a description that repeats it, or that begins with a dateline."""
+    story = STORY.capitalize()
+    text = f"(LEAD) {story} | City Post\nPARIS (AFP) - {story}\nthe end"
+    assert [text[start:end].strip() for start, end in between_edges(text)] == [story, story, "the end"]
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_marks_of_each_field_are_edges(n: int) -> None:
+    """Updates of one report, each with its mark before the title and before the description that repeats it."""
+    marked = [*(f"({one}th LD) " for one in range(n, 2, -1)), "(LEAD) ", ""]
+    hits = [{"title": mark + STORY, "description": f"{mark}{STORY} - City Post"} for mark in marked]
+    page = ndd.collapse(hits, text=["title", "description"], frequency_table=True)
+    assert len(page.hits) == 1
+    last = str(page.explain(n - 1))
+    assert last.endswith(f'edges, and inside hardly: "{marked[0]}… {marked[0]}… - City Post" and "… - City Post"')
 
 
 WORDS = [
@@ -129,6 +147,7 @@ WORDS = [
         "ÿ",
         "3)",
     ),
+    *("\n",) * 3,
 ]
 drawn = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), max_size=45).map(" ".join)
 
@@ -136,7 +155,7 @@ drawn = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), max_siz
 def test_a_name_with_brackets_at_the_start_is_none() -> None:
     """Entries of a catalogue begin so: "gcc-11. GNU C compiler (multilib support) This package ..."."""
     text = f"gcc-11. GNU C compiler (multilib support) {STORY} {STORY}"
-    assert edges(text) == (0, len(text))
+    assert between_edges(text) == [(0, len(text))]
 
 
 @pytest.mark.parametrize("k", [64, 128])
@@ -147,13 +166,13 @@ def test_a_longer_text_has_no_edges_so_copies_with_and_without_one_share_as_much
     for each in (text, longer):
         assert not (sketch(each, ndd.Recipe(k=k)) & 1).any()
     assert len(np.intersect1d(sketch(text, ndd.Recipe(k=128)), sketch(longer, ndd.Recipe(k=128)))) == 101
-    assert edges(text) != (0, len(text))
+    assert between_edges(text) != [(0, len(text))]
 
 
 def assert_odd_values_touch_an_edge(text: str, k: int) -> None:
     """The core has no other way to show the edges that it finds."""
-    start, end = edges(text)
-    values, inner = sketch(text, ndd.Recipe(k=k)), sketch(text[start:end], ndd.Recipe(k=4096))
+    inside = "\n".join(text[start:end] for start, end in between_edges(text))
+    values, inner = sketch(text, ndd.Recipe(k=k)), sketch(inside, ndd.Recipe(k=4096))
     assert ((values & 1 == 1) == (~np.isin(values >> 1, inner >> 1) & (len(values) < min(k, 64)))).all()
     assert len(np.unique(values >> 1)) == len(values)
 

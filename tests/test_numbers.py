@@ -15,7 +15,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature, numbers_of
-from ndd_search.core.text.tokens import tokens
+from ndd_search.core.text.tokens import split
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import check_mapping, mapping_properties
@@ -181,12 +181,22 @@ def _group(hit: dict[str, Any]) -> list[str]:
 def test_entries_of_one_form_are_read_once_not_once_for_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     read = list[str]()
 
-    def noted(text: str, recipe: ndd.Recipe) -> list[str]:
+    def noted(text: str, apart: bool) -> list[str]:
         read.append(text)
-        return tokens(text, recipe)
+        return split(text, apart)
 
-    monkeypatch.setattr("ndd_search.core.text.numbers.tokens", noted)
+    monkeypatch.setattr("ndd_search.core.text.numbers.split", noted)
     form = " ".join(one + other for one in "abcdefgh" for other in "abcdefgh")
     entries = [f"{form} {place}" for place in range(40)]
     assert len(ndd.collapse(entries, size=40)) == 40
     assert len(read) == len(entries)
+
+
+def test_numbers_of_a_mark_before_a_text_do_not_tell_entries_apart() -> None:
+    """Updates of one report, on one page and on the next one; entries with numbers inside remain different."""
+    report = "Ministers agreed on Friday to cut emissions from steel works by a third before 2040"
+    hits = [f"UPDATE {one} - {report}" for one in range(4)] + [f"UPDATE 9 - {report}1"]
+    assert ndd.collapse(hits).hits == [hits[0], hits[4]]
+    made = ndd.stream(lambda start, count: hits[start : start + count], key="q")
+    first = made.page(1, cursor=True)
+    assert [first.hits, made.page(4, cursor=first.cursor).hits] == [hits[:1], hits[4:]]

@@ -302,17 +302,43 @@ static int tail_of(const Parted *parted)
     return length;
 }
 
-/* Where the text between the edges starts and ends, see read_letters. 0: the text has no edges. */
-static int find_edges(const uint8_t *bytes, const uint32_t *codes, int64_t length, int *start, int *end)
+/* Where what is between the edges of a text of at most MOST_LETTERS starts and ends; see read_letters. */
+static void find_edges(const uint8_t *bytes, const uint32_t *codes, int length, int *start, int *end)
 {
     Parted parted;
-    if (!length || length > MOST_LETTERS)
-        return 0;
-    read_letters(&parted, bytes, codes, (int)length);
-    if (!parted.count)
-        return 0;
-    *start = start_of(&parted);
-    *end = tail_of(&parted);
-    int found = *start > 0 || *end < parted.length, inside = *end - *start;
-    return found && inside >= LEAST_INSIDE && 5 * inside >= 2 * parted.length;
+    *start = 0;
+    *end = length;
+    if (length)
+        read_letters(&parted, bytes, codes, length);
+    if (!length || !parted.count)
+        return;
+    int first = start_of(&parted), last = tail_of(&parted);
+    if (last - first >= LEAST_INSIDE && 5 * (last - first) >= 2 * length) {
+        *start = first;
+        *end = last;
+    }
+}
+
+/* Copy what is between the edges of a text of at most MOST_LETTERS, and of each of its lines. Returns how many letters. */
+static int copy_between_edges(const uint8_t *bytes, const uint32_t *codes, int length, void *copy)
+{
+    const char *text = bytes ? (const char *)bytes : (const char *)codes;
+    size_t size = bytes ? sizeof *bytes : sizeof *codes;
+    int start, end, copied = 0;
+    find_edges(bytes, codes, length, &start, &end);
+    for (int begin = start, stop; begin <= end; begin = stop + 1) {
+        int first = 0, last;
+        for (stop = begin; stop < end && (bytes ? bytes[stop] : codes[stop]) != '\n';)
+            stop++;
+        last = stop - begin;
+        if (begin > start || stop < end)
+            find_edges(bytes ? bytes + begin : NULL, bytes ? NULL : codes + begin, stop - begin, &first, &last);
+        if (begin > start)
+            memcpy((char *)copy + size * (size_t)copied++, text + size * (size_t)(begin - 1), size); /* the end of a line */
+        first = begin > start ? first : 0;
+        last = stop < end ? last : stop - begin;
+        memcpy((char *)copy + size * (size_t)copied, text + size * (size_t)(begin + first), size * (size_t)(last - first));
+        copied += last - first;
+    }
+    return copied;
 }

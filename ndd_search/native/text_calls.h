@@ -88,12 +88,15 @@ static int get_text(Text *text, PyObject *object, int is_ascii, const Tools *too
 static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
 {
     enum { MOST_VALUES_OF_FOLDED = 18 * MOST_LETTERS }; /* no code point becomes more */
-    int start, end;
-    if (count >= tools->recipe.k || count >= MOST_MARKED || !find_edges(text->bytes, text->codes, text->length, &start, &end))
+    uint32_t letters[MOST_LETTERS];
+    if (count >= tools->recipe.k || count >= MOST_MARKED)
         return count; /* of a sample or a longer text, nobody asks what is inside */
-    Source inside = {text->bytes ? text->bytes + start : NULL, NULL, end - start};
+    int length = copy_between_edges(text->bytes, text->codes, (int)text->length, letters);
+    if (length == text->length)
+        return count;
+    Source inside = {text->bytes ? (const uint8_t *)letters : NULL, NULL, length};
     if (!text->bytes) {
-        inside.length = clean_text(&tools->cleaner, text->codes + start, end - start);
+        inside.length = clean_text(&tools->cleaner, letters, length);
         inside.points = tools->cleaner.points;
     }
     int32_t values[MOST_VALUES_OF_FOLDED];

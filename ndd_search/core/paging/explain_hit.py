@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.record_schema import RecordSchema, bar_of, record_of
 from ndd_search.core.paging.stream import Reader, Stream
-from ndd_search.core.text.edges import edges
+from ndd_search.core.text.edges import between_edges
 from ndd_search.core.text.tokens import prepare
 
 
@@ -132,10 +133,11 @@ def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, read
 
 
 def _edges_of(text: str) -> str:
-    """Return what stands before and after the inside of a text."""
-    start, end = edges(text)
-    parts = [text[:start].strip(), "…", text[end:].strip()]
-    return f'"{" ".join(filter(None, parts))}"' if (start, end) != (0, len(text)) else "no edge"
+    """Return the edges of a text, with an ellipsis for what stands between them."""
+    ends = [(0, 0), *between_edges(text), (len(text), len(text))]
+    first, *within, last = [text[end:start].strip() for (_, end), (start, _) in pairwise(ends)]
+    found = [first, *filter(None, within), last]
+    return f'"{" … ".join(found).strip()}"' if any(found) else "no edge"
 
 
 def _explain_by_fields(

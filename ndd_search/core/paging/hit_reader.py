@@ -22,7 +22,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.core.text.numbers import differing_in_numbers, number_signature, signature_without_numbers
+from ndd_search.core.text.numbers import differing_in_numbers, hashed_words_and_numbers, number_signature
 from ndd_search.core.text.tokens import tokens
 
 Text = str | Sequence[str] | Callable[[Any], str | None]
@@ -37,7 +37,7 @@ FORGED = (
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
 _GLANCE = 100  # characters whose words are looked for at first
 _FIELD = SketchField()
-_NUMBERS, _WORDS = "numbers of the text", "words between them"
+_NUMBERS, _WORDS = "numbers of the text", "words, and numbers between them"
 _NONE = np.empty(0, np.int32)
 
 
@@ -148,8 +148,8 @@ class HitReader:
         compared = (*options.must_match, *options.max_apart, *options.group_by, *options.max_per)
         names = dict.fromkeys((*compared, *of_items))
         found = {name: value for name in names if (value := self.value(hit, name)) is not None}
-        words = self._without_numbers(hit) if options.min_similarity == "auto" else None
-        if options.numbers_must_match or words is not None:
+        words = self._words_and_numbers(hit) if options.min_similarity == "auto" else None
+        if options.numbers_must_match:
             found[_NUMBERS] = self.numbers(hit)
         return found if words is None else {**found, _WORDS: words}
 
@@ -163,8 +163,8 @@ class HitReader:
 
         def differ_in_numbers(one: Any, other: Any) -> bool:
             if isinstance(one, Earlier):
-                same = one.fields.get(_WORDS) is not None and one.fields[_WORDS] == self._without_numbers(other)
-                return same and one.fields.get(_NUMBERS) != self.numbers(other)
+                before, now = one.fields.get(_WORDS), self._words_and_numbers(other)
+                return isinstance(before, list) and now is not None and before[:1] == now[:1] and before != now
             text, of_other = self.text_of(one), self.text_of(other)
             return bool(text and of_other and differ(text, of_other))
 
@@ -175,9 +175,9 @@ class HitReader:
 
         return why
 
-    def _without_numbers(self, hit: Any) -> int | None:
+    def _words_and_numbers(self, hit: Any) -> list[int] | None:
         text = self.text_of(hit)
-        return None if text is None else signature_without_numbers(text, self.recipe)
+        return None if text is None else hashed_words_and_numbers(text, self.recipe)
 
     @property
     def compares_words(self) -> bool:

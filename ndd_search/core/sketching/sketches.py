@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.edges import MOST_MARKED, edges
+from ndd_search.core.text.edges import MOST_MARKED, between_edges
 from ndd_search.core.text.shingles import BATCH, batches_of, shingle_hashes
 from ndd_search.core.text.tokens import prepare, runs
 from ndd_search.core.text.unicode_tables import native_table
@@ -198,9 +198,10 @@ def _values(prepared: Sequence[str], recipe: Recipe) -> tuple[Sketch, npt.NDArra
 
 def _mark_edges(values: Sketch, text: str, recipe: Recipe) -> None:
     """Make those even values of a short text odd whose shingles touch an edge wherever they occur, none of a sample."""
-    start, end = edges(text) if len(values) < min(recipe.k, MOST_MARKED) else (0, len(text))
-    if (start, end) != (0, len(text)):
-        values |= ~np.isin(values, _values([text[start:end]], recipe)[0])
+    if len(values) < min(recipe.k, MOST_MARKED):
+        inside = "\n".join(text[start:end] for start, end in between_edges(text))
+        if inside != text:
+            values |= ~np.isin(values, _values([inside], recipe)[0])
 
 
 def _smallest(values: Sketch, offsets: npt.NDArray[np.int64], k: int) -> Sketches:

@@ -15,7 +15,10 @@ At the start, where forms have their slots ("Leeds: cloudy ..."), one sign shows
 * words in capitals, and then a dash, bar or colon ("BREAKING: ", "UPDATE 2-");
 * a word of BYLINES, two names, and the end of a line or sentence ("By Anna Smith. ").
 
-Everything is bounded: texts of at most MOST characters are read, and of their words the first MOST_WORDS.
+A line has edges of its own, since it may be a field of the document: a title that ends with the name of a site, a
+description that repeats the title with its mark, or begins with a dateline.
+
+Everything is bounded: texts of at most MOST characters are read, and of each line the first MOST_WORDS words.
 The native core does the same (native/edges.h).
 """
 
@@ -54,8 +57,26 @@ class Word(NamedTuple):
     kinds: int
 
 
-def edges(text: str) -> tuple[int, int]:
-    """Return where the text between the edges starts and ends, in characters; (0, len(text)) without edges."""
+def between_edges(text: str) -> list[tuple[int, int]]:
+    """Return the parts of a text that are no edges, one of each line: where they start and end, in characters."""
+    start, end = _between_edges(text)
+    breaks = [at for at in range(start, end) if text[at] == "\n"] if len(text) <= MOST else []
+    if not breaks:
+        return [(start, end)]
+    lines = list(zip([start, *(at + 1 for at in breaks)], [*breaks, end], strict=True))
+    parts = [(first + at, first + stop) for first, last in lines for at, stop in [_between_edges(text[first:last])]]
+    return [(start, parts[0][1]), *parts[1:-1], (parts[-1][0], end)]
+
+
+def behind_edges(text: str) -> str:
+    """Return a text without the edges at the start of its lines."""
+    parts = between_edges(text)
+    stops = [text.index("\n", end) for _, end in parts[:-1]]
+    return "\n".join(text[start:stop] for (start, _), stop in zip(parts, [*stops, len(text)], strict=True))
+
+
+def _between_edges(text: str) -> tuple[int, int]:
+    """Return where the text between the edges starts and ends, apart from those of its lines."""
     whole = 0, len(text)
     if len(text) > MOST or not (words := _words(text)):
         return whole

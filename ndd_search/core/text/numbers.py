@@ -24,7 +24,9 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.text.tokens import normalise, prepare, tokens
+from ndd_search.core.text.edges import behind_edges
+from ndd_search.core.text.tokens import normalise, prepare, split
+from ndd_search.core.text.unicode_tables import fold
 
 MOST = 640  # characters: longer texts that differ in a number are one text with a counter or a date more often
 _TEXTS = 2048  # that are remembered
@@ -54,10 +56,11 @@ def differing_in_numbers(recipe: Recipe) -> Callable[[str, str], bool]:
     """Return what tells whether two short texts have the same words and other numbers, as two entries of one list have.
 
     No text of more than MOST characters has. Of copies, which are framed or edited, hardly a pair is so
-    (docs/quality.md). What was read of a text is remembered: on a page of entries, each is compared with all others.
+    (docs/quality.md); numbers of an edge at the start do not count ("UPDATE 2 - "). What was read of a text is
+    remembered: on a page of entries, each is compared with all others.
     """
     letters_of = lru_cache(_TEXTS)(partial(_letters, recipe=recipe))
-    read = lru_cache(_TEXTS)(partial(_words_and_numbers, recipe=recipe))
+    read = lru_cache(_TEXTS)(partial(words_and_numbers, recipe=recipe))
 
     def differ(one: str, other: str) -> bool:
         if one == other or max(len(one), len(other)) > MOST:
@@ -82,20 +85,25 @@ def _letters(text: str, recipe: Recipe) -> bytes | str | None:
     return text.encode().translate(_LOWER, _NO_LETTERS) if text.isascii() else ""
 
 
-def _words_and_numbers(text: str, recipe: Recipe) -> tuple[list[str], list[str]]:
-    """Return the words of a text with equal numbers in place of its own, and these in unified spelling."""
-    return tokens(_NUMBER.sub("0", text), recipe), [*map(_unified, _NUMBER.findall(normalise(text, recipe)))]
+def words_and_numbers(text: str, recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Return the words of a text with equal numbers in place of its own, and these in unified spelling.
+
+    Both are of what stands behind the edges at the start, if sketches of the recipe tell edges.
+    """
+    text = prepare(text, recipe)
+    text = behind_edges(text) if recipe.marks_edges else text
+    return split(_NUMBER.sub("0", text), apart=True), [*map(_unified, _NUMBER.findall(fold(text)))]
 
 
-def signature_without_numbers(text: str, recipe: Recipe) -> int | None:
-    """Return a hash of 63 bits of the words of a short text, equal for texts that differ in numbers alone.
+def hashed_words_and_numbers(text: str, recipe: Recipe) -> list[int] | None:
+    """Return two hashes of 63 bits, of a short text's words and of its numbers, as `words_and_numbers` returns them.
 
     None for a text without numbers, or of more than MOST characters.
     """
     if len(text) > MOST or not _NUMBER.search(text):
         return None
-    words = "\n".join(tokens(_NUMBER.sub("0", text), recipe))
-    return int.from_bytes(blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+    found = ("\n".join(one).encode("utf-8", "surrogatepass") for one in words_and_numbers(text, recipe))
+    return [int.from_bytes(blake2b(one, digest_size=8).digest(), "big") >> 1 for one in found]
 
 
 def _unified(written: str) -> str:
