@@ -1,6 +1,7 @@
 """Measure short texts: copies of one brief should be joined, fillings of one form kept apart.
 
     python -m benchmarks.copies_and_forms DATA [--part held_out] [--seeds 8]    # DATA: the development collections
+    python -m benchmarks.copies_and_forms DATA --part feeds --twice     # as a title, and a description that repeats it
     python -m benchmarks.copies_and_forms DATA --part twelve_languages
     python -m benchmarks.copies_and_forms DATA --part folder
     apt-get download fortunes fortunes-de fortunes-es gimp-data evolution-common nautilus-data      # Debian 12
@@ -111,8 +112,8 @@ VALUES = [
 class World:
     """The texts, edges and forms of one part; slots are {town}, {name}, {n} and so on."""
 
-    def __init__(self, data: Path, part: str, seed: int) -> None:
-        self.rng = random.Random(f"{part} {seed}")
+    def __init__(self, data: Path, part: str, seed: int, lines: int = 1) -> None:
+        self.rng, self.lines = random.Random(f"{part} {seed}"), lines
         made = json.loads(Path(__file__).with_suffix(".json").read_text())
         self.made: dict[str, Any] = made["licences" if part == "sayings" else part]
         sentences = _sayings(data) if part == "sayings" else _sentences(data, part)
@@ -120,8 +121,11 @@ class World:
             self.made["forms"] = self.rng.sample(_messages(data), 48)
         self.records = _records(data) if part == "licences" else {}
         self.bodies = {language: self._bodies(found, language == "zh") for language, found in sentences.items()}
-        self.others = [body for bodies in self.bodies.values() for body in bodies]
+        self.others = [self.document(body) for bodies in self.bodies.values() for body in bodies]
         self.rng.shuffle(self.others)
+
+    def document(self, text: str) -> str:
+        return "\n".join([text] * self.lines)
 
     def _bodies(self, found: list[str], dense: bool) -> list[str]:
         """Return briefs of 12 to 60 words (Chinese: 24 to 120 characters): one sentence or several in a row."""
@@ -175,7 +179,7 @@ class World:
                     ),
                     known,
                 )
-            made.append(text)
+            made.append(self.document(text))
         return made
 
     def _edited(self, body: str, dense: bool) -> str:
@@ -189,7 +193,7 @@ class World:
         rng, made = self.rng, dict[str, None]()
         if records is not None:
             filled = {form.format(**one): None for one in self.records[records] if _fields(form) <= one.keys()}
-            return rng.sample(list(filled), count)
+            return list(map(self.document, rng.sample(list(filled), count)))
         for _ in range(20 * count):
             if len(made) == count:
                 break
@@ -197,7 +201,7 @@ class World:
             if rng.random() < 0.7:
                 place = place.replace(" ", "").capitalize()
             made[form.format(a=name, b=place, v=rng.choice(VALUES), n=rng.randint(2, 1999))] = None
-        return list(made)
+        return list(map(self.document, made))
 
     def manual(self) -> list[tuple[str, str]]:
         """Return chunks of two versions, of six sentences; a third of the chunks differ in one word, a third in two."""
@@ -217,7 +221,7 @@ class World:
             words = old.split()
             for at in rng.sample(range(len(words)), rng.choice([0, 1, 2])):
                 words[at] = rng.choice(VALUES)
-            pairs.append((old, " ".join(words)))
+            pairs.append((self.document(old), self.document(" ".join(words))))
         return pairs
 
 
@@ -370,7 +374,7 @@ def measure_lists(score: Score, world: World) -> None:
             page = fillings + world.rng.sample(world.others, HITS - len(fillings))
             measure_page(score, f"forms, {place}", "list", page, range(len(fillings)))
     for form in world.made.get("entries", []):
-        entries = [form.format(n=number) for number in world.rng.sample(range(2, 2000), 3)]
+        entries = [world.document(form.format(n=number)) for number in world.rng.sample(range(2, 2000), 3)]
         measure_page(score, "entries, another number", "list", entries + world.rng.sample(world.others, 97), range(3))
     pairs = world.manual()
     texts = [old for old, _ in pairs] + [new for _, new in pairs]
@@ -489,11 +493,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--part", choices=[*COLLECTIONS, "sayings", "twelve_languages", "folder"], default="held_out")
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--twice", action="store_true", help="each text is a title, and a description that repeats it")
     arguments = parser.parse_args()
     score: Score = {}
     known = arguments.part in (*COLLECTIONS, "sayings")
     for seed in range(arguments.seeds if known else 1):
-        world = World(arguments.data, arguments.part if known else "held_out", seed)
+        world = World(arguments.data, arguments.part if known else "held_out", seed, 1 + arguments.twice)
         if arguments.part == "twelve_languages":
             measure_twelve_languages(score, world.others)
         elif arguments.part == "folder":

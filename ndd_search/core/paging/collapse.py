@@ -56,7 +56,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     options, changes: CollapseOptions, and single options by name (min_similarity=0.8), also preset="messages".
     Texts up to 10,000 characters that share no word are shown apart, whatever their sketches say, and `info.warnings`
     says so: without a key of the recipe, a text can be written to have the sketch of another one. With
-    min_similarity="auto", texts up to 640 characters that differ in numbers alone are shown apart, too.
+    min_similarity="auto", texts up to 640 characters that differ in numbers alone are shown apart, too, but for
+    numbers of an edge at their start ("UPDATE 2 - ").
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
     began = perf_counter()
