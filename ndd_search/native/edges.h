@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST_MARKED = 64, MOST_LETTERS = 640, MOST_SPACED = 26 };
+enum { MOST_MARKED = 64, MOST_LETTERS = 1280, MOST_SPACED = 26 };
 enum { LEAST_INSIDE = 24, MOST_PIECES = 4, NEAR_NAMES = 12, ENCLOSED = 32, MOST_SHORT = 3, NEAR_SIGN = 8, TAIL = 60, SENTENCE = 40 };
 enum { CASELESS = 0x590 }; /* the first letter of the scripts without capitals, whose words all count as names */
 enum { SHORT = 1, CAPITAL = 2, CAPITALS = 4, A_NUMBER = 8, HANDLE = 16, BY = 32, TOLD = 64 /* what kinds a word has is known */ };

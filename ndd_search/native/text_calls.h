@@ -87,8 +87,8 @@ static int get_text(Text *text, PyObject *object, int is_ascii, const Tools *too
    but those of the text between its edges. Returns count, -1: the text is left to numpy. */
 static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
 {
-    enum { MOST_VALUES_OF_FOLDED = 18 * MOST_LETTERS }; /* no code point becomes more */
     uint32_t letters[MOST_LETTERS];
+    int32_t values[MOST_MARKED];
     if (count >= tools->recipe.k || count >= MOST_MARKED)
         return count; /* of a sample or a longer text, nobody asks what is inside */
     int length = copy_between_edges(text->bytes, text->codes, (int)text->length, letters);
@@ -99,8 +99,7 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
         inside.length = clean_text(&tools->cleaner, letters, length);
         inside.points = tools->cleaner.points;
     }
-    int32_t values[MOST_VALUES_OF_FOLDED];
-    if (inside.length < 0 || count > MOST_VALUES_OF_FOLDED)
+    if (inside.length < 0)
         return -1;
     memcpy(values, tools->scratch, (size_t)count * sizeof *values);
     int64_t inner = sketch_source(&inside, &tools->recipe, tools->scratch), at = 0;

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MOST, MOST_MARKED = 640, 64  # characters, shingles: an edge is a small part of longer texts, which have none
+MOST, MOST_MARKED = 1280, 64  # characters, shingles: an edge is a small part of longer texts, which have none
 LEAST_INSIDE, LEAST_SHARE = 24, 0.4  # characters that are left between the edges, and their share of the text
 MOST_PIECES, NEAR_NAMES = 4, 12  # edges at the start, words of one
 ENCLOSED = 32  # characters in brackets at the very start
