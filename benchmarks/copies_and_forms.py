@@ -7,6 +7,7 @@
     apt-get download fortunes fortunes-de fortunes-es gimp-data evolution-common nautilus-data      # Debian 12
     for package in *.deb; do dpkg-deb -x $package unpacked; done
     python -m benchmarks.copies_and_forms unpacked --part sayings
+    python -m benchmarks.copies_and_forms unpacked --part dictionary        # of dict-foldoc and dict-devil
 
 Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has an edge of its own (dateline, byline,
          mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
@@ -23,7 +24,8 @@ also in Russian, Arabic and Chinese; its texts are those of "held_out". The part
 in English; one of two rules was chosen by it. The part "licences" has sentences of licence texts, edges that were
 written without knowledge of the rule, and forms filled with the fields of records; no rule was chosen by it.
 The part "sayings" was made when the rule was fixed: its texts are those of `fortune`, its forms are the messages of
-programs with one or two slots, 48 of them for each seed, and its edges those of "licences".
+programs with one or two slots, 48 of them for each seed, and its edges those of "licences". The part "dictionary", with
+edges and forms of its own, was made when the rule in use was fixed, and measured once.
 The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
 twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
 indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
@@ -116,7 +118,7 @@ class World:
         self.rng, self.lines = random.Random(f"{part} {seed}"), lines
         made = json.loads(Path(__file__).with_suffix(".json").read_text())
         self.made: dict[str, Any] = made["licences" if part == "sayings" else part]
-        sentences = _sayings(data) if part == "sayings" else _sentences(data, part)
+        sentences = READ[part](data) if part in READ else _sentences(data, part)
         if part == "sayings":
             self.made["forms"] = self.rng.sample(_messages(data), 48)
         self.records = _records(data) if part == "licences" else {}
@@ -253,6 +255,19 @@ def _sayings(data: Path) -> dict[str, list[str]]:
             texts = file.read_text("utf-8", errors="replace").split("\n%\n")
             found.setdefault(language, []).extend(" ".join(text.split()) for text in texts if "\ufffd" not in text)
     return {language: list(dict.fromkeys(found[language])) for language in EUROPEAN if language in found}
+
+
+@cache
+def _definitions(data: Path) -> dict[str, list[str]]:
+    """Return the sentences of dictionaries in unpacked packages that are long enough for a brief."""
+    files = sorted((data / "usr/share/dictd").glob("*.dict.dz"))
+    text = "\n".join(gzip.decompress(file.read_bytes()).decode("utf-8", errors="replace") for file in files)
+    entries = (" ".join(entry.split()) for entry in re.split(r"\n\s*\n", text))
+    sentences = (sentence for entry in entries for sentence in re.split(SENTENCE_END, entry))
+    return {"en": [one for one in dict.fromkeys(sentences) if 12 <= len(one.split()) <= 60 and one.isascii()][:20_000]}
+
+
+READ = {"sayings": _sayings, "dictionary": _definitions}  # texts of unpacked packages
 
 
 @cache
@@ -491,12 +506,12 @@ def print_table(score: Score) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--part", choices=[*COLLECTIONS, "sayings", "twelve_languages", "folder"], default="held_out")
+    parser.add_argument("--part", choices=[*COLLECTIONS, *READ, "twelve_languages", "folder"], default="held_out")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--twice", action="store_true", help="each text is a title, and a description that repeats it")
     arguments = parser.parse_args()
     score: Score = {}
-    known = arguments.part in (*COLLECTIONS, "sayings")
+    known = arguments.part in (*COLLECTIONS, *READ)
     for seed in range(arguments.seeds if known else 1):
         world = World(arguments.data, arguments.part if known else "held_out", seed, 1 + arguments.twice)
         if arguments.part == "twelve_languages":

@@ -251,6 +251,17 @@ def test_without_a_table_two_words_that_differ_are_slots() -> None:
         assert pair.tolist() == [joined]
 
 
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_copy_may_have_what_no_sign_sets_apart_and_another_changed_word(*, counts: bool) -> None:
+    """The first has 5 shingles of its own in the places of two words, the second these and those of what was added."""
+    head = "LEEDS, May 3 (Wire) - By Anna Smith, Leeds Post. "
+    texts = [head + STORY, "Anna Smith of Leeds tells us that " + STORY.replace("nobody in the", "none in")]
+    first, second = ({*values.tolist()} for values in sketch_many(texts))
+    assert len({value for value in first ^ second if not value & 1}) > 12
+    table = count_document_frequency(sketch_many([*texts, *copies(40), *OTHERS]), ndd.Recipe()) if counts else False
+    assert len(ndd.collapse(texts, frequency_table=table)) == 1
+
+
 def test_short_texts_that_differ_in_more_words_stay_apart() -> None:
     text, other = BRIEF.format("Monday", "bill", "vote"), BRIEF.format("Friday", "plan", "recess")
     assert len(ndd.collapse(["PARIS, May 3 (AFP) - " + text, other + " | City Post"]).hits) == 2

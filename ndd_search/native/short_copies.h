@@ -2,7 +2,7 @@
 #pragma once
 #include "rule.h"
 
-enum { LEAST_SHARED = 4, MOST_APART = 12, MOST_APART_UNTOLD = 11 }; /* the last one without a table */
+enum { LEAST_SHARED = 4, MOST_APART = 12, MOST_APART_UNTOLD = 11 }; /* values inside; the last one without a table */
 enum { IS_WHOLE = 1, IS_MARKED = 2 };
 
 /* IS_WHOLE: a sketch has all values of its document, none of them as an odd and an even one; IS_MARKED: some are odd as well. */
@@ -75,9 +75,10 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
         }
         i += !of_second, j += of_second;
     }
-    if (!edge || shared < LEAST_SHARED || own[0] + own[1] > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD)
+    int rare = !weights || usual < rule->few_hold * met;
+    int64_t smaller = own[0] < own[1] ? own[0] : own[1], apart = rare ? 2 * smaller : own[0] + own[1];
+    if (!edge || shared < LEAST_SHARED || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD)
         || (double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
         return 0;
-    return !weights || !own[0] || !own[1] || usual < rule->few_hold * met
-           || (most > 0 && (most + rule->third) * met >= usual);
+    return rare || !smaller || (most > 0 && (most + rule->third) * met >= usual);
 }

@@ -23,7 +23,7 @@ SHARED, INNER, UNTOLD = (
     4,
     12,
     11,
-)  # values of texts that differ at their edges: shared at least, inner ones of one alone at most
+)  # values of texts that differ at their edges: shared at least, inner ones of one alone at most, twice those of one
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -136,17 +136,19 @@ class Oracle:
         own = [{value for value in values if value >> 1 not in shared} for values in both]
         inner = [{value for value in values if not value & 1} for values in own]
         apart = inner[0] | inner[1]
-        if len(apart) > (INNER if self.table else UNTOLD) or own == inner:
+        twice = 2 * min(map(len, inner))
+        if twice > (INNER if self.table else UNTOLD) or own == inner:
             return False
-        if not self.table or not all(inner):
+        if not self.table:
             return True
         common = [{value >> 1: 1 - self.table.idf(value) for value in values} for values in both]
         usual = sum(min(of[value] for of in common) for value in shared) / len(shared)
-        most, scale = max(1 - self.table.idf(value) for value in apart), log(self.table.documents / HANDFUL)
+        most = max((1 - self.table.idf(value) for value in apart), default=0)
+        scale = log(self.table.documents / HANDFUL)
         third, few = log(3) / scale, log(2) / scale
         if min(abs(most + third - usual), abs(usual - few)) < CLOSE:
             raise Undecided
-        return (most > 0 and most + third >= usual) or usual < few
+        return usual < few or (len(apart) <= INNER and (not all(inner) or (most > 0 and most + third >= usual)))
 
     def _estimated(self, values: frozenset[int]) -> float:
         """Estimate how many shingles a document has."""

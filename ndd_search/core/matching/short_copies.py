@@ -6,13 +6,13 @@ complete sketches tell what two texts have inside, and whether they differ there
 * a value that touches an edge is in only one of them,
 * they share at least SHARED values, and as many as the least bar of any pair asks of the inner ones of either: of two
   edited copies of a brief, each with an edge of its own, most values differ,
-* at most APART inner values are in only one of them; APART_UNTOLD without a table, where two words that differ are more
-  often two slots,
-* and if both have such ones, one of them is in the table and about as common as the shared ones: an edited copy lacks
-  what the other copies share, but a form leaves a place where no two fillings have the same. If only one of them has,
-  the other holds nothing that fills a form.
-
-About as common: in a third as many documents; and so is all that is in fewer than twice a handful.
+* at most half of APART inner values are only in the one that has fewer of these: two changed words. The other may have
+  more, as it may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words
+  that differ are more often two slots,
+* and if a table tells that what they share is common, in twice a handful of documents or more, at most APART inner
+  values are in only one of them. If both have such ones, one is in the table and about as common as the shared ones, in
+  a third as many documents: an edited copy lacks what the other copies share, but a form leaves a place where no two
+  fillings have the same. If only one of them has, the other holds nothing that fills a form.
 """
 
 from __future__ import annotations
@@ -90,18 +90,17 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
     shared = np.bincount(pair[met & (inner == np.append(inner[1:], False))], minlength=count)
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
-    copies: Flags = edge & (shared >= SHARED) & (own[0] + own[1] <= (APART if rule.few_hold else APART_UNTOLD))
-    copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
-    if table is not None:
-        common = np.bincount(pair[met], minlength=count)
-        usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
-        most = np.zeros(count)
-        np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
-        copies &= (
-            (np.minimum(*own) == 0)
-            | ((most > 0) & ((most + rule.third) * common >= usual))
-            | (usual < rule.few_hold * common)
-        )
+    smaller, apart = np.minimum(*own), own[0] + own[1]
+    copies: Flags = edge & (shared >= SHARED) & (shared >= (rule.least - _ROUNDING) * np.maximum(*insides))
+    if table is None:
+        return copies & (2 * smaller <= APART_UNTOLD)
+    common = np.bincount(pair[met], minlength=count)
+    usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
+    most = np.zeros(count)
+    np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
+    rare = usual < rule.few_hold * common
+    copies &= np.where(rare, 2 * smaller, apart) <= APART
+    copies &= rare | (smaller == 0) | ((most > 0) & ((most + rule.third) * common >= usual))
     return copies
 
 
