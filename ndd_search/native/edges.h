@@ -313,10 +313,10 @@ static void find_edges(const uint8_t *bytes, const uint32_t *codes, int length, 
     if (!length || !parted.count)
         return;
     int first = start_of(&parted), last = tail_of(&parted);
-    if (last - first >= LEAST_INSIDE && 5 * (last - first) >= 2 * length) {
-        *start = first;
+    if (last >= LEAST_INSIDE && 5 * last >= 2 * length)
         *end = last;
-    }
+    if (*end - first >= LEAST_INSIDE && 5 * (*end - first) >= 2 * length)
+        *start = first;
 }
 
 /* Copy what is between the edges of a text of at most MOST_LETTERS, and of each of its lines. Returns how many letters. */

@@ -77,11 +77,13 @@ def behind_edges(text: str) -> str:
 
 def _between_edges(text: str) -> tuple[int, int]:
     """Return where the text between the edges starts and ends, apart from those of its lines."""
-    whole = 0, len(text)
+    least, end = max(LEAST_INSIDE, LEAST_SHARE * len(text)), len(text)
     if len(text) > MOST or not (words := _words(text)):
-        return whole
-    start, end = _start(text, words), _tail(text)
-    return (start, end) if end - start >= max(LEAST_INSIDE, LEAST_SHARE * len(text)) else whole
+        return 0, end
+    if (tail := _tail(text)) >= least:
+        end = tail
+    start = _start(text, words)
+    return (start, end) if end - start >= least else (0, end)
 
 
 def lower(letter: str) -> str:
