@@ -203,10 +203,12 @@ class LeftOut:
         self._pieces, self.count = pieces, count
         self._fields = repr(field) if field else "'_id' or 'id'"
         self._first: dict[int, str | None] = {}
+        self._has_ids = False
 
     def add(self, number: int, name: str | None) -> None:
         """Leave a document out. number: of the document, from 1. name: its id, None for one without."""
         self.count += 1
+        self._has_ids |= name is not None
         if len(self._first) < TOLD:
             self._first[number] = name
 
@@ -216,7 +218,7 @@ class LeftOut:
         kept: how many documents there are beside. fields: of the first documents. Raises InvalidDocument if no document
         has an id.
         """
-        if self.count and not kept and not any(self._first.values()):
+        if self.count and not kept and not self._has_ids:
             there = ", ".join(fields)
             what = f"none of them has anything in {self._fields}" + (f"; the fields there are {there}" if there else "")
             raise InvalidDocument(f"{self.count:,} documents", what, "name the field that holds the ids")

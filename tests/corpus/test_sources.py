@@ -134,6 +134,13 @@ def test_an_id_field_that_no_document_has_is_an_error(tmp_path: Path) -> None:
                 read()
 
 
+def test_an_id_that_cannot_be_kept_is_an_id_behind_many_documents_without() -> None:
+    told: list[str] = []
+    documents = [{"body": "Fog"}] * 25 + [{"id": "\ud800", "body": "Snow"}]
+    assert not ndd.Corpus.read(documents, text="body", id="id", report=told.append).ids
+    assert len(told) == 21
+
+
 def test_what_is_left_out_of_files_is_named_by_file_and_line(tmp_path: Path) -> None:
     """Blank lines and lines that are no documents count, too; so do the documents of other sources."""
     lines = [json.dumps(one) for one in (*DOCUMENTS, DOCUMENTS[0])]
