@@ -21,6 +21,7 @@ with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
     from rapidfuzz.process import cpdist
 
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
+_DIFFERENT = 0.99  # most similarity of different words, and of names with the same words in another order
 _WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what it counts
 _OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
 _AT_ONCE = 1 << 22  # pairs of words in memory at a time
@@ -37,7 +38,7 @@ class Names:
     Each word meets the most similar one of the other name: equal, a synonym, an initial, or alike by Jaro-Winkler
     (Winkler 1990). The similarity is the weight of the words that meet over the weight of all words of both names,
     a symmetric form of soft TF-IDF (Cohen, Ravikumar and Fienberg 2003). Names that are divided into words in another
-    way are compared as one word, too.
+    way are compared as one word, too. Names that differ in the order of their words only are nearly equal.
     """
 
     def __init__(self, values: Sequence[tuple[str, ...]], synonyms: Synonyms, rareness: Rareness) -> None:
@@ -97,7 +98,8 @@ class Names:
                 similarity[some], share[some] = self._words_met(first[some], second[some])
         self._compare_as_one_word(first, second, similarity)
         # The core adds in another order: both are rounded, so that sums that are equal meet the same edges.
-        return Compared(np.rint(np.clip(similarity, 0.0, 1.0) * _FINE) / _FINE, share)
+        similarity = np.where(first == second, 1.0, np.clip(similarity, 0.0, _DIFFERENT))
+        return Compared(np.rint(similarity * _FINE) / _FINE, share)
 
     @cached_property
     def rows(self) -> CoreRows:
@@ -160,7 +162,7 @@ class Names:
         low, high = keys // size, keys % size
         first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
         found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST - _SLACK, dtype=np.float64)
-        found = np.where(found < _LEAST - 1 / _FINE, 0.0, np.minimum(found, 0.99))
+        found = np.where(found < _LEAST - 1 / _FINE, 0.0, np.minimum(found, _DIFFERENT))
         is_special = (self._lengths == 1) | self._is_number | self._has_synonyms  # not compared by letters alone
         special = np.flatnonzero(is_special[low] | is_special[high])
         if len(special):

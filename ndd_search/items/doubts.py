@@ -31,11 +31,6 @@ NOT_LEARNT = (
     "districts of a town; answer the questions, or add a field that tells them apart"
 )
 
-MUST_BE_EQUAL = (
-    "{} must be equal: different values of it seem to name different things, as several records hold most of them; "
-    "answer the questions, or set its kind or weight"
-)
-
 
 def doubts_of_fields(
     comparison: Comparison, first: Places, second: Places, graded: Graded, model: Model

@@ -24,12 +24,13 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
-from ndd_search.items.doubts import MUST_BE_EQUAL, NOT_LEARNT, disagreement, doubts_of_fields
+from ndd_search.items.doubts import NOT_LEARNT, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.learn_odds import learn_odds, stricter_odds
+from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.lists_without_duplicates import contradicted, known_pairs
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
@@ -42,6 +43,7 @@ SAMPLE = 100_000  # candidate pairs that are compared to learn
 RANDOM = 50_000  # random pairs that are
 _LEARNT = Bounds(holders=50, most=30)  # of the search for these candidates, which are a sample
 _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 100,000 people is 0.958, with all 0.934
+_MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
 _TRUST = 2.0  # log likelihood of labels that another reading has to gain
@@ -128,11 +130,14 @@ class Items(Schema):
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         others = counted.graded(comparison, low, high)
-        readings = learn_odds(
-            schema.kinds, graded, labelled, same, others, max(table.records * (table.records - 1) / 2, 1)
-        )
-        place, stricter = stricter_odds(schema.kinds, readings[0], graded, table, *pairs) or (-1, readings[0])
-        readings = list(dict.fromkeys((stricter, *readings)))
+        labelled_as = np.where(np.array(same, np.bool_), 1, -1).astype(np.int8)
+        of_all = max(table.records * (table.records - 1) / 2, 1)
+        known = known_pairs(table, *pairs, counted.log_odds(graded) > _MAYBE)
+        told = labelled, labelled_as, others, of_all
+        readings = learn_odds(schema.kinds, graded, np.zeros_like(known), *told)
+        copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
+        if contradicted(known, Model(schema.kinds, readings[0]).log_odds(graded.grades) > 0, copies):
+            readings = learn_odds(schema.kinds, graded, known, *told)
         best = 0
         if answers:
             fitted = [schema._with(learnt=Learnt(odds, common, 0, 0))._fitted(labelled, same) for odds in readings]
@@ -145,8 +150,6 @@ class Items(Schema):
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
             notes += (NOT_LEARNT,)
-        if place >= 0 and best == 0:
-            notes += (MUST_BE_EQUAL.format(list(schema.fields)[place]),)
         for odds in readings[:best] + readings[best + 1 :]:
             what = "what is assumed about such fields" if odds == assumed else "another way of learning"
             if doubt := disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what):

@@ -13,7 +13,6 @@ of one thing agree in. A kind without such a field is united with the pairs of o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +21,9 @@ import numpy.typing as npt
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.lists_without_duplicates import Known
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
-from ndd_search.items.record_columns import Table
 
-_Known = tuple[Grades, Sequence[bool], Sequence[Floats]]  # labelled pairs, their labels, and the result of _usual
 _STRICTER = 4.0  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs on which starts are followed
 _FEW = 10  # rounds after which starts that agree count as one
@@ -43,17 +41,36 @@ _TELLING = 1.0  # information of a field about pairs of one thing from which it 
 _CLEAR = 3.0  # the same, from which more tells no more: assumed odds may hold any
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
-_ENOUGH = 100  # pairs that show what is usual
-_NEARLY = 0.9  # share of the pairs that are equal in a field, from which nearly all are one thing
-_SELDOM = 0.25  # share of the pairs that differ, up to which their values are seldom those of one record only
+
+
+class Compared(NamedTuple):
+    """Grades of pairs of records, the number of pairs that each counts for, and what is known about them."""
+
+    grades: Grades
+    weights: Floats
+    known: Known
+
+    def with_more(self, others: Compared) -> Compared:
+        """Return both."""
+        return Compared(
+            np.concatenate((self.grades, others.grades)),
+            np.concatenate((self.weights, others.weights)),
+            np.concatenate((self.known, others.known)),
+        )
+
+    def thinned(self) -> Compared:
+        """Return about _SOME of them."""
+        some = slice(None, None, max(len(self.grades) // _SOME, 1))
+        return Compared(self.grades[some], self.weights[some], self.known[some])
 
 
 def learn_odds(
-    fields: Sequence[Field], graded: Graded, labelled: Graded, labels: Sequence[bool], random: Graded, pairs: float
+    fields: Sequence[Field], graded: Graded, known: Known, labelled: Graded, labels: Known, random: Graded, pairs: float
 ) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
-    labelled, labels: pairs that are known to be one thing, or not; each counts as much as ten others.
+    graded, known:    candidate pairs, and what is known about each.
+    labelled, labels: pairs with answers; each counts as much as ten others.
     random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
 
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
@@ -63,16 +80,21 @@ def learn_odds(
     that tells by the first: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
-    if not len(graded) and not labels:
+    if not len(graded) + len(labelled):
         return [assumed]
-    usual = _usual(fields, random)
-    known = (labelled.grades, labels, usual)
-    by_kinds = _by_kinds(fields, graded, known, pairs)
-    by_chance = _by_chance(fields, graded, known, random, pairs)
+    usual, share = _usual(fields, random), len(graded) / pairs
+    found = Compared(graded.grades, np.ones(len(graded)), known)
+    answers = Compared(labelled.grades, np.full(len(labelled), _BELIEF), labels)
+    left = np.full(len(random), max(pairs - len(graded), 1.0) / max(len(random), 1))
+    others = Compared(random.grades, left, np.zeros(len(random), np.int8))
+    by_kinds = _by_kinds(fields, found, answers, usual, share)
+    chance = _Fit(fields, found.with_more(answers).with_more(others), usual, 1)
+    # Random pairs stand for all pairs of records that are no candidates.
+    by_chance = chance.improved(chance.first_guess(None), _TRIED, share)
     every = (*by_kinds, by_chance, assumed)
-    found = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
-    vague = {odds: _expected_wrong(probability) for odds, probability in found.items()}
-    size = {odds: int((probability > 0.5).sum()) for odds, probability in found.items()}
+    judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
+    vague = {odds: _expected_wrong(probability) for odds, probability in judged.items()}
+    size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
     if _agrees_by_chance(_information(by_chance.m, usual), np.minimum(_information(kinds.m, usual), _CLEAR)):
@@ -97,39 +119,6 @@ def _expected_wrong(probability: Floats) -> float:
     return float(np.minimum(probability, 1 - probability).sum() / max(int((probability >= 0.5).sum()), 1))
 
 
-def stricter_odds(
-    fields: Sequence[Field], odds: Odds, graded: Graded, table: Table, first: Places, second: Places
-) -> tuple[int, Odds] | None:
-    """Return a field and odds that ask for equal values in it, if different values seem to name different things.
-
-    graded: pairs of records of the table, `first` and `second`, that were compared.
-    Pairs that odds call one thing, although they differ in the field, are compared with those that are equal in it.
-    They seem to be different things if several records hold most of their values, as is seldom true of errors, and if
-    they have values in the same fields about as often as any two records, while equal ones seldom have: a source fills
-    the same fields of all its records, and seldom holds a thing twice.
-    """
-    codes = np.stack([column.codes for column in table.columns.values()])
-    differing = (codes[:, first] != codes[:, second]).any(axis=0)  # copies have values in the same fields anyway
-    first, second, grades = first[differing], second[differing], graded.grades[differing]
-    yes = Model(fields, odds).log_odds(grades, vetoes=False) > 0
-    _, which, sizes = np.unique(codes >= 0, axis=1, return_inverse=True, return_counts=True)
-    which = which.reshape(-1)  # some versions of numpy return a row
-    filled, chance = which[first] == which[second], ((sizes / max(table.records, 1)) ** 2).sum()
-    equal = (codes[:, first] == codes[:, second]) & (codes[:, first] >= 0)
-    for place in np.argsort(-equal.sum(axis=1), kind="stable").tolist():
-        same, differ = yes & equal[place], yes & ~equal[place] & (grades[:, place] >= 0)
-        if min(same.sum(), differ.sum()) < _ENOUGH or same.sum() < _NEARLY * equal[place].sum():
-            continue
-        alike, once = filled[same].mean(), np.bincount(codes[place] + 1)[codes[place] + 1] == 1
-        tells = alike < chance / 2 and filled[differ].mean() > (chance + alike) / 2
-        if tells and (once[first] | once[second])[differ].mean() < _SELDOM:
-            only = np.array(odds.m[place])
-            only[grade_count(fields[place]) // (len(fields[place].edges) + 1) :] *= _LEAST
-            m = tuple((only / only.sum()).tolist())
-            return place, replace(odds, m=(*odds.m[:place], m, *odds.m[place + 1 :]))
-    return None
-
-
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
     """Return of each field the share of each grade among random pairs of records."""
     held = [random.grades[:, f][random.grades[:, f] >= 0] for f in range(len(fields))]
@@ -137,28 +126,20 @@ def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
     return [(n + _assumed(field)[0]) / (n.sum() + 1) for n, field in zip(counts, fields, strict=True)]
 
 
-def _by_kinds(fields: Sequence[Field], graded: Graded, known: _Known, pairs: float) -> list[Odds]:
-    """Return odds with a kind of other pairs for each field, found from several starts."""
-    usual, scale = known[-1], len(graded) / pairs
-    whole = _Fit(fields, graded.grades, np.ones(len(graded)), known, len(fields))
-    thin = graded.grades[:: max(len(graded) // _SOME, 1)]
-    some = _Fit(fields, thin, np.ones(len(thin)), known, len(fields))
+def _by_kinds(
+    fields: Sequence[Field], found: Compared, answers: Compared, usual: Sequence[Floats], share: float
+) -> list[Odds]:
+    """Return odds with a kind of other pairs for each field, found from several starts. share: see `_Fit.united`."""
+    whole = _Fit(fields, found.with_more(answers), usual, len(fields))
+    some = _Fit(fields, found.thinned().with_more(answers), usual, len(fields))
     # Expectation maximisation finds a local optimum. Other starts lead to others.
     guesses = [some.first_guess(place) for place in (None, *range(len(fields)))]
     starts = some.different([some.improved(guess, _FEW) for guess in guesses])
-    starts = some.different([some.united(some.expected(start).weight, _TRIED, scale) for start in starts])
-    optima = [whole.united(whole.expected(start).weight, _ROUNDS, scale) for start in starts]
-    found = [(odds, _information(odds.m, usual)) for odds in optima]
-    things = [odds for odds, same in found if not any(_agrees_by_chance(same, other, _FAMILY) for _, other in found)]
+    starts = some.different([some.united(some.expected(start).weight, _TRIED, share) for start in starts])
+    optima = [whole.united(whole.expected(start).weight, _ROUNDS, share) for start in starts]
+    told = [(odds, _information(odds.m, usual)) for odds in optima]
+    things = [odds for odds, same in told if not any(_agrees_by_chance(same, other, _FAMILY) for _, other in told)]
     return things or optima
-
-
-def _by_chance(fields: Sequence[Field], graded: Graded, known: _Known, random: Graded, pairs: float) -> Odds:
-    """Return odds whose other pairs are random ones, which stand for all pairs of records that are no candidates."""
-    left = max(pairs - len(graded), 1.0) / max(len(random), 1)
-    weights = np.concatenate((np.ones(len(graded)), np.full(len(random), left)))
-    fit = _Fit(fields, np.concatenate((graded.grades, random.grades)), weights, known, 1)
-    return fit.improved(fit.first_guess(None), _TRIED, len(graded) / pairs)
 
 
 def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
@@ -192,23 +173,22 @@ class _Expected(NamedTuple):
 
 
 class _Fit:
-    """Grades of pairs, and of labelled pairs, to which odds are fitted.
+    """Pairs to whose grades odds are fitted.
 
     Columns of all grades are numbered: 0 is that of the shares of kinds, then follow the grades of each field, and a
     column for a missing value.
     """
 
-    def __init__(self, fields: Sequence[Field], grades: Grades, weights: Floats, known: _Known, kinds: int) -> None:
-        compared, labels, usual = known
+    def __init__(self, fields: Sequence[Field], pairs: Compared, usual: Sequence[Floats], kinds: int) -> None:
         self.fields, self.usual, self.kinds = fields, usual, kinds
-        which = pattern_of(grades)
-        self.rows, self.counts = grades[np.unique(which, return_index=True)[1]], np.bincount(which, weights)
+        which = pattern_of(np.column_stack((pairs.grades, pairs.known)).astype(np.int16))
+        rows = np.unique(which, return_index=True)[1]
+        self.rows, self.counts = pairs.grades[rows], np.bincount(which, pairs.weights)
+        self.one, self.two = pairs.known[rows] > 0, pairs.known[rows] < 0
         sizes = np.array([grade_count(field) + 1 for field in fields])
         self.starts = 1 + np.cumsum(sizes) - sizes
-        self.columns = self._columns(self.rows)
-        same = np.array(labels, np.float64)[:, None]
-        self.fixed = self._sums(self._columns(compared), np.hstack([same, *[(1 - same) / kinds] * kinds]))
-        once = self._sums(self.columns, self.counts[:, None].astype(np.float64))
+        self.columns: Places = self.starts + np.where(self.rows < 0, sizes - 1, self.rows)
+        once = self._sums(self.counts[:, None].astype(np.float64))
         self.prior = default_odds(fields).prior
         self.beliefs = []
         for f, field in enumerate(fields):
@@ -216,17 +196,11 @@ class _Fit:
             agreeing = before * np.exp(default_evidence(field))
             self.beliefs.append(np.stack([agreeing / agreeing.sum(), *[before] * kinds]))
 
-    def _columns(self, rows: Grades) -> Places:
-        columns: Places = self.starts + np.where(rows < 0, [grade_count(field) for field in self.fields], rows)
-        return columns
-
-    def _sums(self, columns: Places, weight: Floats) -> Floats:
+    def _sums(self, weight: Floats) -> Floats:
         """Return the weight of all rows and of those with each grade, shape (columns, kinds)."""
         size = int(self.starts[-1]) + grade_count(self.fields[-1]) + 1
-        flat = columns.ravel()
-        sums: Floats = np.stack(
-            [np.bincount(flat, np.repeat(kind, columns.shape[1]), size) for kind in weight.T], axis=1
-        ).astype(np.float64)
+        flat, each = self.columns.ravel(), len(self.fields)
+        sums: Floats = np.stack([np.bincount(flat, np.repeat(kind, each), size) for kind in weight.T], axis=1)
         sums[0] = weight.sum(axis=0)
         return sums
 
@@ -244,6 +218,7 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
+        match[self.one], match[self.two] = 1.0, 0.0
         if self.kinds == 1:
             return np.stack((match, 1 - match), axis=1)
         rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
@@ -281,15 +256,16 @@ class _Fit:
             if not variants:
                 break
             weight = self.expected(odds).weight.copy()
-            weight[:, 0] += weight[:, variants].sum(axis=1)
-            weight[:, variants] = 0.0
+            moved = np.where(self.two[:, None], 0.0, weight[:, variants])
+            weight[:, 0] += moved.sum(axis=1)
+            weight[:, variants] -= moved
             odds = self.improved(weight, rounds)
         return odds
 
     def improved(self, weight: Floats, rounds: int, scale: float = 1.0) -> Odds:
         """Return the odds after alternating until nothing moves. scale: the share of all pairs that may move."""
         total = max(float(self.counts.sum()), 1.0)
-        odds = self._maximised(self._sums(self.columns, weight * self.counts[:, None]))
+        odds = self._maximised(self._sums(weight * self.counts[:, None]))
         for _ in range(rounds):
             found = self.expected(odds, weight)
             weight = found.weight
@@ -321,19 +297,18 @@ class _Fit:
         weight = np.repeat(logs[:1], len(self.rows), axis=0)
         for column in self.columns.T:
             weight += logs.take(column, axis=0)
+        weight[self.two, 0] = weight[self.one, 1:] = -np.inf
         most = weight.max(axis=1, keepdims=True)
         weight = np.exp(weight - most)
         total = weight.sum(axis=1, keepdims=True)
         weight /= total
         likelihoods = (most + np.log(total))[:, 0]
         moved = float(np.abs(weight - before).max(axis=1, initial=0) @ self.counts)
-        return _Expected(weight, likelihoods, self._sums(self.columns, weight * self.counts[:, None]), moved)
+        return _Expected(weight, likelihoods, self._sums(weight * self.counts[:, None]), moved)
 
     def _maximised(self, sums: Floats) -> Odds:
         """Return the odds that are most likely, given how much of each grade belongs to each kind."""
         total = sums[0]
-        if self.fixed[0].any():
-            sums = sums + _BELIEF * self.fixed
         tables = [_shares(self._of(f, sums), belief).tolist() for f, belief in enumerate(self.beliefs)]
         shares = np.maximum(total[1:], _LEAST)
         prior = (total[0] + _BELIEF * self.prior) / (total.sum() + _BELIEF)

@@ -3,7 +3,7 @@
 #include "meetings.h"
 
 static const double SYNONYM = 0.97, INITIAL = 0.85, LEAST_ALIKE = 0.8; /* as in items/compare_names.py */
-static const double WHOLE = 0.85, AS_ONE = 0.97;
+static const double DIFFERENT = 0.99, WHOLE = 0.85, AS_ONE = 0.97;
 
 enum { IS_NUMBER = 1, HAS_SYNONYMS = 2 };
 
@@ -140,7 +140,7 @@ static double words_alike(const Names *names, int64_t one, int64_t other)
     if (matching * (double)(n + m) + lengths < 3 * least * lengths)
         return 0.0;
     double similarity = jaro_winkler(a, n, b, m, names->used);
-    return similarity < LEAST_ALIKE - 1e-9 ? 0.0 : similarity > 0.99 ? 0.99 : similarity;
+    return similarity < LEAST_ALIKE - 1e-9 ? 0.0 : similarity > DIFFERENT ? DIFFERENT : similarity;
 }
 
 /* Whether at most `most` letters have to be added and left out; *least is how many. (Myers 1986) */
@@ -174,7 +174,7 @@ static double alike_as_one(const Names *names, int64_t first, int64_t second)
     return is_within(a, n, b, m, most, names->reach, &least) ? (1 - (double)least / (double)(n + m)) * AS_ONE : 0.0;
 }
 
-/* Compare two names; *share is that of the rarest words that meet. */
+/* Compare two different names; *share is that of the rarest words that meet. */
 static double names_alike(const Names *names, int64_t first, int64_t second, double *share)
 {
     const int64_t *left = names->items + names->offsets[first], *right = names->items + names->offsets[second];
@@ -213,7 +213,7 @@ static double names_alike(const Names *names, int64_t first, int64_t second, dou
         double as_one = alike_as_one(names, first, second);
         similarity = as_one > similarity ? as_one : similarity;
     }
-    return similarity > 1 ? 1 : similarity;
+    return similarity > DIFFERENT ? DIFFERENT : similarity;
 }
 
 static int are_ends(const Py_buffer *ends, int64_t total)

@@ -230,8 +230,11 @@ def swapped(count: int, seed: int = 0) -> Made:
     return made
 
 
-def districts(count: int, seed: int = 0) -> Made:
-    """Return the districts of so many towns in two lists, one to thirty of each, which share name, state and region."""
+def districts(count: int, seed: int = 0, moved: float = 0.5) -> Made:
+    """Return the districts of so many towns in two lists, one to thirty of each, which share name, state and region.
+
+    moved: the share of the places that are not exact.
+    """
     random = np.random.default_rng(seed)
     made = Made([], [])
     for _ in range(count):
@@ -241,7 +244,7 @@ def districts(count: int, seed: int = 0) -> Made:
             place = centre + random.normal(0, 0.05, 2)
             number = made.person[-1] + 1 if made.person else 0
             for _ in range(2):
-                latitude, longitude = (place + random.normal(0, 0.01, 2) * (random.random() < 0.5)).round(4).tolist()
+                latitude, longitude = (place + random.normal(0, 0.01, 2) * (random.random() < moved)).round(4).tolist()
                 record = {"town": town, "state": _TRADES[state], "latitude": latitude, "longitude": longitude}
                 made.records.append({"id": str(len(made.records)), **record})
                 made.person.append(number)
@@ -280,4 +283,28 @@ def shades(count: int, copies: int = 0) -> Made:
                 record = {"name": f"{root} {end}{shade and f' with {shade} tone'}", "version": sign % 7, **extra}
                 made.records.append({"id": str(len(made.records)), **record})
                 made.person.append(number)
+    return made
+
+
+def counties(count: int, lists: int, seed: int = 0) -> Made:
+    """Return so many counties of a few states in lists that hold each once; a fiftieth has a typing error in one list.
+
+    A fifth of the names is near to another one of the same state, as "Dale County" is to "Dallas County".
+    """
+    random = np.random.default_rng(seed)
+    made, names = Made([], []), dict[tuple[str, str], None]()
+
+    def part() -> str:
+        return "".join(random.choice(list("bcdfglmnprst" if place % 2 else "aeiou")) for place in range(1, 4))
+
+    while len(names) < count:
+        begins, state = part() + part(), _TRADES[int(random.integers(len(_TRADES)))]
+        for _ in range(1 + (random.random() < 0.1)):
+            names[f"{begins}{part()} County".title(), state] = None
+    for number, (name, state) in enumerate(names):
+        for place in range(lists):
+            wrong = place == 0 and random.random() < 1 / 50
+            written = name[0] + name[2] + name[1] + name[3:] if wrong else name
+            made.records.append({"id": str(len(made.records)), "name": written, "state": state})
+            made.person.append(number)
     return made

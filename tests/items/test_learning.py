@@ -36,7 +36,7 @@ def test_a_family_with_one_name_and_address_is_not_one_person(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(3))
 def test_districts_of_a_town_are_not_one_thing_and_a_doubt_tells_that_learning_unites_them(seed: int) -> None:
-    made = districts(100, seed)
+    made = districts(100, seed, moved=1.0)
     schema = ndd.items.Items.learn(made.records)
     assert quality(schema.groups(made.records), made)[2] > 0.5  # 0.11 if all districts of a town are one thing
     assert schema.learnt is not None
@@ -52,13 +52,9 @@ def test_provinces_of_a_country_are_not_one_thing_because_random_records_share_n
 
 
 @pytest.mark.parametrize("copies", [0, 2])
-def test_names_that_each_source_tells_apart_are_not_one_thing_and_a_doubt_names_the_field(copies: int) -> None:
+def test_names_that_each_source_tells_apart_are_not_one_thing(copies: int) -> None:
     made = shades(120, copies)
-    learnt = ndd.items.Items.learn(made.records)
-    assert quality(learnt.groups(made.records), made)[2] > 0.9
-    assert learnt.learnt is not None
-    assert any(doubt.startswith("name must be equal") for doubt in learnt.learnt.doubts)
-    assert any("by another way of learning" in doubt for doubt in learnt.learnt.doubts)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.99
 
 
 @pytest.mark.parametrize("seed", [3, 4])

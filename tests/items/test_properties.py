@@ -137,8 +137,8 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             table = read_table(FIELDS, page)
             first, second = np.triu_indices(len(page), 1)
             graded = schema.graded(Comparison(FIELDS, table, {}), first, second)
-            labels = [False, *[True] * (len(first) - 1)]
-            odds = learn_odds(list(FIELDS.values()), graded, graded, labels, graded, len(first))[0]
+            labels = np.array([-1, *[1] * (len(first) - 1)], np.int8)
+            odds = learn_odds(list(FIELDS.values()), graded, 0 * labels, graded, labels, graded, len(first))[0]
             ways.append((graded, odds, schema.same_pairs(page), _leaders(schema, page)))
     (one, odds, pairs, leader), (other, others, again, leaders) = ways
     assert leader == leaders

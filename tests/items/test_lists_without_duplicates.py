@@ -1,0 +1,100 @@
+"""Collections of lists that hold each thing once teach that near names in all of them are different things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.items.lists_without_duplicates import contradicted, known_pairs
+from ndd_search.items.record_columns import read_table
+from tests.items.made import counties, quality
+
+pytestmark = pytest.mark.once
+
+FIELDS = {"name": ndd.items.Name(), "state": ndd.items.Category()}
+
+
+def known(records: Sequence[dict[str, Any]], pairs: Sequence[tuple[int, int]], *, alike: bool = False) -> list[int]:
+    first, second = np.array(pairs, np.int64).T
+    found = known_pairs(read_table(FIELDS, records), first, second, np.full(len(first), alike))
+    return found.tolist()  # type: ignore[no-any-return]
+
+
+def lists(holders: Sequence[int]) -> list[dict[str, Any]]:
+    """Records of names, each of which so many records hold."""
+    return [{"name": f"name {place}"} for place, count in enumerate(holders) for _ in range(count)]
+
+
+def test_names_that_all_lists_hold_tell_records_apart_and_together() -> None:
+    records = lists([3] * 100 + [2] * 10 + [1] * 10)
+    assert known(records, [(0, 1), (0, 3), (0, 300), (300, 302), (300, 301), (318, 319), (320, 329)]) == [
+        1,
+        -1,
+        *[0] * 5,
+    ]
+
+
+def test_records_that_all_lists_hold_are_told_apart_where_names_are_shared() -> None:
+    records = [{"name": f"shared {place}", "state": state} for place in range(80) for state in "ab" for _ in range(3)]
+    records += [{"name": f"name {place}", "state": "c"} for place in range(60) for _ in range(3)]
+    assert known(records, [(0, 1), (0, 3), (0, 6)]) == [1, -1, -1]
+
+
+def test_names_that_half_of_the_lists_write_in_another_way_tell_nothing() -> None:
+    records = lists([2] * 200)
+    pairs = [(4 * place, 4 * place + 2) for place in range(100)]  # two spellings of a name
+    assert known(records, pairs) == [-1] * 100
+    assert known(records, pairs, alike=True) == [0] * 100
+    assert known(records, [*pairs, *((4 * place, 4 * place + 6) for place in range(99))], alike=True) == [-1] * 199
+
+
+@pytest.mark.parametrize(
+    "holders",
+    [
+        [1] * 100,  # no duplicates
+        [1] * 400 + [2] * 200 + [3] * 100 + [4] * 50 + [5] * 25,  # as many as chance makes
+        [3] * 40,  # too few to tell
+        [1] * 2_000 + [2] * 60,  # a small share
+        [6] * 10 + [30] * 100,  # values of a field that names nothing
+    ],
+)
+def test_other_collections_tell_nothing(holders: Sequence[int]) -> None:
+    records = lists(holders)
+    pairs = [(place, other) for place in range(0, len(records), 7) for other in range(place + 1, place + 4)]
+    assert not any(known(records, [pair for pair in pairs if pair[1] < len(records)]))
+
+
+def test_records_without_names_are_not_known() -> None:
+    records = [*lists([2] * 100), {"state": "a"}, {"state": "a"}]
+    assert known(records, [(200, 201), (0, 200)]) == [0, 0]
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
+def test_verdicts_that_contradict_the_lists_about_pairs_that_are_no_copies_are_found(
+    wrong: int, expected: bool
+) -> None:
+    said = np.array([1] * 100 + [-1] * 10 + [1] * 1_000, np.int8)
+    one, copies = said > 0, np.arange(len(said)) >= 110
+    one[:wrong] = False
+    assert contradicted(said, one, copies) is expected
+    assert not contradicted(0 * said, one, copies)
+    assert not contradicted(said[:60], ~one[:60], copies[:60])  # too few to tell
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(2))
+def test_near_names_of_one_state_are_different_things_and_other_spellings_are_not(count: int, seed: int) -> None:
+    made = counties(600, count, seed)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95
+
+
+def test_names_that_half_of_the_lists_write_in_another_way_are_one_thing() -> None:
+    made = counties(600, 4)
+    for place, record in enumerate(made.records):
+        if place % 4 < 2:
+            record["name"] = record["name"].removesuffix(" County")
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.8  # 0.5 if they are two
