@@ -67,6 +67,34 @@ def test_pages_are_those_of_the_list_and_nothing_is_lost(
         check(list_of(caller, books), expected)
 
 
+def test_fields_of_nested_documents_are_compared_and_not_shown(engine: Engine, index: str, connect: Connect) -> None:
+    author = {"name": {"type": "keyword"}, "born": {"type": "integer"}, "prize": {"type": "nested"}}
+    properties = {**mapping_properties(), "by": {"type": "nested", "properties": author}}
+    names = [["Ann", "Bob"], ["Cid"], ["Bob", "Dot"], [], ["Cid"]]
+    documents = [
+        {
+            "_index": index,
+            "_id": str(place),
+            **book(place),
+            "by": [{"name": name, "born": 1900 + place, "prize": [{"of": name}]} for name in authors],
+        }
+        for place, authors in enumerate(names)
+    ]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
+        bulk(engine, client, list(ndd.with_sketches(documents, fields=["body"])))
+    caller = connect()
+    for asked in ({}, {"fields": ["by.born"]}):
+        search = {**SEARCH, **asked}
+        plain = {hit["_id"]: hit for hit in caller.search(index=index, body={**search, "ndd": False})["hits"]["hits"]}
+        for field in ("by.name", "by.prize.of.keyword"):
+            answer = caller.search(index=index, body={**search, "ndd": {"group_by": field}})
+            assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["0", "1", "3"], field
+            assert answer["ndd"]["warnings"] == []
+            for hit in answer["hits"]["hits"]:
+                assert hit.get("fields") == plain[hit["_id"]].get("fields")
+
+
 def list_of(caller: Caller, index: str) -> list[dict[str, Any]]:
     """The pages of a cursor."""
     answers, cursor = [], True

@@ -8,20 +8,20 @@ stay in its hits. Without the core all sketches do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from itertools import repeat
 from operator import contains
 from typing import Any
 
 from ndd_search import native
-from ndd_search.core.document_fields import value_of
+from ndd_search.core.document_fields import splits, value_of
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.record_schema import RecordSchema
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch
-from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches, sketches_from
+from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches, listed, sketches_from
 
 Hit = dict[str, Any]
 # For each search of an answer, the sketches that were cut out of its hits, None if they are in the hits; () for none.
@@ -172,10 +172,22 @@ def identity_of(hit: Hit) -> tuple[Any, ...]:
 
 def value_in(hit: Hit, field: str) -> Any:
     """Return the value of a field, from `fields` or else `_source`. A list of one value in `fields` is unwrapped."""
-    found = (hit.get("fields") or {}).get(field)
+    fields = hit.get("fields") or {}
+    found = fields.get(field)
+    if found is None and "." in field and fields:
+        found = [*_values_within(fields, field)] or None
     if found is None:
         return value_of(hit.get("_source") or {}, field)
     return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+
+def _values_within(fields: dict[str, Any], path: str) -> Iterator[Any]:
+    """Yield the values of a field of nested documents, which Elasticsearch returns as objects: {"a": [{"b": [1]}]}."""
+    for head, rest in splits(path):
+        for inner in listed(fields.get(head)):
+            if isinstance(inner, dict):
+                yield from listed(inner.get(rest))
+                yield from _values_within(inner, rest)
 
 
 def envelope_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -223,9 +235,26 @@ def drop_fields(hit: Hit, names: Sequence[str]) -> None:
     """Remove some fields from a hit, and `fields` itself if it becomes empty."""
     if fields := hit.get("fields"):
         for name in names:
-            fields.pop(name, None)
+            if name in fields:
+                del fields[name]
+            elif "." in name:
+                _drop_within(fields, name)
         if not fields:
             del hit["fields"]
+
+
+def _drop_within(fields: dict[str, Any], path: str) -> None:
+    """Remove a field inside nested documents, and those of them that become empty, in new lists."""
+    for head, rest in splits(path):
+        inner = fields.get(head)
+        if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            left = [{name: value for name, value in one.items() if name != rest} for one in inner]
+            for one in left:
+                _drop_within(one, rest)
+            if kept := [one for one in left if one]:
+                fields[head] = kept
+            else:
+                del fields[head]
 
 
 def _is_answer_to_search(body: dict[str, Any]) -> bool:
