@@ -130,6 +130,19 @@ def test_copies_are_highlighted_by_the_query_alone(articles: Articles, connect: 
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_copies_tell_nothing_of_the_query_that_found_them(articles: Articles, connect: Connect) -> None:
+    body = {"query": RANKED, "size": SIZE, "explain": True, "indices_boost": [{articles.index: 2.0}], "ndd": KEEP}
+    caller = connect(window=WINDOW, min_similarity="high")
+    plain = caller.search(index=articles.index, body={**body, "size": 600, "ndd": False})["hits"]["hits"]
+    scores = {hit["_id"]: hit["_score"] for hit in plain}
+    for hit in caller.search(index=articles.index, body=body)["hits"]["hits"]:
+        copies = hit["inner_hits"]["near_duplicates"]["hits"]["hits"]
+        assert len(copies) == COPIES - 1
+        for one in (hit, *copies):
+            assert one["_score"] in (None, scores[one["_id"]])
+            assert "ndd_keys" not in json.dumps(one.get("_explanation"))
+
+
 def test_copies_of_a_search_without_a_query_have_its_score(articles: Articles, connect: Connect) -> None:
     answer = connect(window=WINDOW).search(index=articles.index, body={"size": SIZE, "ndd": KEEP})
     assert answer["ndd"]["members"]["found"] > 0

@@ -124,6 +124,7 @@ def _request(leader: Sketch, state: State, plan: Plan) -> Request:
     decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
     sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
     body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
+    body.pop("explain", None)  # it would explain a query of ours
     body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
     if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
         body["highlight"] = {"highlight_query": asked, **highlight}
@@ -174,6 +175,9 @@ def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], pla
             hit["sort"] = hit["sort"][1 : 1 + len(asked)]
             if by_score:
                 del hit["sort"]
+    elif plan.search.body.get("indices_boost"):  # engines do not boost what they rescore
+        for hit in hits:
+            hit["_score"] = None
     return hits, reasons
 
 
