@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -42,11 +42,11 @@ def books(engine: Engine) -> Iterator[str]:
         client.indices.delete(index=index)
 
 
-def by_list(**settings: Any) -> list[str]:
-    """The ids that `collapse` shows of the same documents; no sketch where the index has none."""
-    hits = [{**book(place), **({} if place % 5 else {"body": None})} for place in range(60)]
+def by_list(places: Sequence[int] = range(60), **settings: Any) -> list[str]:
+    """The ids that `collapse` shows of the same documents, ranked so; no sketch where the index has none."""
+    hits = [{**book(place), **({} if place % 5 else {"body": None})} for place in places]
     page = ndd.collapse(hits, text="body", size=60, min_similarity=0.6, **settings)
-    return [str(group.rank) for group in page.groups]
+    return [str(places[group.rank]) for group in page.groups]
 
 
 @pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": {"source": 3}}])
@@ -65,6 +65,22 @@ def test_pages_are_those_of_the_list_and_nothing_is_lost(
     assert shares >= {"['isbn']" if "group_by" in settings else "['source']"}
     if engine.name != "opensearch2":  # it has no cursors
         check(list_of(caller, books), expected)
+
+
+@pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": {"source": 3}}])
+@pytest.mark.parametrize("cache", [True, False])
+def test_so_are_those_of_a_result_that_begins_with_hits_without_a_sketch(
+    settings: dict[str, Any], cache: bool, books: str, connect: Connect
+) -> None:
+    caller = connect(window=5, cache=cache, **settings)
+    search = {**SEARCH, "sort": [{"ndd.smallest": {"order": "asc", "missing": "_first"}}, "place"]}
+    every = caller.search(index=books, body={**search, "size": 60, "ndd": False})["hits"]["hits"]
+    places = [int(hit["_id"]) for hit in every]
+    assert not any(place % 5 for place in places[:12])
+    expected = by_list(places, **settings)
+    answers = [caller.search(index=books, body={**search, "from": start}) for start in range(0, 60, 5)]
+    check(answers, expected)
+    assert not any(one["ndd"]["degraded"] for one in answers)
 
 
 def test_fields_of_nested_documents_are_compared_and_not_shown(engine: Engine, index: str, connect: Connect) -> None:

@@ -313,6 +313,28 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
     assert "ndd-search backfill" in ndd.info(told).reason
 
 
+def test_an_index_without_sketches_is_grouped_by_fields_and_what_was_seen_is_hidden(
+    library: Library, connect: Connect
+) -> None:
+    body = {"query": MATCH, "size": 30}
+    for caller in (connect(cache=False), connect()):
+        expected = caller.search(index=library.bare, body={**body, "size": 100, "ndd": False})["hits"]["hits"]
+        first: dict[str, str] = {}
+        for hit in expected:
+            first.setdefault(hit["_source"]["site"], hit["_id"])
+        for _ in range(2):
+            own = caller.search(index=library.bare, body=body)  # tells the client that there are no sketches
+            assert "ndd" not in own
+            for options in ({"group_by": ["site"]}, {"max_per": {"site": 1}}):
+                answer = caller.search(index=library.bare, body={**body, "ndd": options})
+                assert [hit["_id"] for hit in answer["hits"]["hits"]] == [*first.values()][:30]
+                assert answer["ndd"]["degraded"] is None
+            answer = caller.search(index=library.bare, body={**body, "ndd": {"seen": expected[1:2]}})
+            assert [hit["_id"] for hit in answer["hits"]["hits"]] == [
+                hit["_id"] for hit in expected if hit is not expected[1]
+            ][:30]
+
+
 def test_every_page_of_a_cursor_warns_where_no_hit_has_a_sketch(library: Library, connect: Connect) -> None:
     """Unless fields have grouped its hits, which need no sketches."""
     if library.engine.name == "opensearch2":

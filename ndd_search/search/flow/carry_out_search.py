@@ -27,7 +27,7 @@ from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, plan_of, planned_anew
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.seen_items import SeenItems
@@ -63,13 +63,14 @@ def conversation(
         search = search.as_found
     if not search.ranks_hits and "unranked" not in options.also:
         return None
+    steps = steps_of(options, others, own_settings)
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
-    is_bypassed = own_settings.clock() < of_caller.bypass_until
+    is_bypassed = own_settings.clock() < of_caller.bypass_until and needs_sketches(options, steps)
     if search.start + search.size > learned.window_limit or (is_bypassed and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     if search.limits.bounded and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
-    steps = steps_of(options, others, own_settings)
+        steps = steps_of(options, others, own_settings)
     return Conversation(search, options, own_settings, steps, others.get("cache", True) and not is_bypassed)
 
 
@@ -139,7 +140,8 @@ class Conversation:
         plan = plan_of(search, self._allowed(search), settings)
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
-        if settings.clock() < plan.of_caller.bypass_until:  # learned before, or while this search waited for another
+        is_bypassed = settings.clock() < plan.of_caller.bypass_until  # perhaps while this search waited for another
+        if is_bypassed and needs_sketches(self.options, self.steps):
             return as_it_is((yield search.request), search)
         for step in self.steps:
             plan = yield from step.planned(plan, self.round_trips)

@@ -20,7 +20,7 @@ from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, ranges_of
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.read_answer import (
@@ -83,12 +83,14 @@ class HitFetcher:
         yield from self._check(answers, bool(beside))
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         sketches = sketches_in(answers[-1], plan)
-        if any(not isinstance(one, str) for one in sketches):
+        needs = needs_sketches(plan.options, self.steps)
+        if any(not isinstance(one, str) for one in sketches) or (not needs and has_sketches(plan)):  # in later hits
             yield from learn_frequency_table(plan, self.round_trips)
         state = with_more_hits(new_state(plan), plan, answers, sketches, fetch)
-        if settings.items is None:
-            if {"missing"}.issuperset(state.stream.lacking):
-                return (yield from without_sketches(plan, self.round_trips, state))
+        is_bare = {"missing"}.issuperset(state.stream.lacking)
+        if settings.items is None and is_bare and needs:
+            return (yield from without_sketches(plan, self.round_trips, state))
+        if settings.items is None and not is_bare:
             saw_a_sketch(plan)
             if not plan.sketch_reading.sketched and "" in state.stream.lacking:
                 settings.known.learn(plan.search.target, sketched=True)

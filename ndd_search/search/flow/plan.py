@@ -194,6 +194,11 @@ def planned_anew(plan: Plan, refused: AskAnew) -> Plan:
     return replace(again, is_split=plan.is_split and again.is_split, shown=plan.shown, unread=plan.unread)
 
 
+def needs_sketches(options: CollapseOptions, steps: Sequence[Step]) -> bool:
+    """Return whether a page of hits without sketches is the engine's own: no field groups them, and none was seen."""
+    return not options.reads_keys and all(step.needs_sketches for step in steps)
+
+
 class Step:
     """A part of a search that it has only if it asks for it: see `carry_out_search.steps_of`.
 
@@ -204,6 +209,11 @@ class Step:
 
     is_remembered: ClassVar[bool] = True
     needs_ids: ClassVar[bool] = False
+
+    @property
+    def needs_sketches(self) -> bool:
+        """Whether the step changes nothing on a page of hits without sketches."""
+        return True
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
         """Return the plan before the first trip."""

@@ -61,6 +61,11 @@ class SeenItems(Step):
                 )
         return cls(recipe, tuple(Shown(item, UNKNOWN, one) for item, one in found.items()), documents)
 
+    @property
+    def needs_sketches(self) -> bool:
+        """Hits that are themselves items are hidden without a sketch."""
+        return not self.documents
+
     def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
         """Return the answer with warnings: about texts that may be ids, for they resemble equal ones alone, and about
         documents that were not found."""
