@@ -162,6 +162,7 @@ class CursorSearch:
             request = self._request(plan, after, size, first=False)
             (answer,) = yield from self._round_trips.later([request])
             if reason := trouble([answer], like=Answer(state.envelope)):
+                ask_anew_if_learned(plan, answer.complaint)
                 state = state.stop(reason)
                 break
             after = self._continued(answer, after)
@@ -204,6 +205,7 @@ class CursorSearch:
         if not answers[0].ok:  # beside others
             raise AskAnew
         if not answers[0].whole:
+            ask_anew_if_learned(plan, answers[0].complaint)
             problem = "the engine's answer is partial, so hits would be lost"
             raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
         return answers
