@@ -120,3 +120,11 @@ def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:
     assert done.stdout == given + b"\n"
     lines = json.dumps({"body": "one\u2028line"}, ensure_ascii=False) + "\n"
     assert ndd("dedupe", "--text", "body", stdin=lines).stdout == lines
+
+
+def test_the_mark_of_an_editor_is_no_part_of_a_ranked_list(tmp_path: Path) -> None:
+    line = '{"body": "a mark of three bytes begins this file"}\n'
+    (tmp_path / "marked.jsonl").write_text(line, encoding="utf-8-sig")
+    assert ndd("dedupe", tmp_path / "marked.jsonl", "--text", "body").stdout == line
+    (tmp_path / "wide.jsonl").write_text(line, encoding="utf-16")
+    assert "it is in UTF-16; convert it first" in ndd("dedupe", tmp_path / "wide.jsonl", code=2).stderr

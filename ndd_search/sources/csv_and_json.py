@@ -108,7 +108,8 @@ def open_text(source: Path) -> Iterator[IO[str]]:
 def input_lines(source: Path = STDIN) -> list[str]:
     """Return the lines of a file, also with .gz, or of standard input, in UTF-8, without the line feeds that end them.
 
-    A byte that is not UTF-8 becomes a lone surrogate, so that cli.output.print_line can write the byte back.
+    A byte that is not UTF-8 becomes a lone surrogate, so that cli.output.print_line can write the byte back. A mark of
+    UTF-8 at the start is left out. Raises InvalidDocument for UTF-16.
     """
     if source != STDIN:
         with _opened(source) as file:
@@ -117,7 +118,7 @@ def input_lines(source: Path = STDIN) -> list[str]:
         return []
     else:
         raw = sys.stdin.buffer.read()
-    lines = raw.decode("utf-8", "surrogateescape").split("\n")
+    lines = _without_mark(raw, source).decode("utf-8", "surrogateescape").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
