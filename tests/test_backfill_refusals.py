@@ -145,6 +145,14 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
         assert len(stored(client, index)["2"]["_source"]["ndd"]["sketch"]) > 5
 
 
+@pytest.mark.newest_servers
+def test_a_query_that_the_server_refuses_is_to_be_corrected(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        fill(client, index, [{"id": "1", "text": TEXT}])
+    words = ("backfill", engine.url, index, "--fields", "text", "--query", '{"nosuch": {}}')
+    assert "nothing is lost: correct what the server refuses" in run(*words, code=2).stderr
+
+
 def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_running(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": {"day": {"type": "date"}}}})

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ndd_search.cli.output import add_shared, many, warn
+from ndd_search.cli.output import add_shared, many, shorten, warn
 from ndd_search.core.text.printable import safe
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.concurrent_updates import Tally
@@ -28,6 +28,8 @@ _CLIENTS = {
     "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
     "opensearch": ("opensearchpy", "OpenSearch", "timeout"),
 }
+_REMEDIES = {HTTPStatus.NOT_FOUND: "name one that exists", HTTPStatus.BAD_REQUEST: "correct what the server refuses"}
+_LONGEST = 500  # characters of a reason: a client's own may hold the whole answer
 _SECONDS = 120  # timeout of a request: a page of large documents takes long on a busy server
 
 
@@ -171,8 +173,8 @@ def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iter
         except Exception as error:
             if (reason := server_reason(error)) is None:
                 raise
-            remedy = "name one that exists" if status_of(error) == 404 else "run the same command again"
-            raise IndexUnusable(address.url, reason, f"nothing is lost: {remedy}") from error
+            remedy = _REMEDIES.get(HTTPStatus(status_of(error) or 500), "run the same command again")
+            raise IndexUnusable(address.url, shorten(reason, _LONGEST), f"nothing is lost: {remedy}") from error
 
 
 def warn_of_undone(tally: Tally) -> None:
