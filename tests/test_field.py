@@ -130,7 +130,9 @@ def test_numbers_are_read_only_as_they_were_stored(stored: object, number: int |
 
 
 def test_the_object_needs_a_name() -> None:
-    with pytest.raises(ValueError, match="the object that holds the sketch needs a name, got ''"):
+    with pytest.raises(
+        ValueError, match="a sketch needs a top-level name without dots or a leading underscore, got ''"
+    ):
         SketchField("")
 
 

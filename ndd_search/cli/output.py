@@ -51,13 +51,22 @@ class Parser(argparse.ArgumentParser):
         settable = [name for action in actions for name in getattr(action, "settings", ())]
         for word in self.given:
             name = word.partition("=")[0]
-            if name.startswith("--") and not any(one.startswith(name) for one in known):
+            if re.match("-[^-]", word) and not any(word.startswith(one) for one in known):
+                message += f" ({word} was read as an option: write -- before what is none)"
+            elif name.startswith("--") and not any(one.startswith(name) for one in known):
                 setting = name[2:].replace("-", "_")
                 near = [f"--set {setting}=VALUE"] if setting in settable else get_close_matches(name, known, 1, _NEAR)
                 message += f" ({name} is no option: did you mean {near[0]}?)" if near else ""
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             message += nearest(found[1], re.findall(r"[\w-]+", found[2]))
         super().error(message)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Refuse an empty word, which an unset variable of the shell leaves, unless it is the default."""
+        is_command = isinstance(action, argparse._SubParsersAction)  # whose words have actions of their own
+        if not arg_string and action.default != "" and not is_command:
+            raise argparse.ArgumentError(action, "expected a value, got ''")
+        return super()._get_value(action, arg_string)
 
 
 def every_action(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -52,7 +52,7 @@ _MARKS = ("\ue000", "\ue001")  # of the private use area; in a text that contain
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_folder(parser)
-    parser.add_argument("query", help="words to search for, with the operators explained below")
+    parser.add_argument("query", default="", help="words to search for, with the operators explained below")
     parser.add_argument(
         "--sort", metavar="FIELD", help="order by a field instead of by score; FIELD:desc for descending order"
     )

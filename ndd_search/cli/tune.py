@@ -90,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.save.parent.is_dir():
             raise ValueError(f"{arguments.save}: there is no folder {arguments.save.parent}")
         check_replaceable(arguments.save)
+        if arguments.save.suffix.lower() not in (".toml", ".json"):
+            raise ValueError(f"{arguments.save}: settings are read from .toml and .json files: give it such a name")
     failures: list[str] = []
     queries = _queries(arguments, failures)
     file = arguments.save.with_suffix(".answers.jsonl") if arguments.save else Path("ndd-answers.jsonl")

@@ -54,6 +54,12 @@ def _path(form: str) -> Any:
     return field(init=False, repr=False, compare=False, metadata={"path": form})
 
 
+def check_name(name: object) -> None:
+    """Raise ValueError for what cannot be the name of the object that holds a sketch."""
+    if not isinstance(name, str) or not name or "." in name or name.startswith("_"):
+        raise ValueError(f"a sketch needs a top-level name without dots or a leading underscore, got {name!r}")
+
+
 @dataclass(frozen=True)
 class SketchField:
     """The place of the sketch in a document, and the form in which it is written. Every form is read.
@@ -74,8 +80,7 @@ class SketchField:
     keys: str = _path("{}_keys")
 
     def __post_init__(self) -> None:
-        if not self.name or not isinstance(self.name, str):
-            raise ValueError(f"the object that holds the sketch needs a name, got {self.name!r}")
+        check_name(self.name)
         check_one_of("storage", self.storage, STORAGES)
         for one in fields(self):
             if form := one.metadata.get("path"):

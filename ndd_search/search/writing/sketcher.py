@@ -12,7 +12,7 @@ from typing import Any
 from ndd_search.core.document_fields import splits, text_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch
-from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, is_sketch_object
+from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, check_name, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import OWN
@@ -212,8 +212,7 @@ def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
     if len(chosen) > MOST_SKETCHES:
         raise ValueError(f"a document may have {MOST_SKETCHES} sketches, got {len(chosen)}: each adds to the mapping")
     for name, sources in chosen.items():
-        if not isinstance(name, str) or not name or "." in name or name.startswith("_"):
-            raise ValueError(f"a sketch needs a top-level name without dots or a leading underscore, got {name!r}")
+        check_name(name)
         for source in sources:
             if not isinstance(source, str) or source.partition(".")[0] in chosen:
                 raise ValueError(f"{source!r} is no text field, or a field of the sketch itself ({', '.join(chosen)})")
