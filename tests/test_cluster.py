@@ -238,7 +238,7 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
 def test_a_component_template_has_a_name_that_every_engine_takes_and_replaces_no_other(
     engine: Engine, index: str
 ) -> None:
-    field, name = f"_{index}Ndd", f"ndd-_{index}ndd"
+    field, name = f"{index}Ndd", f"ndd-{index}ndd"
     put = ["--field", field, "--put", engine.url]
     with engine.client() as client:
         try:
