@@ -267,6 +267,31 @@ def test_short_texts_that_differ_in_more_words_stay_apart() -> None:
     assert len(ndd.collapse(["PARIS, May 3 (AFP) - " + text, other + " | City Post"]).hits) == 2
 
 
+OTHER_STATEMENTS = [  # posts, headlines and titles of jobs that somebody wrote
+    (
+        "Jeebus RT @SkyNewsAust: 90 dead in Brazil nightclub fire http://t.co/b2B6hRxV",
+        "Three held over deadly Brazil nightclub fire  http://t.co/QfzZc3k9 via @AJEnglish",
+    ),
+    (
+        "Terrorist Designations of Muslim Brotherhood Chapters - U.S. Department of State (.gov)",
+        "Response to China’s Military Exercise Near Taiwan - U.S. Department of State (.gov)",
+    ),
+    (
+        "Staff Software Engineer, Vanta for Government — Vanta · Vanta · Remote U.S. · ashby",
+        "Operations Manager, Signal Systems — Vanta · Vanta · Remote U.S. · ashby",
+    ),
+    (
+        "RT @globovision: Exigen investigación independiente sobre explosión en refinería de Amuay  http://t.co/eumcmLyg",
+        "RT “@PillateLaPropia: Desolación en la refinería de #Amuay http://t.co/QVljOVdB fotos de @gilmfoto”",
+    ),
+]
+
+
+@pytest.mark.parametrize("texts", OTHER_STATEMENTS)
+def test_what_two_texts_share_at_their_edges_or_as_the_name_of_an_event_is_no_copy(texts: tuple[str, str]) -> None:
+    assert len(ndd.collapse(texts)) == 2
+
+
 def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     form = (
         "{} ({}) - The road through {} is closed to all traffic from Monday on for repairs, a diversion is signposted"

@@ -49,7 +49,7 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     const uint32_t *of_a = weights ? weights_of(weights, page, first) : NULL;
     const uint32_t *of_b = weights ? weights_of(weights, page, second) : NULL;
     int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0;
-    int64_t own[2] = {0, 0}, inner[2] = {0, 0}, shared = 0; /* inside: of one only, of each; and with the same mark in both */
+    int64_t own[2] = {0, 0}, inner[2] = {0, 0}, shared = 0; /* inside: of one only, of each, and of both */
     double met = 0, usual = 0, most = 0;
     int edge = 0;
     while (i < left || j < right) {
@@ -59,7 +59,7 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
                 usual += of_a[i] < of_b[j] ? of_a[i] : of_b[j];
             inner[0] += !(a[i] & 1);
             inner[1] += !(b[j] & 1);
-            shared += a[i] == b[j];
+            shared += !((a[i] | b[j]) & 1);
             met++, i++, j++;
             continue;
         }
@@ -77,7 +77,7 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     }
     int rare = !weights || usual < rule->few_hold * met;
     int64_t smaller = own[0] < own[1] ? own[0] : own[1], apart = rare ? 2 * smaller : own[0] + own[1];
-    if (!edge || shared < LEAST_SHARED || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD)
+    if (!edge || shared < LEAST_SHARED || shared < smaller || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD)
         || (double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
         return 0;
     return rare || !smaller || (most > 0 && (most + rule->third) * met >= usual);

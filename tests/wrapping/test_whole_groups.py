@@ -143,6 +143,7 @@ def test_copies_tell_nothing_of_the_query_that_found_them(articles: Articles, co
             assert "ndd_keys" not in json.dumps(one.get("_explanation"))
 
 
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
 def test_copies_of_a_search_without_a_query_have_its_score(articles: Articles, connect: Connect) -> None:
     answer = connect(window=WINDOW).search(index=articles.index, body={"size": SIZE, "ndd": KEEP})
     assert answer["ndd"]["members"]["found"] > 0

@@ -4,11 +4,13 @@ A value of a sketch of words is odd if its shingle touches an edge of the text w
 complete sketches tell what two texts have inside, and whether they differ there. They are copies if
 
 * a value that touches an edge is in only one of them,
-* they share at least SHARED values, and as many as the least bar of any pair asks of the inner ones of either: of two
-  edited copies of a brief, each with an edge of its own, most values differ,
-* at most half of APART inner values are only in the one that has fewer of these: two changed words. The other may have
-  more, as it may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words
-  that differ are more often two slots,
+* they share at least SHARED inner values, and as many as the least bar of any pair asks of those of either: of two
+  edited copies of a brief, each with an edge of its own, most values differ. What their edges share is the name of a
+  site or of a section, which other texts have,
+* the inner values that only one of them has are, in the one that has fewer of these, at most as many as they share, or
+  it says something else of the same event; and at most half of APART: two changed words. The other may have more, as it
+  may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words that differ
+  are more often two slots,
 * and if a table tells that what they share is common, in twice a handful of documents or more, at most APART inner
   values are in only one of them. If both have such ones, one is in the table and about as common as the shared ones, in
   a third as many documents: an edited copy lacks what the other copies share, but a form leaves a place where no two
@@ -88,10 +90,11 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     of_second = order >= rows.lengths[first].sum()
     own = [np.bincount(pair[alone & inner & (of_second == side)], minlength=count) for side in (False, True)]
     edge = np.bincount(pair[alone & ~inner], minlength=count) > 0
-    shared = np.bincount(pair[met & (inner == np.append(inner[1:], False))], minlength=count)
+    shared = np.bincount(pair[met & inner & np.append(inner[1:], False)], minlength=count)
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
     smaller, apart = np.minimum(*own), own[0] + own[1]
-    copies: Flags = edge & (shared >= SHARED) & (shared >= (rule.least - _ROUNDING) * np.maximum(*insides))
+    copies: Flags = edge & (shared >= SHARED) & (shared >= smaller)
+    copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
     if table is None:
         return copies & (2 * smaller <= APART_UNTOLD)
     common = np.bincount(pair[met], minlength=count)
