@@ -69,7 +69,8 @@ def learn_odds(
 ) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
-    graded, known:    candidate pairs, and what is known about each.
+    graded, known:    candidate pairs, and what is known about each. What is known is a sample: pairs that are known to
+                      be two things count as if it were as large as all pairs.
     labelled, labels: pairs with answers; each counts as much as ten others.
     random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
 
@@ -83,7 +84,8 @@ def learn_odds(
     if not len(graded) + len(labelled):
         return [assumed]
     usual, share = _usual(fields, random), len(graded) / pairs
-    found = Compared(graded.grades, np.ones(len(graded)), known)
+    told = float((known != 0).mean()) or 1.0
+    found = Compared(graded.grades, np.where(known < 0, 1 / told, 1.0), known)
     answers = Compared(labelled.grades, np.full(len(labelled), _BELIEF), labels)
     left = np.full(len(random), max(pairs - len(graded), 1.0) / max(len(random), 1))
     others = Compared(random.grades, left, np.zeros(len(random), np.int8))

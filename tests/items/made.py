@@ -308,3 +308,32 @@ def counties(count: int, lists: int, seed: int = 0) -> Made:
             made.records.append({"id": str(len(made.records)), "name": written, "state": state})
             made.person.append(number)
     return made
+
+
+def artists(count: int, shared: int, seed: int = 0) -> Made:
+    """Return so many artists in two lists, the shared ones in both, under equal names; all others in one of them.
+
+    A life, as "French, 1901 - 1985", repeats what three other fields say, and so do many artists.
+    """
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+
+    def word() -> str:
+        parts = (
+            random.choice(list("bdfgklmnprstvz")) + random.choice(list("aeiou")) for _ in range(random.integers(2, 5))
+        )
+        return "".join(parts).title()
+
+    firsts = [word() for _ in range(150)]
+    for number in range(count):
+        name = f"{firsts[random.integers(150)]} {word()}"
+        nation = str(random.choice(["American"] * 6 + ["French", "German", "Italian", "Dutch"]))
+        born = int(random.integers(1880, 1961))
+        died = born + int(random.integers(50, 91))
+        for _ in range(1 + (number < shared)):
+            told = born + int(random.random() < 0.03)
+            life = f"{nation}, {told}" + (f" - {died}" if died < 1990 else "")
+            record = {"id": str(len(made.records)), "name": name, "nationality": nation, "life": life, "born": told}
+            made.records.append(record | ({"died": died} if died < 1990 else {}))
+            made.person.append(number)
+    return made
