@@ -124,7 +124,7 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
         told = (
-            r"none of 1 documents that were checked has text in txet, author\.nam "
+            r"none of 1 checked document has text in txet, author\.nam "
             r"\(fields with text: author\.name, id, text\)"
         )
         with pytest.raises(IndexUnusable, match=told):
@@ -135,7 +135,7 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
         report = backfill(client, index, ["text", "txet", "author.name"])
         assert report.notes == (f"the mapping of {index} has no field txet: check the name",)
         before = stored(client, index)["1"]["_source"]
-        with pytest.raises(IndexUnusable, match="none of 1 documents that were checked has text in txet"):
+        with pytest.raises(IndexUnusable, match="none of 1 checked document has text in txet"):
             backfill(client, index, ["txet"], recheck=True)  # every sketch would be emptied
         assert stored(client, index)["1"]["_source"] == before
         client.indices.put_mapping(index=index, body={"dynamic": False})

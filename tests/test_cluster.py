@@ -82,6 +82,7 @@ OLD = {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: http
     ("status", "body", "words"),
     [
         (401, b"{}", "it answers 401 Unauthorized; check user and password, or NDD_SEARCH_API_KEY"),
+        (404, b"{}", "it answers 404 Not Found; check the path: no engine is there"),
         (200, b"<html>", "not a search engine"),
         (200, b'{"version": {"number": "1"}}', "its answer does not name the engine; check the address"),
     ],

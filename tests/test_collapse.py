@@ -153,12 +153,12 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
         (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
         (lambda: ndd.collapse([CLIMATE, None]), TypeError, "a hit is a NoneType: leave it out"),
-        (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hits: no text under"),
+        (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hit: no text under"),
         (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size must be at least 0, got -1"),
         (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),  # type: ignore[arg-type]
         (lambda: ndd.collapse(NEWS, size=2.5), TypeError, "size must be a whole number, got 2.5"),  # type: ignore[arg-type]
         (lambda: ndd.collapse(NEWS, size=None), TypeError, "size must be a whole number, got None"),  # type: ignore[arg-type]
-        (lambda: ndd.collapse(NEWS, sketches=[[1]]), ValueError, "3 hits came with 1 sketches"),
+        (lambda: ndd.collapse(NEWS, sketches=[[1]]), ValueError, "give one sketch for each hit, in order: got 1 for 3"),
         (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),  # type: ignore[call-arg]
         (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), InvalidSketch, "hit 0: value 1"),

@@ -42,7 +42,7 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before
     assert told(diagnosis, "error", "warning") == []
-    assert "all 600 documents have a sketch of recipe w3-k64-v3" in "".join(told(diagnosis, "ok"))
+    assert "every one of 600 documents has a sketch of recipe w3-k64-v3" in "".join(told(diagnosis, "ok"))
     figures = diagnosis.figures
     assert figures is not None
     lengths = [len(sketch) for sketch in sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
@@ -64,10 +64,10 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     warnings = "\n".join(told(diagnosis, "warning"))
     assert (
-        "2 of 5 documents have no sketch of recipe w3-k64-v3: each is shown by itself; run ndd-search backfill"
+        "no sketch of recipe w3-k64-v3 in 2 of 5 documents: each is shown by itself; run ndd-search backfill"
         in warnings
     )
-    assert "1 sketches are stale" in warnings
+    assert "the sketch of 1 document is stale" in warnings
     assert "50.0% of 2 sampled sketches are not of the text" in warnings
     assert "other recipes (w3-k128-v3)" in "\n".join(told(diagnosis, "note"))
     assert diagnosis.figures is not None
@@ -87,9 +87,9 @@ def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: En
     assert diagnosis.figures.recipes == {"w3-k64-v3": 5, "stale": 1}
     assert (diagnosis.figures.sampled, diagnosis.figures.wrong) == (5, 0.0)
     findings = told(diagnosis, "warning", "ok")
-    assert not any("have no sketch" in one or "all 6" in one for one in findings)
+    assert not any("no sketch" in one or "every one of 6" in one for one in findings)
     assert [one for one in findings if "coverage" in one or "stale" in one] == [
-        "warning: 1 sketches are stale, as updates changed a part of the text: each is shown by itself; "
+        "warning: the sketch of 1 document is stale, as updates changed a part of the text; "
         f"run ndd-search backfill ... {index} --fields ..."
     ]
 
@@ -170,7 +170,7 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
     with engine.client() as client:
         filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
         shown = run(words[0], engine.url, *words[1:]).stdout
-        assert "all 10 documents have a sketch" in shown
+        assert "every one of 10 documents has a sketch" in shown
         assert "computed with" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)

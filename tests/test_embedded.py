@@ -279,7 +279,7 @@ def test_documents_of_which_none_has_text_are_told(tmp_path: Path, caplog: pytes
         assert not caplog.messages
         index.add([{"id": 3, "title": "three"}])
     assert [one.partition(": ")[2] for one in caplog.messages] == [
-        "none of the 1 documents added has text in titel, body: no search finds them"
+        "none of 1 document added has text in titel, body: no search finds them"
     ]
 
 

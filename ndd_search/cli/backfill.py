@@ -27,7 +27,6 @@ from ndd_search.cli.output import (
     add_shared,
     checked,
     console,
-    many,
     moving,
     number,
     preset_of,
@@ -38,6 +37,7 @@ from ndd_search.cli.output import (
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import KEYS, STORAGES
+from ndd_search.core.text.printable import many
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
 

@@ -17,8 +17,8 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ndd_search.cli.output import add_shared, many, shorten, warn
-from ndd_search.core.text.printable import safe
+from ndd_search.cli.output import add_shared, shorten, warn
+from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.concurrent_updates import Tally
 from ndd_search.indexing.retry import server_reason, status_of
@@ -104,7 +104,8 @@ class Address:
             if 300 <= error.code < 400 and (target := error.headers.get("location")):
                 what = f"it answers {error.code} and redirects to {_without_credentials(target)}"
                 raise IndexUnusable(self.url, what, "give that address if it belongs to the cluster") from None
-            remedy = f"check user and password, or {API_KEY}"
+            remedies = {401: f"check user and password, or {API_KEY}", 404: "check the path: no engine is there"}
+            remedy = remedies.get(error.code, "run the same command again when it answers")
             raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
         except OSError as error:
             reason = getattr(error, "reason", error)

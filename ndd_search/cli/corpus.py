@@ -48,7 +48,6 @@ from ndd_search.cli.output import (
     add_set,
     add_shared,
     comma_list,
-    many,
     moving,
     number,
     print_json_line,
@@ -56,7 +55,7 @@ from ndd_search.cli.output import (
     tell,
     warn,
 )
-from ndd_search.core.text.printable import safe
+from ndd_search.core.text.printable import many, safe
 from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.document_batches import IndexSource, Pieces
@@ -219,7 +218,7 @@ def _largest(groups: Groups) -> Iterator[str]:
         if sizes[leader] > 1:
             first = np.flatnonzero(groups.leader == leader)[:5].tolist()
             more = ", ..." if sizes[leader] > len(first) else ""
-            yield f"  {sizes[leader]:,} documents: {', '.join(safe(groups.corpus.ids[at]) for at in first)}{more}"
+            yield f"  {many(sizes[leader], 'document')}: {', '.join(safe(groups.corpus.ids[at]) for at in first)}{more}"
 
 
 def rows_of_groups(path: str, report: Callable[[str], None]) -> list[Any]:

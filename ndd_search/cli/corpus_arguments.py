@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.cli.output import many, tell, warn
+from ndd_search.cli.output import tell, warn
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_kinds import Whole
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
 
 ADDRESSES = ("http://", "https://")
@@ -69,7 +70,7 @@ def tell_cut(effort: Effort) -> None:
     """Warn if the budget left documents out."""
     if effort.cut:
         warn(
-            f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "
+            f"{many(effort.cut, 'document')} not met because others had used up their budget, so pairs may be missed: "
             f"raise it, --set budget={2 * BUDGET}"
         )
 

@@ -23,7 +23,6 @@ from ndd_search.cli.output import (
     add_shared,
     comma_list,
     counted,
-    many,
     preset_of,
     progress,
     tell,
@@ -31,7 +30,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.cli.search import open_index
 from ndd_search.core.document_fields import text_of
-from ndd_search.core.text.printable import safe
+from ndd_search.core.text.printable import many, safe
 from ndd_search.embedded.folder import read_meta
 from ndd_search.embedded.stored_document import id_of
 from ndd_search.errors import IndexUnusable

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, LeftOut
-from ndd_search.cli.output import add_shared, many, print_json, say, tell, warn
+from ndd_search.cli.output import add_shared, print_json, say, tell, warn
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.document_batches import Pieces
 from ndd_search.corpus.write_files import check_kind
 from ndd_search.errors import InvalidDocument

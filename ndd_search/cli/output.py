@@ -280,11 +280,6 @@ def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) ->
         say(sentence)
 
 
-def many(count: int, what: str) -> str:
-    """Return a count with its noun, in the plural unless it is 1."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def shorten(text: str, length: int = 100) -> str:
     """Return the beginning of a text, on one line and without control characters."""
     line = safe(text[: 4 * length])

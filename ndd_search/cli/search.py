@@ -26,7 +26,6 @@ from ndd_search.cli.output import (
     add_page,
     add_shared,
     console,
-    many,
     page_settings,
     preset_of,
     print_json,
@@ -36,7 +35,7 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.core.document_fields import text_of
-from ndd_search.core.text.printable import safe
+from ndd_search.core.text.printable import many, safe
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
 from ndd_search.search.rest.info_and_copies import copies

@@ -47,7 +47,7 @@ from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import Preset
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.core.text.printable import safe
+from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.retry import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
@@ -181,12 +181,10 @@ def _check_sketches(source: Source, pages: Sequence[ResultPage]) -> None:
     if not hits:
         raise IndexUnusable(source.name, f"none of {len(pages)} queries finds a hit", "try other queries, or --fields")
     if len(lacking) == len(hits):
-        what = f"none of {len(hits)} hits has a sketch of recipe {source.recipe.id}"
+        what = f"none of {many(len(hits), 'hit')} has a sketch of recipe {source.recipe.id}"
         raise IndexUnusable(source.name, what, "run ndd-search backfill, or name the stored recipe: --recipe ID")
     if lacking:
-        warn(
-            f"{len(lacking):,} of {len(hits):,} hits have no sketch of recipe {source.recipe.id}: they are not compared"
-        )
+        warn(f"no sketch of recipe {source.recipe.id} in {len(lacking):,} of {many(len(hits), 'hit')}: not compared")
 
 
 def read_answers(path: Path, report: Callable[[str], None]) -> dict[str, bool | None]:
@@ -321,7 +319,7 @@ def _is_answered(tuning: Tuning) -> bool:
 def _show_figures(tuning: Tuning, out: Console) -> None:
     pages = tuning.pages
     queries = f"{len(pages.pages):,} {'query' if len(pages.pages) == 1 else 'queries'}"
-    out.print(f"{queries}, {pages.hits:,} hits, recipe {pages.recipe.id}", highlight=False)
+    out.print(f"{queries}, {many(pages.hits, 'hit')}, recipe {pages.recipe.id}", highlight=False)
     columns = len(_HEADS) - (not _is_answered(tuning))
     lines = table(*_HEADS[:columns])
     for line in effects(tuning):

@@ -18,6 +18,7 @@ from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.sketching.fingerprint import fingerprint
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.document_batches import Document
 from ndd_search.corpus.read_collection import Documents
@@ -75,7 +76,7 @@ class Groups:
         return int(self.is_leader.sum())
 
     def __repr__(self) -> str:
-        return f"Groups({len(self):,} of {len(self.corpus):,} documents by {self.method})"
+        return f"Groups({len(self):,} of {many(len(self.corpus), 'document')} by {self.method})"
 
     @property
     def rule(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.read_collection import Documents
@@ -40,7 +41,7 @@ def report_of(groups: Groups) -> str:
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
     if corpus.recipe.measure == "kmv" and (frames := _frames(groups)):
         parts += ["<h2>Passages that many documents share</h2>", frames]
-    return document(f"Near-duplicates among {len(corpus):,} documents", "\n".join(parts))
+    return document(f"Near-duplicates among {many(len(corpus), 'document')}", "\n".join(parts))
 
 
 def _summary(groups: Groups) -> str:
@@ -109,7 +110,7 @@ def _largest(groups: Groups) -> str:
     for leader, other in chosen:
         ids = groups.corpus.ids
         least = "" if groups.similarity is None else f", the least alike at {groups.similarity[other]:.2f}"
-        parts.append(f"<h3>{int(sizes[leader]):,} documents led by {escape(ids[leader])}{least}</h3>")
+        parts.append(f"<h3>{many(int(sizes[leader]), 'document')} led by {escape(ids[leader])}{least}</h3>")
         if leader in texts and other in texts:
             left, right = map(as_html, side_by_side(texts[leader], texts[other]))
             names = escape(f"{ids[leader]} and {ids[other]}")

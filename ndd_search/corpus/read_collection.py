@@ -17,6 +17,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
 from ndd_search.core.text.numbers import number_signature
+from ndd_search.core.text.printable import many
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_pairs import frequency_table
 from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text
@@ -59,7 +60,7 @@ class Fields:
         """The error for a collection of which no document has text. names: of the fields that some of them have."""
         there = ", ".join(names)
         what = f"none of them has text in {', '.join(self.text)}" + (f"; the fields there are {there}" if there else "")
-        return InvalidDocument(f"{documents:,} documents", what, "name the fields that hold text")
+        return InvalidDocument(many(documents, "document"), what, "name the fields that hold text")
 
     def sketched(self, documents: Sequence[Document], texts: Sequence[str], ids: Sequence[str] = ()) -> Rows:
         """The sketches of documents with these texts, and the values of fields, with their ids."""
@@ -98,7 +99,7 @@ class Documents:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self):,} documents, {self.recipe.id})"
+        return f"{type(self).__name__}({many(len(self), 'document')}, {self.recipe.id})"
 
     @cached_property
     def frequency_table(self) -> FrequencyTable:

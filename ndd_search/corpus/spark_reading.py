@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.printable import many
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.document_batches import TOLD, LeftOut, Pieces, Report
@@ -125,4 +126,4 @@ def write_documents(rows: DataFrame, path: str, wanted: int) -> None:
     missing = wanted - rows.sparkSession.read.text(path).count()
     if missing:
         what = "the sources no longer hold them: they have changed since they were read"
-        raise InvalidDocument(f"{missing:,} documents", what, "read the collection again")
+        raise InvalidDocument(many(missing, "document"), what, "read the collection again")

@@ -30,6 +30,7 @@ from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_page
 from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.core.text.printable import many
 from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta
 from ndd_search.embedded.stored_document import (
     StoredHit,
@@ -165,7 +166,7 @@ class Index:
         if added and textless == added:
             fields = ", ".join(self.meta.text)
             log.warning(
-                "%s: none of the %d documents added has text in %s: no search finds them", self.path, added, fields
+                "%s: none of %s added has text in %s: no search finds them", self.path, many(added, "document"), fields
             )
         return added
 

@@ -23,6 +23,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_one_of
 from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
+from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
@@ -223,7 +224,7 @@ class Backfill(SketchSettings):
                 return ""
         there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
         named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
-        looked_at = f"none of {len(sources)} documents that were checked has text in {', '.join(self.fields)}"
+        looked_at = f"none of {many(len(sources), 'checked document')} has text in {', '.join(self.fields)}"
         return f"{looked_at} (fields with text: {named})" if there else looked_at
 
     def _problem_with_own_field(self, client: Any, facts: IndexFacts) -> str:

@@ -17,6 +17,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.fingerprint import fields_of, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
+from ndd_search.core.text.printable import many
 from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import Finding, check_mapping
@@ -125,15 +126,14 @@ class Doctor:
         run = f"run ndd-search backfill ... {self.index} --fields ..."
         total, stale = sum(figures.recipes.values()), figures.recipes.get(STALE, 0)
         if missing := total - stale - figures.recipes.get(self.recipe.id, 0):
-            what = (
-                f"{missing:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: each is shown by itself"
-            )
+            of_all = f"{missing:,} of {many(total, 'document')}"
+            what = f"no sketch of recipe {self.recipe.id} in {of_all}: each is shown by itself"
             yield Finding("warning", "coverage", what, run)
         elif not stale:
-            what = f"all {total:,} documents have a sketch of recipe {self.recipe.id}"
+            what = f"every one of {many(total, 'document')} has a sketch of recipe {self.recipe.id}"
             yield Finding("ok", "coverage", what if total else "there are no documents yet")
         if stale:
-            what = f"{stale:,} sketches are stale, as updates changed a part of the text: each is shown by itself"
+            what = f"the sketch of {many(stale, 'document')} is stale, as updates changed a part of the text"
             yield Finding("warning", "coverage", what, run)
         others = [name for name in figures.recipes if name not in (self.recipe.id, STALE, NONE)]
         if others:

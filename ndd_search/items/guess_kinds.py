@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from ndd_search.core.document_fields import value_of
+from ndd_search.core.text.printable import many
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.parse_values import date_of, is_absent, number_of, place_of, url_of, words_of
@@ -43,7 +44,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     looked_at = list(islice(records, _LOOKED_AT))
     if len(looked_at) < 2:
         what = "fields are guessed from how their values differ, which takes two records at least"
-        raise InvalidDocument(f"{len(looked_at)} records", what, "give more, or name the fields: Items(name=Name())")
+        raise InvalidDocument(many(len(looked_at), "record"), what, "give more, or name the fields: Items(name=Name())")
     names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
     fields: dict[str, Field] = {}
     reasons: Reasons = {}
@@ -67,7 +68,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     if not fields:
         what = "none of their fields has values that can be compared"
         raise InvalidDocument(
-            f"{len(looked_at):,} records", what, "give mappings, or name the fields: Items(name=Name())"
+            many(len(looked_at), "record"), what, "give mappings, or name the fields: Items(name=Name())"
         )
     return fields, reasons
 

@@ -15,6 +15,7 @@ from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text
 from ndd_search.corpus.write_files import check_kind, write
@@ -68,7 +69,7 @@ class ItemGroups:
         return len(self.members)
 
     def __repr__(self) -> str:
-        return f"ItemGroups({len(self):,} of {len(self.records):,} records)"
+        return f"ItemGroups({len(self):,} of {many(len(self.records), 'record')})"
 
     @property
     def bad(self) -> dict[str, int]:
@@ -131,7 +132,7 @@ def group_items(
     table = comparison.table
     if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
         what = f"none of them has a value in {', '.join(schema.fields)}"
-        raise InvalidDocument(f"{len(records):,} records", what, "name the fields of the records: Name(source=FIELD)")
+        raise InvalidDocument(many(len(records), "record"), what, "name the fields of the records: Name(source=FIELD)")
     for name, count in table.bad.items():
         log.warning(
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].example

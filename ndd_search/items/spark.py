@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.text.printable import many
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark_pairs import Work
@@ -84,7 +85,7 @@ class SparkRecords:
         if records.head(1) and not bad and not records.filter(F.exists("fields", lambda text: text != "")).head(1):
             what = f"none of them has a value in {', '.join(schema.fields)}"
             raise InvalidDocument(
-                f"{records.count():,} records", what, "name the fields of the records: Name(source=FIELD)"
+                many(records.count(), "record"), what, "name the fields of the records: Name(source=FIELD)"
             )
         for row in bad:
             log.warning("%d values of %s could not be read and count as missing", row["count"], row["name"])

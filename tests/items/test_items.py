@@ -38,7 +38,7 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     assert guarded.explain(1).rule.endswith("; must_match name keeps them apart")
     with pytest.raises(TypeError, match="items must be a schema"):
         ndd.collapse([CORK], items="places.toml")  # type: ignore[arg-type]
-    with pytest.raises(InvalidDocument, match="none of 1 hits: no field of name, summary, location"):
+    with pytest.raises(InvalidDocument, match="none of 1 hit: no field of name, summary, location"):
         PLACES.collapse([{"title": "x"}])
     assert page.info.recipe == PLACES.id
     assert page.info.min_similarity == PLACES.min_probability

@@ -20,6 +20,7 @@ from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_checks import check_page, hits_in
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
+from ndd_search.core.text.printable import many
 from ndd_search.errors import InvalidDocument, InvalidSketch
 
 
@@ -72,7 +73,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     if len(ranked) > options.max_window:  # the whole list is in memory
         options = replace(options, max_window=len(ranked))
     if sketches is not None and len(sketches) != len(ranked):
-        raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
+        raise ValueError(f"give one sketch for each hit, in order: got {len(sketches)} for {len(ranked)}")
     reader = HitReader(recipe, text, sketches, None if isinstance(frequency_table, bool) else frequency_table, items)
 
     def fetch(request: Fetch) -> Fetched:
@@ -92,12 +93,9 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         _check(() if sketches is None else sketches, reader.recipe.k)
         raise
     if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
-        if items is not None:
-            missing = f"no field of {', '.join(items.paths)}"
-            raise InvalidDocument(f"none of {len(ranked)} hits", missing, "name the fields of hits in the schema")
-        raise InvalidDocument(
-            f"none of {len(ranked)} hits", f"no text under {text!r}", "pass text='FIELD' or a callable"
-        )
+        lacking = "no field of " + ", ".join(items.paths) if items is not None else f"no text under {text!r}"
+        remedy = "pass text='FIELD' or a callable" if items is None else "name the fields of hits in the schema"
+        raise InvalidDocument(f"none of {many(len(ranked), 'hit')}", lacking, remedy)
     page = slice_page(stream, from_, size, reader, options)
     warnings = (*page.info.warnings, *([FORGED.format(len(forged), min(forged))] if forged else ()))
     return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))

@@ -1,4 +1,4 @@
-"""Makes text safe to print on a terminal: no control characters, escape sequences or bidirectional overrides."""
+"""Makes text safe to print on a terminal (no control characters, escape sequences or bidirectional overrides)."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def safe(text: str) -> str:
     """Put text on one line: every run of unprintable characters and spaces becomes one space."""
     shown = "".join(character if character.isprintable() or character in _JOINERS else " " for character in text)
     return " ".join(shown.split())
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with its noun, in the plural unless it is 1."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from urllib.parse import unquote
 
 from ndd_search.core.paging.fill_page import run_async
+from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import BulkLines
@@ -60,7 +61,8 @@ class SketchedDocuments:
 
         async def answered(status: int) -> None:
             if count := sketched.missed:
-                _missed(exchange, f"{count} documents passed without a sketch, the first: {sketched.why}", count)
+                what = f"{many(count, 'document')} passed without a sketch, the first: {sketched.why}"
+                _missed(exchange, what, count)
             await self._check_mappings(exchange, lines.indexes, status)
 
         await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
