@@ -74,6 +74,18 @@ def numbers(engine: Engine, index: str) -> None:
     put(engine, index, {key: f'{{"text": "{TEXT}", "data": {{"number": {number}}}}}' for key, number in given.items()})
 
 
+@pytest.mark.newest_servers
+def test_a_document_of_as_many_levels_as_an_engine_takes_is_read(engine: Engine, index: str) -> None:
+    """Python 3.11 reads them only with a higher limit than its own."""
+    with engine.client() as client:
+        fields = {"text": {"type": "text"}, "data": {"type": "object", "enabled": False}}
+        client.indices.create(index=index, body={"mappings": {"properties": fields}})
+    deep = '{"a":' * 990 + "1" + "}" * 990
+    put(engine, index, {"deep": f'{{"text": "{TEXT}", "data": {deep}}}', "flat": '{"text": "a"}'})
+    done = run("backfill", engine.url, index, "--fields", "text", process=True)
+    assert "2 documents written" in done.stdout
+
+
 def test_a_document_with_numbers_that_an_update_would_change_is_left_alone_and_told(engine: Engine, index: str) -> None:
     """Of every document all is kept but the sketch: where the engine could not keep a number, the document is left as
     it is, byte for byte, and named.

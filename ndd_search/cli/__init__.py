@@ -60,6 +60,7 @@ error names what was skipped); 130 interrupted
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (sys.argv by default). Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 2_500))  # Python 3.11: engines keep JSON of 1,000 levels
     if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that its encoding lacks, instead of failing
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
