@@ -113,6 +113,11 @@ def test_a_page_of_a_ranked_list_says_when_there_is_more() -> None:
     assert ndd("dedupe", "--from", "20", stdin="\n".join(lines)).stderr == ""
 
 
+def test_a_field_that_no_line_has_is_told_once() -> None:
+    done = ndd("dedupe", "--text", "body", "--set", "keep=newest:nope", stdin='{"body": "x y z"}\n' * 2, process=True)
+    assert done.stderr == "ndd-search: no hit has the field 'nope' that an option names: check its spelling\n"
+
+
 def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:
     given = "one\u2028line\r\nnext\x85line\n".encode() + b"no \xff text\n\ntail"
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"

@@ -14,6 +14,7 @@ For all unique documents of a collection, with ids and in any order, use ndd-sea
 from __future__ import annotations
 
 import argparse
+import logging
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     options, recipe = stored_options(arguments)
     sample = sketch_many((texts[place] or "" for place in evenly(len(texts), SAMPLE)), recipe)
     frequency_table = count_in_list(sample, recipe)
+    log, silent = logging.getLogger("ndd_search"), logging.NullHandler()
+    log.addHandler(silent)  # what is logged is told below
     page = collapse(
         hits.values(),
         text=fields,
@@ -74,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         options=options,
         **page_settings(arguments),
     )
+    log.removeHandler(silent)
     for group in page.groups:
         line = lines[numbers[group.rank] - 1]
         if arguments.json:
