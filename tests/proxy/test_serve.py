@@ -186,13 +186,21 @@ def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEng
             assert code == 0
             assert "no field tittle" in errors
             assert check(f"{name}-b:meta.led")[0] == 2
+            unmapped = {"dynamic": False, "properties": {**ndd.mapping_properties(), "title": text}}
+            client.indices.create(index=f"{name}-d", body={"mappings": unmapped})
+            assert check(f"{name}-d:bdy") == (0, "")  # there may be such a field in a document
+            client.index(index=f"{name}-d", body={"body": "in no mapping"}, refresh=True)
+            assert check(f"{name}-d:body") == (0, "")
+            code, errors = check(f"{name}-d:bdy")
+            assert code == 2
+            assert f"{name}-d: it has no field bdy" in errors
             client.indices.create(index=f"{name}-plain", body={"mappings": {"properties": {"body": text}}})
             code, errors = check(f"{name}-plain:body")
             assert code == 2
             assert f"{name}-plain: there is no field ndd" in errors
         finally:
             client.indices.delete(
-                index=",".join(f"{name}-{one}" for one in ("a", "b", "c", "plain")), ignore_unavailable=True
+                index=",".join(f"{name}-{one}" for one in ("a", "b", "c", "d", "plain")), ignore_unavailable=True
             )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from ndd_search.core.document_fields import splits
+from ndd_search.core.document_fields import splits, text_of
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.rest.mapping import Finding, Level, check_mapping
+from ndd_search.search.rest.mapping import Finding, Level, check_mapping, is_mapped
 from ndd_search.search.rest.read_answer import reason_of
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
@@ -17,6 +18,7 @@ from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.upstream import Upstream, sent
 
 _SECONDS = 30.0  # for one request
+_LOOKED_AT = 100  # documents that are checked for fields that are not mapped
 
 
 async def compared_rules(writes: SketchedWrites, upstream: Upstream, headers: Sequence[Header]) -> list[Finding]:
@@ -40,12 +42,21 @@ async def _check_rule(
         return [Finding("error", pattern, f"its indexes cannot be compared ({status}: {reason_of(body)})", remedy)]
     if not body:
         return await _check_template(pattern, sketcher, upstream, headers)
-    return [
-        finding
-        for index, facts in body.items()
-        if rules.pattern_of(index) in (pattern, None)  # None: an alias has another name than its index
-        for finding in _compared(index, facts.get("mappings", {}), facts.get("settings", {}).get("index", {}), sketcher)
-    ]
+    findings: list[Finding] = []
+    for index, facts in body.items():
+        if rules.pattern_of(index) in (pattern, None):  # None: an alias has another name than its index
+            documents = await _some_documents(index, sketcher, upstream, headers)
+            settings = facts.get("settings", {}).get("index", {})
+            findings += _compared(index, facts.get("mappings", {}), settings, sketcher, documents)
+    return findings
+
+
+async def _some_documents(index: str, sketcher: Sketcher, upstream: Upstream, headers: Mapping[str, str]) -> list[Any]:
+    """Return what some documents of an index have in the fields of the rule, nothing if they cannot be read."""
+    wanted = list(chain.from_iterable(sketcher.fields.values()))
+    body = {"query": {"function_score": {"random_score": {}}}, "size": _LOOKED_AT, "_source": wanted}
+    answer = await sent(upstream, headers, Request("POST", f"/{quote(index)}/_search", {}, {}, body, _SECONDS))
+    return [hit.get("_source", {}) for hit in answer.hits] if answer.has_hits else []
 
 
 async def _check_template(
@@ -61,17 +72,21 @@ async def _check_template(
 
 
 def _compared(
-    index: str, mapping: Mapping[str, Any], settings: Mapping[str, Any], sketcher: Sketcher
+    index: str,
+    mapping: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    sketcher: Sketcher,
+    documents: Sequence[Any] = (),
 ) -> Iterator[Finding]:
     own = {name for field in sketcher.fields for name in (field, f"{field}_keys")}
     others = {name: kind for name, kind in mapping.get("properties", {}).items() if name not in own}
     for field, sources in sketcher.fields.items():
         for found in check_mapping(mapping, field, settings):
             yield Finding(found.level, index, found.what, found.remedy)
-        lacking = [source for source in sources if not _may_hold(mapping, source)]
-        if (
-            others and lacking
-        ):  # without any field of its own, an index may get those of the rule with its first document
+        held = {source for source in sources if any(text_of(one, [source]) for one in documents)}
+        unseen = {source for source in sources if documents and not is_mapped(mapping, source)} - held
+        lacking = [source for source in sources if source in unseen or not _may_hold(mapping, source)]
+        if others and lacking:  # else an index may get the fields of the rule with its first document
             level: Level = "error" if len(lacking) == len(sources) else "warning"
             what = f"it has no field {' or '.join(lacking)}, which its rule names; it has {', '.join(others)}"
             yield Finding(level, index, what, "correct the fields of the rule")
