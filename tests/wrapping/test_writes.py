@@ -166,6 +166,14 @@ def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
     assert json.loads(document)["ndd"] == sketch(TEXT)
 
 
+@pytest.mark.parametrize("space", ["", "\r", " \r\n"])
+def test_space_around_a_document_stays(space: str) -> None:
+    made = WRITES(request("/news/_doc/1", f'{space}{{"body": "{TEXT}"}}{space}')).body
+    assert made == space + made.strip() + space != f'{space}{{"body": "{TEXT}"}}{space}'
+    body = f'{{"index": {{}}}}\r\n{{"body": "{TEXT}"}}{space}'.encode()
+    assert WRITES(request("/news/_bulk", body, "POST")).body.endswith(b"}" + space.encode())
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32-be"])
 def test_bytes_keep_the_encoding_that_they_came_with(encoding: str) -> None:
     """Engines read JSON in each of them."""

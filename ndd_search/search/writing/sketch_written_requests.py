@@ -219,7 +219,8 @@ def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], s
         else:
             kept.append(text[first:value] + json.dumps(after[name]))
     kept += [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in after.items() if name not in before]
-    return "{" + ",".join(kept) + "}"
+    space = "" if start else text[len(text.rstrip()) :]  # behind the whole
+    return text[start : _after_space(text, start)] + "{" + ",".join(kept) + "}" + space
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int, int]]:
