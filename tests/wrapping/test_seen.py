@@ -76,6 +76,8 @@ def test_ids_that_are_given_as_texts_are_told(library: Library, connect: Connect
     assert 'items [1] of "seen" are not in the index' in ndd.info(absent).warnings[0]
     alone = caller.search(index=library.news, body={**body, "ndd": {"seen": [{"_id": "nobody"}]}})
     assert (ids(alone), alone["ndd"]["seen"]) == (first, [])
+    nothing = caller.search(index=library.news, body={**body, "ndd": {"seen": []}})
+    assert (ids(nothing), nothing["ndd"]["seen"]) == (first, [])
 
 
 def test_pages_of_a_cursor_show_nothing_that_was_seen(library: Library, connect: Connect) -> None:

@@ -85,8 +85,7 @@ def steps_of(
     if (seen := others.get("seen")) is not None:
         if settings.items is not None:
             raise ValueError(SEEN_WITH_ITEMS)
-        items = SeenItems.of(seen, settings.recipe)
-        steps += [items] if items.shown or items.documents else []
+        steps.append(SeenItems.of(seen, settings.recipe))
     if options.total == "estimate":
         steps.append(GroupCount())
     if options.total == "groups" and has_cursor:  # other searches examine the whole result for their page
