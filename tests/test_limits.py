@@ -49,6 +49,11 @@ BOUNDED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
         {"retriever": {"linear": {"retrievers": [{"retriever": STANDARD, "weight": 2}], "rank_window_size": 10}}},
         {"rank_window_size": 100},
     ),
+    "rrf in short": ({"retriever": {"rrf": {"query": "x", "fields": ["title"]}}}, {"rank_window_size": 100}),
+    "linear in short": (
+        {"retriever": {"linear": {"query": "x", "normalizer": "minmax", "rank_window_size": 20}}},
+        {"rank_window_size": 100},
+    ),
     "hybrid": (HYBRID, {"pagination_depth": 100}),
 }
 
@@ -163,7 +168,14 @@ def test_a_reranker_looks_at_no_more_than_it_was_told_to() -> None:
     reranker = {"retriever": {"text_similarity_reranker": {"retriever": RRF["retriever"], "rank_window_size": 30}}}
     assert limits_of(reranker).found == 30
     assert raised(reranker, 100, limits_of(reranker))[0] == reranker
-    assert limits_of({"retriever": {"text_similarity_reranker": {"retriever": STANDARD}}}).found == 10
+    for kind in ("text_similarity_reranker", "diversify"):
+        assert limits_of({"retriever": {kind: {"retriever": STANDARD}}}).found == 10
+
+
+def test_a_search_by_rules_that_pin_documents_is_left_alone() -> None:
+    rule = {"ruleset_ids": ["r"], "match_criteria": {"q": "x"}}
+    for body in ({"query": {"rule": {"organic": MATCH, **rule}}}, {"retriever": {"rule": {"retriever": RRF, **rule}}}):
+        assert read_search(Request("POST", "/news/_search", {}, {}, body)) is None
 
 
 def test_a_page_of_a_rescorer_is_its_window_where_no_size_is_named() -> None:

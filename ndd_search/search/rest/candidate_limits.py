@@ -18,8 +18,10 @@ SIZE = 10  # the engines' default for the size of a page
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
 _CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
+_FUSED = {"retrievers", "fields", "rank_window_size", "rank_constant", "normalizer"}  # one may stand in short: a query
+_RERANKING = ("text_similarity_reranker", "diversify")  # whose candidates are no more than their window
 # Parts of a search that have limits.
-LIMITED = {"knn", "neural", "hybrid", *_FUSING, "text_similarity_reranker", "rescorer"}
+LIMITED = {"knn", "neural", "hybrid", *_FUSING, *_RERANKING, "rescorer"}
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
@@ -136,7 +138,7 @@ def _retriever(body: Body) -> Body:
 
 def _reranked(body: Body) -> int | None:
     """Return the window of a reranker, which is not raised because each candidate costs an inference, or None."""
-    reranker = _retriever(body).get("text_similarity_reranker")
+    reranker = next((one for kind, one in _retriever(body).items() if kind in _RERANKING), None)
     return (_number(reranker, "rank_window_size") or _RANK_WINDOW) if isinstance(reranker, Mapping) else None
 
 
@@ -178,7 +180,7 @@ def _parameters(kind: str, node: Any) -> Body | None:
             return node
         inner = next(iter(node.values()), None) if len(node) == 1 else None  # OpenSearch: {"knn": {FIELD: {...}}}
         return inner if isinstance(inner, Mapping) and not _QUERY_KEYS.isdisjoint(inner) else None
-    if (kind == "hybrid" and "queries" in node) or (kind in _FUSING and "retrievers" in node):
+    if (kind == "hybrid" and "queries" in node) or (kind in _FUSING and not _FUSED.isdisjoint(node)):
         return node
     return None
 
@@ -197,7 +199,7 @@ def _changed(node: Any, most: int, limits: Limits, notes: dict[str, int]) -> Any
             for one in (inner if several else [inner])
         ]
         changed = nodes if several else nodes[0]
-        copied[kind] = changed if kind == "text_similarity_reranker" else _changed(changed, most, limits, notes)
+        copied[kind] = changed if kind in _RERANKING else _changed(changed, most, limits, notes)
     return copied
 
 

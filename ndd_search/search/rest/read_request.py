@@ -395,7 +395,8 @@ _NOT_ASKED_FOR = {
     *("must_not", "like", "unlike", "document", "documents", "params"),
     *("vector", "query_vector", "query_vector_builder"),
 }
-_ABOUT_IDS = {"_id", "wrapper", "ids", "pinned", "fields", "default_field", "query_string"}  # see _is_about_ids
+# See _is_about_ids.
+_ABOUT_IDS = {"_id", "wrapper", "ids", "pinned", "ruleset_ids", "fields", "default_field", "query_string"}
 _UNORDERED = {"_doc", "_shard_doc"}
 _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
@@ -501,7 +502,7 @@ def _sorted_by(one: Any) -> str:
 def _is_about_ids(name: str, inner: Any) -> bool:
     """Return whether a name in a query, with its value, selects documents by id."""
     match name:
-        case "_id" | "wrapper":
+        case "_id" | "wrapper" | "ruleset_ids":  # query rules pin documents
             return True
         case "ids":  # a field of that name has no "values"
             return isinstance(inner, Mapping) and "values" in inner
