@@ -24,8 +24,9 @@ from ndd_search.cli.corpus_arguments import (
     tell_hosts,
     tell_new,
 )
-from ndd_search.cli.output import many, tell
+from ndd_search.cli.output import tell
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.text.printable import many
 from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
@@ -91,6 +92,8 @@ def _check(given: Mapping[str, Any], others: Sequence[str]) -> None:
         raise ValueError("--spark needs --store FOLDER, a folder that all workers of the cluster share")
     if not (given["out"] or "").endswith(kinds):
         raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
+    if any(name.startswith(ADDRESSES) for name in given["sources"]) and given["id"] not in (None, "_id"):
+        raise ValueError(f"with --spark, the id of documents of an index is their _id: leave out --id {given['id']}")
     for name in others:
         if given.get(name):
             raise ValueError(f"--{name} does not go with --spark: leave one of them out")

@@ -188,6 +188,13 @@ def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.Capt
     assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err
 
 
+def test_another_id_than_that_of_an_index_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyspark")
+    command = ["corpus", "groups", "http://localhost/news", "--text", "text", "--spark", "local[2]", "--store", "w"]
+    assert main([*command, "--out", "groups.parquet", "--id", "nope"]) == 2
+    assert "leave out --id nope" in capsys.readouterr().err
+
+
 @for_long_runs
 def test_the_command_writes_a_folder_of_parquet(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
