@@ -72,9 +72,9 @@ class Corpus(Documents):
         text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
                   nobody's duplicate.
         id:       the field with a document's id; by default "_id" or "id". Of a source whose first 4,096 documents have
-                  neither field, a document without both has its place there as id, after the number of the source if
-                  there are several: "0", or "2:0". Any other document without an id, or with the id of an earlier one,
-                  is reported and left out.
+                  neither field, every one has its place there as id, after the number of the source if there are
+                  several: "0", or "2:0". Any other document without an id, or with the id of an earlier one, is
+                  reported and left out.
         recipe:   or its id.
         fields:   fields whose values are held in memory, for `keep`, guards and reports.
         numbers:  whether the numbers of each text are held, too, for numbers_must_match.

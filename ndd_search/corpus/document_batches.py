@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.exact_numbers import json_with_written
+from ndd_search.core.text.printable import many
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.sources.csv_and_json import read_rows, unit_of
 from ndd_search.sources.documents_with_ids import SourceOptions, read_documents
@@ -115,7 +116,8 @@ class Pieces:
     ) -> Iterator[Batch]:
         """The documents, in batches.
 
-        A document of a source without ids has its place there as id, after the source's number if there are several.
+        Documents of a source whose first batch has no ids have their places there as ids, after the source's number if
+        there are several: also a later one with an id, which could be the place of another one.
 
         report:  told a sentence for every line or file that cannot be read; all others are read.
         id:      the field that holds the id of a document; None for "_id" or "id".
@@ -129,14 +131,12 @@ class Pieces:
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
             left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
             before = prefix or (f"{number}:" if len(self.pieces) > 1 else "")
-            done, has_ids = 0, None
+            done, has_ids = 0, False
             for batch in _batches(self.pieces[number], sayings, columns, exact):
                 names = [id_of(document, id) for document in batch]
-                has_ids = any(name != "" for name in names) if has_ids is None else has_ids
-                if has_ids:  # an invented one could be that of a later document
-                    names = [name or None for name in names]
-                else:
-                    names = [f"{before}{place}" if name == "" else name for place, name in enumerate(names, done)]
+                has_ids = has_ids or (not done and any(name != "" for name in names))
+                places = range(done, done + len(batch))
+                names = [name or None for name in names] if has_ids else [f"{before}{place}" for place in places]
                 done += len(batch)
                 skipped = min(left, len(batch))
                 left -= skipped
@@ -221,7 +221,7 @@ class LeftOut:
         if self.count and not kept and not self._has_ids:
             there = ", ".join(fields)
             what = f"none of them has anything in {self._fields}" + (f"; the fields there are {there}" if there else "")
-            raise InvalidDocument(f"{self.count:,} documents", what, "name the field that holds the ids")
+            raise InvalidDocument(many(self.count, "document"), what, "name the field that holds the ids")
         named = self._pieces.named(self._first) if self._first else {}
         for number, name in self._first.items():
             report(f"the collection: {named.get(number, f'document {number}')} is left out, {self._why(name)}")

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import ndd_search as ndd
+from ndd_search.corpus.document_batches import BATCH
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.record_groups import read_records
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
@@ -113,6 +114,30 @@ def test_a_row_without_an_id_takes_none_of_another_one(tmp_path: Path) -> None:
             what = "'id'" if id else "'_id' or 'id'"
             assert f"it has nothing in {what}, which is to hold its id" in told[-1]
             assert len(told) == 1 + (source == short)  # which is told that a row has fewer fields than the header
+
+
+def test_an_id_behind_many_documents_without_is_no_place_of_another_one() -> None:
+    documents = [{"body": f"{STORY} {number}"} for number in range(BATCH + 2)]
+    documents[BATCH]["id"] = "17"
+    told: list[str] = []
+    corpus = ndd.Corpus.read(documents, text="body", report=told.append)
+    assert (corpus.ids, told) == ([str(number) for number in range(BATCH + 2)], [])
+
+
+def test_an_empty_value_is_a_missing_one_for_guards_whatever_the_source(tmp_path: Path) -> None:
+    rows, short, lines = (tmp_path / name for name in ("a.csv", "b.csv", "a.jsonl"))
+    rows.write_text(f"id,body,brand\n1,{STORY},\n2,{STORY},\n3,{STORY},x\n")
+    short.write_text(f"id,body,brand\n1,{STORY}\n2,{STORY},\n3,{STORY},x\n")
+    lines.write_text(
+        "".join(
+            json.dumps({"id": id, "body": STORY, **more}) + "\n"
+            for id, more in zip("123", ({}, {"brand": ""}, {"brand": "x"}), strict=True)
+        )
+    )
+    table = pa.table({"id": ["1", "2", "3"], "body": [STORY] * 3, "brand": [None, None, "x"]})
+    for source in (rows, short, lines, table):
+        corpus = ndd.Corpus.read(source, text="body", fields=["brand"], report=lambda _: None)
+        assert corpus.groups(must_match=["brand"]).leader.tolist() == [0, 0, 2]
 
 
 def test_a_source_without_ids_takes_none_of_another_one(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def allowed_by_fields(
 def comparable(value: Any) -> str:
     """Return a text that is equal for equal values of any type. 10 and 10.0 are equal, as JSON writers differ.
 
-    So are None, NaN, NaT and NA.
+    So are None, NaN, NaT, NA and an empty text, which is all that CSV has for a missing value.
     """
-    if is_missing(value):
+    if is_missing(value) or (isinstance(value, str) and not value):
         return repr(None)
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
