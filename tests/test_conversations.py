@@ -73,6 +73,20 @@ def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() 
     assert sent == ["/news/_msearch", "/news/_search"] * 2
 
 
+def test_a_document_that_nests_too_deep_for_the_parser_costs_no_page_without_it() -> None:
+    """Python 3.11 reads fewer levels than engines keep, and the window holds hits that the caller did not ask for."""
+    for settings in (settings_of(cache=False), in_one_phase(settings_of(cache=False))):
+
+        def send(request: Request) -> Answer:
+            if request.body != SEARCH.body:
+                raise RecursionError
+            return one_hit(request)
+
+        answer = Driver(settings).handle(SEARCH, send)
+        assert [one["_id"] for one in answer.body["hits"]["hits"]] == ["1"]
+        assert "the wider request" in answer.body["ndd"]["degraded"]
+
+
 def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
     driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
 
