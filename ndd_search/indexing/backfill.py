@@ -214,7 +214,8 @@ class Backfill(SketchSettings):
         query = self.waiting(facts) if waiting else stored_sketch(SketchField(self.field))
         query = {"match_all": {}} if self.recheck else query
         with options(enabled=False):
-            body = {"query": query, "size": _LOOKED_AT}
+            filtered = {"excludes": [self.field]}  # a filter leaves out comments, which no client can read
+            body = {"query": query, "size": _LOOKED_AT, "_source": filtered}
             sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
             if not sources or any(text_of(source, self.fields) for source in sources):
                 return ""

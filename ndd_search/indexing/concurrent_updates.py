@@ -18,10 +18,9 @@ from typing import Any, Protocol
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.retry import BUSY, Retry, Stopped, status_of, waits
-from ndd_search.indexing.scan import Hits, Snapshot, snapshot
+from ndd_search.indexing.scan import COMMENTED, Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
-_INEXACT = "a number has more digits than the engine keeps in an update"
 _CHANGING = "others changed it each time it was read"
 _PAUSE = 0.5  # seconds before a check for documents that others changed
 _TRACKED = 100_000  # documents that were not written; a later pass counts more of them twice
@@ -225,10 +224,10 @@ class Rewriter:
         tally, undone = Tally(seen=len(hits)), dict[_Key, tuple[str, bool]]()
         waiting = list[Line]()
         for hit, change in zip(hits, changes, strict=True):
-            if isinstance(change, Mapping) and INEXACT not in hit:
+            reason = hit.get(COMMENTED) or (hit.get(INEXACT) if isinstance(change, Mapping) else change)
+            if isinstance(change, Mapping) and not reason:
                 waiting.append((_update(hit), dict(change)))
-            elif change is not None:
-                reason = change if isinstance(change, str) else _INEXACT
+            elif reason:
                 undone[_key(hit)] = reason, True
                 tally.left.setdefault(reason, LeftAlone()).add(LeftAlone(1, [hit["_id"]]))
         for pause in [*waits(), None]:

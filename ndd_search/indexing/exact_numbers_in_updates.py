@@ -73,5 +73,5 @@ def _marked(data: bytes | str) -> Any:
     if some_changed:
         for hit in answer.get("hits", {}).get("hits", ()):
             if holds_written(hit.get("_source")):
-                hit[INEXACT] = True
+                hit[INEXACT] = "a number has more digits than the engine keeps in an update"
     return answer

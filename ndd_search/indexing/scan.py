@@ -18,6 +18,8 @@ from ndd_search.search.rest.point_in_time import TIEBREAK
 _KEEP = "15m"  # keep-alive: the longest time between two pages
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 
+COMMENTED = "ndd_search: comments"  # a key of such hits, beside "_source"
+
 Hits = list[dict[str, Any]]
 
 
@@ -31,20 +33,35 @@ class Snapshot:
     retry: Retry
 
     def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
-        """Yield the hits of a search in pages of `size`. part: (i, n) for the i-th of n slices."""
+        """Yield the hits of a search in pages of `size`. part: (i, n) for the i-th of n slices.
+
+        A hit whose JSON holds comments comes without them, and has a sentence about it under COMMENTED; not by scroll.
+        """
         sliced = {"slice": {"id": part[0], "max": part[1]}} if part[1] > 1 else {}
         body = {**body, **sliced, "size": size, "track_total_hits": False}
         return self._by_scroll(body) if self.point is None else self._by_point(body, self.point)
 
     def _by_point(self, body: dict[str, Any], point: str) -> Iterator[Hits]:
-        after: dict[str, Any] = {}
+        page = {**body, "sort": list(TIEBREAK)}
         while True:
-            page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": list(TIEBREAK), **after}
-            response = self.retry.call(partial(self.client.search, body=page, **_WHOLE))
+            page["pit"] = {"id": point, "keep_alive": _KEEP}
+            try:
+                response = self.retry.call(partial(self.client.search, body=page, **_WHOLE))
+            except Exception as error:
+                if type(error).__name__ != "SerializationError":  # of either client: it is no JSON
+                    raise
+                if page["size"] > 1:  # look for the document
+                    page["size"] //= 2
+                    continue
+                filtered = {**page, "_source": {"excludes": [COMMENTED]}}  # what the engine writes has no comments
+                response = self.retry.call(partial(self.client.search, body=filtered, **_WHOLE))
+                for hit in response["hits"]["hits"]:
+                    hit[COMMENTED] = "its JSON holds comments, which an update would drop"
             if not (hits := response["hits"]["hits"]):
                 return
             yield hits
-            point, after = response.get("pit_id", point), {"search_after": hits[-1]["sort"]}
+            point = response.get("pit_id", point)
+            page |= {"search_after": hits[-1]["sort"], "size": min(2 * page["size"], body["size"])}
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll requires the total
@@ -83,7 +100,7 @@ def open_point(client: Any, index: str) -> str | None:
             return None
         raise
     try:
-        client.search(body={"pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], "size": 1})
+        client.search(body={"pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], "size": 0})
     except Exception as error:
         _close(client, point)
         if status_of(error) == 400:  # OpenSearch before 3.3 has no _shard_doc
