@@ -64,6 +64,7 @@ UNRANKED: dict[str, Any] = {
     "by _doc, descending": {"query": MATCH, "sort": [{"_doc": {"order": "desc"}}]},
 }
 
+AFTER = {"query": MATCH, "sort": ["price"], "search_after": [3]}
 OWN_COPIES = {"field": "site", "inner_hits": {"name": "near_duplicates", "size": 2}}
 
 # Name: method, path ("{news}" is the index), body, parameters.
@@ -71,6 +72,7 @@ CALLS: dict[str, Any] = {
     "size 0": ("POST", "/{news}/_search", {"query": MATCH, "size": 0}, {}),
     "size 0 in the URL": ("POST", "/{news}/_search", {"query": MATCH}, {"size": "0"}),
     "search_after": ("POST", "/{news}/_search", {"query": MATCH, "sort": ["price"], "search_after": [3]}, {}),
+    "search_after in a retriever": ("POST", "/{news}/_search", {"retriever": {"standard": AFTER}}, {}),
     "scroll": ("POST", "/{news}/_search", {"query": MATCH, "size": 5}, {"scroll": "1m"}),
     "slice of a scroll": ("POST", "/{news}/_search", SLICED, {"scroll": "1m"}),
     "ids": ("POST", "/{news}/_search", {"query": {"ids": {"values": ["4-0", "4-1", "7-0"]}}}, {}),

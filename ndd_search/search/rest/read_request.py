@@ -334,7 +334,7 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         "it is no _search": not is_search(request),
         'its "ndd" is false': body.get("ndd") is False,
         "it has a page of its own (scroll, pit, search_after, slice): use a cursor": not (
-            _BUSY_KEYS.isdisjoint(body) and _BUSY_PARAMS.isdisjoint(params)
+            _BUSY_KEYS.isdisjoint({*body, *_standard(body)}) and _BUSY_PARAMS.isdisjoint(params)
         ),
         "its search pipeline cannot be read": not pipeline
         and ("search_pipeline" in body or "search_pipeline" in params),
@@ -345,6 +345,13 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         "it asks for hits without their fields": any("_none_" in names_of(one) for one in stored),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _standard(body: Body) -> Body:
+    """Return the retriever that is a search of its own, an empty one for any other search."""
+    retriever = body.get("retriever")
+    standard = retriever.get("standard") if isinstance(retriever, OBJECTS) else None
+    return standard if isinstance(standard, OBJECTS) else {}
 
 
 def params_of(query: str) -> dict[str, str]:
@@ -473,10 +480,8 @@ def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
         return not _UNORDERED.issuperset(fields)
     if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
         return True
-    retriever = body.get("retriever")
-    if retriever is not None and isinstance(retriever, Mapping):
-        standard = retriever.get("standard")
-        return ranks_hits(standard, {}) if isinstance(standard, Mapping) else True
+    if isinstance(body.get("retriever"), OBJECTS):
+        return ranks_hits(standard, {}) if (standard := _standard(body)) else True
     return _scores(body.get("query"))
 
 
