@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
-from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.integer_lists import Floats
 from ndd_search.items.lists_without_duplicates import Known
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
 
@@ -33,6 +33,7 @@ _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
 _ROUNDING = 1e-9
+_BLOCK = 64  # rows
 _LEAST = 1e-6  # share of a kind of pairs
 _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
@@ -178,18 +179,26 @@ class _Fit:
     """Pairs to whose grades odds are fitted.
 
     Columns of all grades are numbered: 0 is that of the shares of kinds, then follow the grades of each field, and a
-    column for a missing value.
+    column for a missing value. `has` tells in blocks of rows which columns a row has, so that sums over rows are
+    products of small matrices: threads, which large ones are divided among, cost more than they spare here. The last
+    block is filled with rows that count for no pair.
     """
 
     def __init__(self, fields: Sequence[Field], pairs: Compared, usual: Sequence[Floats], kinds: int) -> None:
         self.fields, self.usual, self.kinds = fields, usual, kinds
         which = pattern_of(np.column_stack((pairs.grades, pairs.known)).astype(np.int16))
-        rows = np.unique(which, return_index=True)[1]
-        self.rows, self.counts = pairs.grades[rows], np.bincount(which, pairs.weights)
+        rows, counts = np.unique(which, return_index=True)[1], np.bincount(which, pairs.weights)
+        left = -len(rows) % _BLOCK
+        rows = np.append(rows, np.repeat(rows[:1], left))
+        self.rows = pairs.grades[rows]
+        self.counts: Floats = np.append(counts, np.zeros(left))
         self.one, self.two = pairs.known[rows] > 0, pairs.known[rows] < 0
         sizes = np.array([grade_count(field) + 1 for field in fields])
         self.starts = 1 + np.cumsum(sizes) - sizes
-        self.columns: Places = self.starts + np.where(self.rows < 0, sizes - 1, self.rows)
+        columns = self.starts + np.where(self.rows < 0, sizes - 1, self.rows)
+        has = np.zeros((len(rows), 1 + int(sizes.sum())), np.float32)
+        has[:, 0] = has[np.arange(len(rows))[:, None], columns] = 1.0
+        self.has = has.reshape(-1, _BLOCK, has.shape[1])
         once = self._sums(self.counts[:, None].astype(np.float64))
         self.prior = default_odds(fields).prior
         self.beliefs = []
@@ -200,10 +209,8 @@ class _Fit:
 
     def _sums(self, weight: Floats) -> Floats:
         """Return the weight of all rows and of those with each grade, shape (columns, kinds)."""
-        size = int(self.starts[-1]) + grade_count(self.fields[-1]) + 1
-        flat, each = self.columns.ravel(), len(self.fields)
-        sums: Floats = np.stack([np.bincount(flat, np.repeat(kind, each), size) for kind in weight.T], axis=1)
-        sums[0] = weight.sum(axis=0)
+        blocks = weight.astype(np.float32).reshape(-1, _BLOCK, weight.shape[1])
+        sums: Floats = (self.has.transpose(0, 2, 1) @ blocks).sum(axis=0, dtype=np.float64)
         return sums
 
     def _of(self, place: int, table: Floats) -> Floats:
@@ -292,13 +299,11 @@ class _Fit:
     def expected(self, odds: Odds, before: Floats | float = 0.0) -> _Expected:
         """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
         kinds = len(odds.u) + 1
-        logs = np.zeros((int(self.starts[-1]) + grade_count(self.fields[-1]) + 1, kinds))
+        logs = np.zeros((self.has.shape[2], kinds))
         logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
         for f in range(len(self.fields)):
             self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
-        weight = np.repeat(logs[:1], len(self.rows), axis=0)
-        for column in self.columns.T:
-            weight += logs.take(column, axis=0)
+        weight = (self.has @ logs.astype(np.float32)).reshape(-1, kinds)
         weight[self.two, 0] = weight[self.one, 1:] = -np.inf
         most = weight.max(axis=1, keepdims=True)
         weight = np.exp(weight - most)
