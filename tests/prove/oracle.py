@@ -130,14 +130,15 @@ class Oracle:
         whole = all(len(values) < self.k and len(values) == len(of) for values, of in zip(both, inside, strict=True))
         marked = [any(value & 1 for value in values) for values in both]
         longer = max(sum(not value & 1 for value in values) for values in both)
-        if not whole or not any(marked) or len(both[0] & both[1]) < max(SHARED, (LEAST - 1e-9) * longer):
+        shared_inside = sum(not value & 1 for value in both[0] & both[1])
+        if not whole or not any(marked) or shared_inside < max(SHARED, (LEAST - 1e-9) * longer):
             return False
         shared = inside[0] & inside[1]
         own = [{value for value in values if value >> 1 not in shared} for values in both]
         inner = [{value for value in values if not value & 1} for values in own]
         apart = inner[0] | inner[1]
         twice = 2 * min(map(len, inner))
-        if twice > (INNER if self.table else UNTOLD) or own == inner:
+        if twice > min(2 * shared_inside, INNER if self.table else UNTOLD) or own == inner:
             return False
         if not self.table:
             return True
