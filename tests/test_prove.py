@@ -83,6 +83,19 @@ def test_a_document_that_moves_beyond_a_remembered_stream_is_shown_once() -> Non
     assert PROGRAMS["pages"].check({**case, "cache": True, "counts": False})["pages"] == 3
 
 
+def test_a_facet_counts_documents_in_their_own_order_where_others_have_the_same_sketches() -> None:
+    """The bucket of price 1 holds one of two documents with each of two sketches, and which one decides who leads."""
+    values = {"d5": [0, 357913], "d9": [0, 357913], "d10": [447392, 894784], "d15": [0, 447392], "d31": [0, 447392]}
+    scores = {"d5": 2.0, "d9": 1.5, "d10": 1.0, "d15": 1.0, "d31": 2.0}
+    documents = [
+        {**document(id, scores[id], time=100), "values": those, "price": 1 if id in ("d5", "d15") else 2}
+        for id, those in values.items()
+    ]
+    options = {"window": 2, "facets": ["kinds"], "mode": "drop", "total": "groups"}
+    case = {"documents": documents, "options": options, "k": 2, "table": {}, "steps": [["cursor", 2, None]]}
+    assert PROGRAMS["cursors"].check({**case, "cache": True, "counts": False})["exact counts"] > 1
+
+
 def wrong(case: dict[str, Any]) -> Counter[str]:
     """What a library with a fault would do: it fails for two documents that are alike in price."""
     prices = [one["price"] for one in case["documents"]]

@@ -42,6 +42,7 @@ class Engine:
         self.answered = 0
         self.before: Callable[[int], None] = lambda number: None
         self._opened = 0
+        self._numbers: dict[str, int] = {}  # by id
 
     def ranked(self) -> list[dict[str, Any]]:
         """The documents as every search finds them: by score, then by age."""
@@ -172,6 +173,8 @@ class Engine:
         hit: dict[str, Any] = {"_index": INDEX, "_score": document["score"]}
         if body.get("stored_fields") != "_none_":
             hit["_id"] = document["id"]
+        if body.get("seq_no_primary_term"):
+            hit["_seq_no"] = self._numbers.setdefault(document["id"], len(self._numbers))
         if body.get("_source") is not False:
             hit["_source"] = source = source_of(document)
             if stored:

@@ -249,7 +249,8 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         limits = self.search.limits if self.search.limits.bounded else None  # they decide which request is sent
-        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
+        numbered = bool(self.options.facets)  # facets need hits that are told apart
+        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits, numbered)
 
 
 def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:

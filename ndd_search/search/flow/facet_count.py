@@ -12,10 +12,12 @@ divided by the smallest value of its sketches. The limits are chosen from those 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
@@ -86,7 +88,8 @@ def _counts(
     limits = _limits(stream) if stream.exhausted and len(stream.hits) > _INNER_LIMIT else []
     held = stream.exhausted and len(limits) * count <= _MOST_PARTS
     size = _INNER_LIMIT if held else max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(count, 1)))
-    request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else []))
+    have_ids = {"_id" in hit for hit in stream.hits}
+    request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else [], have_ids))
     (answer,) = yield from round_trips.later([request])
     if trouble([answer], like=answer):
         return None
@@ -127,8 +130,11 @@ def _limits(stream: Stream) -> list[int]:
     return [*limits, VALUES]
 
 
-def _sampler(plan: Plan, size: int, limits: Sequence[int]) -> dict[str, Any]:
-    """Return the aggregations for each bucket. limits: of its parts, none for a bucket in one part."""
+def _sampler(plan: Plan, size: int, limits: Sequence[int], have_ids: Set[bool]) -> dict[str, Any]:
+    """Return the aggregations for each bucket. limits: of its parts, none for a bucket in one part.
+
+    have_ids: whether the examined hits have ids; those without have sequence numbers. Some may, and others not.
+    """
     fields = list(plan.reading.fields)
     keyed = counts_of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
@@ -136,6 +142,8 @@ def _sampler(plan: Plan, size: int, limits: Sequence[int]) -> dict[str, Any]:
         "sort": smallest_first(plan.field),
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
+        **({} if True in have_ids or fields else {"stored_fields": "_none_"}),
+        **({"seq_no_primary_term": True} if False in have_ids else {}),
     }
     sample: dict[str, Any] = {_SAMPLED: {"top_hits": hits}}
     if limits:
@@ -168,11 +176,11 @@ class _Counter:
     def __init__(self, state: State, plan: Plan, held: bool) -> None:
         self._state, self._plan = state, plan
         self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
-        stream = state.stream
-        self._has_ids = all("_id" in hit for hit in stream.hits)  # those of a split search have none
-        self._places: dict[Any, list[int]] = {}
-        for place, name in enumerate(self._names(stream.hits, stream.sketches) if held else ()):
-            self._places.setdefault(name, []).append(place)
+        names = [_names(*both)[0] for both in zip(state.stream.hits, state.stream.sketches, strict=True) if held]
+        several, reads_keys = Counter(names), plan.options.reads_keys
+        self._places = {  # a hit without a sketch, whose name ends with an empty one, stands alone anywhere
+            name: place for place, name in enumerate(names) if several[name] == 1 or not (name[-1] or reads_keys)
+        }
 
     def counts(
         self, facet: Mapping[str, Any], buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]
@@ -199,10 +207,8 @@ class _Counter:
             return GroupEstimate.exactly(self._leaders(every) if every else total)
         options, is_min_k = self._plan.options, self._plan.settings.recipe.method == "min-k"
         is_all = total == len(every) + alone and not (alone and (options.reads_keys or count_in(sampled, UNSORTED)))
-        if is_all and (orders := self._orders(every)):
-            groups = [self._leaders(one) + alone for one in orders]
-            low, high = min(groups), max(groups)
-            return GroupEstimate(groups[0], "eq" if low == high else "estimate", low, high)
+        if is_all and (ordered := self._in_order(every)) is not None:
+            return GroupEstimate.exactly(self._leaders(ordered) + alone)
         if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
         sketches = sketches_of(hits, self._plan)
@@ -215,24 +221,11 @@ class _Counter:
         read = {name: listed(value_of(hit.get("_source") or {}, name)) for name in self._plan.sketch_reading.fields}
         return {**hit, "fields": {**read, **hit.get("fields", {})}}
 
-    def _orders(self, hits: Sequence[Hit]) -> list[list[Hit]]:
-        """Return the hits of a bucket in the engine's order, none if the window does not hold all of them.
-
-        Without ids, hits with equal sketches may have each other's places: there are two orders if these decide.
-        """
-        names = self._names(hits, sketches_of(hits, self._plan))
-        if not all(name in self._places for name in names):
-            return []
-        places = [self._places[name] for name in names]
-        orders = [sorted(range(len(hits)), key=[one[end] for one in places].__getitem__) for end in (0, -1)]
-        return [[hits[at] for at in order] for order in orders[: 1 + (orders[0] != orders[1])]]
-
-    def _names(self, hits: Sequence[Hit], sketches: Sequence[Any]) -> list[Any]:
-        """Return what tells hits apart: their ids, or else their sketches."""
-        if self._has_ids:
-            return [(hit.get("_index"), hit["_id"]) for hit in hits]
-        values = [b"" if isinstance(one, str) else one.tobytes() for one in sketches]
-        return [(hit.get("_index"), one) for hit, one in zip(hits, values, strict=True)]
+    def _in_order(self, hits: Sequence[Hit]) -> list[Hit] | None:
+        """Return the hits of a bucket in the engine's order, None if the place of one is not known."""
+        each = [_names(*both) for both in zip(hits, sketches_of(hits, self._plan), strict=True)]
+        places = [next((self._places[name] for name in names if name in self._places), -1) for names in each]
+        return None if -1 in places else [hits[at] for at in np.argsort(places, kind="stable").tolist()]
 
     def _leaders(self, hits: Sequence[Hit]) -> int:
         reader = self._reader(sketches_of(hits, self._plan))
@@ -241,6 +234,13 @@ class _Counter:
 
     def _reader(self, found: Sequence[Any]) -> HitReader:
         return reader_of(self._state, self._plan, found, start=0)
+
+
+def _names(hit: Hit, sketch: Any) -> list[Any]:
+    """Return what tells a hit apart: its id, or else its sequence number, which two shards may give, and its sketch."""
+    index, values = hit.get("_index"), b"" if isinstance(sketch, str) else sketch.tobytes()
+    numbered = index, hit.get("_seq_no"), values
+    return [(index, hit["_id"]), numbered] if "_id" in hit else [numbered]
 
 
 KINDS = ("terms", "histogram", "date_histogram", "range", "date_range", "filters")

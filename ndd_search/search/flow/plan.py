@@ -97,7 +97,7 @@ class Plan:
             return [aggregated, widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=False)]
         if not self.is_split:
             return [widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=first)]
-        sketches = sketches_only(self.search, fetch, self.field, self.reading)
+        sketches = sketches_only(self.search, fetch, self.field, self.reading, numbered=bool(self.options.facets))
         if not first:
             return [sketches]
         own = own_part(self.search, fetch.size, self.width)
@@ -288,10 +288,13 @@ def own_part(search: Search, window: int, width: float) -> Fetch:
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False) -> Request:
-    """Return the request for the sketches of some hits. ids: also for their ids.
+def sketches_only(
+    search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False, numbered: bool = False
+) -> Request:
+    """Return the request for the sketches of some hits. ids: also for their ids. numbered: for sequence numbers.
 
-    It reads no stored document, unless `reading` has fields or ids are requested.
+    It reads no stored document, unless `reading` has fields or ids are requested. A sequence number is not stored with
+    the document, and tells hits of one shard apart.
     """
     asked = search.body
     body = {key: asked[key] for key in _WHICH if key in asked}
@@ -302,6 +305,8 @@ def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Rea
         body["fields"] = list(reading.fields)
     elif not ids:
         body["stored_fields"] = "_none_"
+    if numbered:
+        body["seq_no_primary_term"] = True
     body["from"], body["size"] = fetch.start, fetch.size
     params = {
         name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")

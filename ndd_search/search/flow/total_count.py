@@ -86,7 +86,8 @@ class AllGroups(Step):
         stream = state.stream
         most = min(plan.options.max_window, plan.settings.known.about(plan.search.target).window_limit)
         if not stream.exhausted and stream.fetched < most:
-            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, ids=bool(plan.shown))
+            asked = {"ids": bool(plan.shown), "numbered": bool(plan.options.facets)}
+            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, **asked)
             request = replace(request, body={**request.body, "sort": ordered(plan.search)})
             (answer,) = yield from round_trips.later([request])
             if answer.whole:
