@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from itertools import chain
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_marks_of_each_field_are_edges(n: int) -> None:
     page = ndd.collapse(hits, text=["title", "description"], frequency_table=True)
     assert len(page.hits) == 1
     last = str(page.explain(n - 1))
-    assert last.endswith(f'edges, and inside hardly: "{marked[0]}… {marked[0]}… - City Post" and "… - City Post"')
+    assert last.endswith(f'edges and hardly inside: "{marked[0]}… {marked[0]}… - City Post" and "… - City Post"')
 
 
 WORDS = [
@@ -310,6 +311,15 @@ def test_fillings_stay_apart_whether_they_are_long_or_short() -> None:
     assert len(ndd.collapse(texts, size=100)) == len(texts)
 
 
+@pytest.mark.parametrize("change", [str.upper, lambda text: text.replace(" [", " ").replace("]", "")])
+def test_texts_with_the_same_words_are_copies_whatever_shows_their_edges(change: Callable[[str], str]) -> None:
+    """Case and punctuation tell what is an edge, and a filling of a form is not another one because of them."""
+    texts = [f"Note: a place is free at {town} for a child of four whose parents work [Green Homes]" for town in TOWNS]
+    page = ndd.collapse([*texts, *map(change, texts)], size=100)
+    assert page.hits == texts
+    assert str(page.explain(len(texts))).endswith("and the two have the same words")
+
+
 def test_a_copy_is_found_if_no_sign_sets_apart_what_was_added_to_it() -> None:
     """A filling of a form has something in the place of the slot; the copy that ends with a site has nothing there."""
     texts = [f"{STORY}. | City Post", *(f"Anna {town} {STORY}" for town in TOWNS)]
@@ -324,15 +334,15 @@ def test_explain_says_that_two_texts_differ_at_their_edges() -> None:
     page = ndd.collapse(texts)
     assert len(page) == 1
     edges_of_both = '"PARIS, May 3 (AFP) - …" and "By Anna Smith, Leeds Post. … (Reporting by A. Jones)"'
-    assert str(page.explain(1)).endswith(f"and the two differ at their edges only: {edges_of_both}")
+    assert str(page.explain(1)).endswith(f", but the two differ at their edges only: {edges_of_both}")
     without_texts = ndd.collapse([{"place": 0}, {"place": 1}], sketches=sketch_many(texts))
-    assert str(without_texts.explain(1)).endswith("and the two differ at their edges only")
+    assert str(without_texts.explain(1)).endswith(", but the two differ at their edges only")
 
 
 def test_explain_says_that_hardly_anything_differs_between_the_edges_and_names_no_edge_where_none_is() -> None:
     page = ndd.collapse([STORY, f"PARIS (AFP) - {STORY.replace('voted', 'decided')}"])
     assert str(page.explain(1)).endswith(
-        'and the two differ at their edges, and inside hardly: no edge and "PARIS (AFP) - …"'
+        'and the two differ at their edges and hardly inside: no edge and "PARIS (AFP) - …"'
     )
 
 

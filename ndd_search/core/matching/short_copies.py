@@ -1,7 +1,8 @@
 """Which pairs of short texts are copies that differ at their edges (see `text.edges`), or in a few places more.
 
 A value of a sketch of words is odd if its shingle touches an edge of the text wherever it occurs, else even. So two
-complete sketches tell what two texts have inside, and whether they differ there. They are copies if
+complete sketches tell what two texts have inside, and whether they differ there. They are copies if they have the same
+shingles, whatever touches an edge in one of them only, as case and punctuation show edges; or if
 
 * a value that touches an edge is in only one of them,
 * they share at least SHARED inner values, and as many as the least bar of any pair asks of those of either: of two
@@ -93,10 +94,13 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     shared = np.bincount(pair[met & inner & np.append(inner[1:], False)], minlength=count)
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
     smaller, apart = np.minimum(*own), own[0] + own[1]
+    same_words: Flags = ~edge & (apart == 0)
     copies: Flags = edge & (shared >= SHARED) & (shared >= smaller)
     copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
     if table is None:
-        return copies & (2 * smaller <= APART_UNTOLD)
+        copies &= 2 * smaller <= APART_UNTOLD
+        copies |= same_words
+        return copies
     common = np.bincount(pair[met], minlength=count)
     usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
     most = np.zeros(count)
@@ -104,6 +108,7 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     rare = usual < rule.few_hold * common
     copies &= np.where(rare, 2 * smaller, apart) <= APART
     copies &= rare | (smaller == 0) | ((most > 0) & ((most + rule.third) * common >= usual))
+    copies |= same_words
     return copies
 
 

@@ -93,10 +93,11 @@ def explain(
     if compared < estimated.value - 0.005:
         figures += f", {compared:.2f} without what many documents have in common"
     if leader != index:
-        reasons = [f"which reaches the bar of {bar:.2f}"] if compared >= bar - ROUNDING else []
-        if at_edges := _where_they_differ(rows, hits, decision, reader):
-            reasons.append(f"and {at_edges}")
-        rule = ", ".join([figures, *(reasons or ["and hardly anything differs"])])
+        reached = compared >= bar - ROUNDING
+        at_edges = _where_they_differ(rows, hits, decision, reader)
+        below = f"below the bar of {bar:.2f}, but {at_edges or 'hardly anything differs'}"
+        above_bar = f"which reaches the bar of {bar:.2f}" + (f", and {at_edges}" if at_edges else "")
+        rule = f"{figures}, {above_bar if reached else below}"
     elif compared < bar:
         rule = f"the nearest leader, {name(other)}, is {figures}, below the bar of {bar:.2f}"
         short = max(len(stream.sketches[i]) for i in (nearest, index)) < reader.recipe.k
@@ -123,10 +124,14 @@ def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, read
     one, other, table = np.array([0]), np.array([1]), decision.frequency_table
     if not differ_at_edges(rows, one, other, decision.rule, table).all():
         return ""
+    half = int(rows.offsets[1])
+    first, second = rows.values[:half], rows.values[half:]
+    if np.array_equal(first >> 1, second >> 1):
+        return "" if np.array_equal(first, second) else "the two have the same words"
     within = inside(rows)
     start = int(within.offsets[1])
     same = np.array_equal(within.values[:start], within.values[start:])
-    sentence = "the two differ at their edges only" if same else "the two differ at their edges, and inside hardly"
+    sentence = "the two differ at their edges only" if same else "the two differ at their edges and hardly inside"
     texts = [reader.text_of(hit) for hit in hits]
     found = [_edges_of(prepare(text, reader.recipe)) for text in texts if text is not None]
     return f"{sentence}: {' and '.join(found)}" if len(found) == 2 else sentence
