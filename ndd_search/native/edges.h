@@ -293,7 +293,7 @@ static int tail_of(const Parted *parted)
         if ((letter | 32) - 'a' < 26 && (before | 32) - 'a' < 26)
             continue; /* most letters */
         int spaced = is_space(before), begins = spaced || before >= CASELESS || letter >= CASELESS;
-        if ((letter == '\n' && before == '\n') || (begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
+        if ((begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
             || (spaced && is_space(text[at + 1]) && is_one_of(letter, signs))
             || (spaced && is_link(text + at, length - at))
             || (at >= sentence && (is_space(letter) || before >= CASELESS) && is_one_of(before, ends)))

@@ -4,8 +4,8 @@ An edge is a dateline, a byline, a mark (UPDATE 2 -, RT @name:), a source, the n
 or a link. Signs and capitals show it, in any language, and before a byline one of six words.
 
 At the end of a text one sign is enough: the tail begins with the first bracket, link, name with @ or # among the last
-TAIL characters, at the first dash, bar or empty line there, or behind a sentence that ends among the last SENTENCE, if
-no colon follows, as in a form ("... Place: Leeds").
+TAIL characters, at the first dash or bar there, or behind a sentence that ends among the last SENTENCE, if no colon
+follows, as in a form ("... Place: Leeds"). An empty line is no sign: a heading and a text have one between them.
 
 At the start, where forms have their slots ("Leeds: cloudy ..."), one sign shows none, but two signs together do:
 
@@ -231,8 +231,7 @@ def _tail(text: str) -> int:
         before, letter = text[at - 1], text[at]
         spaced = before in SPACES
         if (
-            letter == "\n" == before
-            or (letter in BEGIN_TAILS and (spaced or max(before, letter) >= CASELESS))
+            (letter in BEGIN_TAILS and (spaced or max(before, letter) >= CASELESS))
             or (spaced and ((letter in SIGNS and text[at + 1] in SPACES) or text.startswith(LINKS, at)))
             or (at >= max(sentence, colon) and before in ENDS and (letter in SPACES or before >= CASELESS))
         ):
