@@ -120,7 +120,8 @@ def test_a_line_has_edges_of_its_own() -> None:
 
 def test_a_paragraph_is_no_edge_because_an_empty_line_stands_before_it() -> None:
     """A heading that many texts share, and below it what each of them says."""
-    texts = [f"What children wrote about towns and rivers\n\nAt {town} the bridge is for Sunday." for town in TOWNS]
+    heading = "What children wrote about towns and rivers"
+    texts = [f"{heading}\n\nAt {town} they keep the bridge for Sunday." for town in TOWNS]
     assert texts[0][slice(*between_edges(texts[0])[-1])] == f"At {TOWNS[0]} they keep the bridge for Sunday."
     assert len(ndd.collapse(texts, size=100)) == len(texts)
 
