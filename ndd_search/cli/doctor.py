@@ -62,7 +62,7 @@ def _show(diagnosis: Diagnosis) -> None:
 def _lines(figures: Figures) -> Mapping[str, str]:
     lines = {"computed with": in_use(), "documents": f"{figures.documents:,}"}
     a_document = f", {figures.bytes / figures.documents:,.0f} bytes a document" if figures.documents else ""
-    lines["whole index"] = f"{figures.bytes / 2**20:,.1f} MB{a_document}"
+    lines["whole index"] = f"{figures.bytes / 2**20:,.1f} MB{a_document}, with old versions until they are merged"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
     if figures.sampled:
         lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
