@@ -192,6 +192,8 @@ def _source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame | N
         raise ValueError("with --spark the source is one index, or files")
     whole = [_WHOLE] if arguments.action in _KINDS else []
     names = list(dict.fromkeys([*arguments.text, *fields_of_command(arguments), *whole]))
+    if addresses and (within := next((name for name in names if "." in name), None)):
+        raise ValueError(f"with --spark, fields of an index are those of its documents: {within!r} is within an object")
     return _index(spark, arguments, addresses[0], names) if addresses else None
 
 

@@ -188,11 +188,17 @@ def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.Capt
     assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err
 
 
-def test_another_id_than_that_of_an_index_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("--id nope", "leave out --id nope"), ("--set must_match=page.site", "'page.site' is within an object")],
+)
+def test_what_spark_cannot_read_of_an_index_is_refused(
+    option: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("pyspark")
     command = ["corpus", "groups", "http://localhost/news", "--text", "text", "--spark", "local[2]", "--store", "w"]
-    assert main([*command, "--out", "groups.parquet", "--id", "nope"]) == 2
-    assert "leave out --id nope" in capsys.readouterr().err
+    assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
+    assert told in capsys.readouterr().err
 
 
 @for_long_runs
