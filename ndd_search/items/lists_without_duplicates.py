@@ -20,7 +20,8 @@ Known = npt.NDArray[np.int8]  # of pairs: 1 for one thing, -1 for two, 0 for wha
 _FEWEST = 50  # values that as many records hold as there are lists
 _SHARE = 0.1  # share of the records that hold such values
 _VALUES = 1 / 8  # values for each record, from which a field names things
-_CLIFF = 0.2  # values with one holder more, as a share of them; a tenth of those that a geometric distribution has
+_CLIFF = 0.2  # values with one holder more, as a share of them
+_PEAK = 10  # square of their number, as a multiple of the product of its neighbours; 1 in a geometric distribution
 _MOST_VALUES = 1 / 2  # share of such values with one alike, from which these are spellings
 _CONTRADICTED = 0.05  # share of the pairs that lists know, and that they or the verdicts call one thing
 _ENOUGH = 100  # pairs that show whether verdicts are right
@@ -86,7 +87,7 @@ def _lists(codes: Places, records: int) -> int:
     values = np.bincount(np.minimum(sizes, _MOST + 1), minlength=_MOST + 2)
     for count in range(2, _MOST):
         before, here, after = values[count - 1 : count + 2].tolist()
-        if here >= _FEWEST and after <= _CLIFF * here and 10 * before * after <= here**2:
+        if here >= _FEWEST and after <= _CLIFF * here and _PEAK * before * after <= here**2:
             telling = len(sizes) >= _VALUES * records and count * here >= _SHARE * sizes.sum()
             return count if telling else 0
     return 0
