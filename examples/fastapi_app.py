@@ -1,4 +1,4 @@
-"""Articles without near-duplicates in FastAPI. Run it with: fastapi run examples/fastapi_app.py
+"""Articles without near-duplicates in FastAPI. Run it with: fastapi run examples/fastapi_app.py (of fastapi[standard])
 
 PUT /articles/7 with {"title": ..., "body": ...} adds an article, GET /search?q=steel&page=0 finds articles. The
 functions are not `async`, so that FastAPI runs them in threads: several threads may use one index.
