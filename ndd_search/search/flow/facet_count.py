@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ _MOST_PARTS = 20_000  # of all buckets together; the engines allow 65,535
 OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
 _OF_ALL = 720  # hits in the samples of all buckets, about
 _INNER_LIMIT = 100  # max_inner_result_window, by default
+_MOST_ORDERS = 16  # of the hits of a bucket
 _FAILED = "facets count documents, because the request for samples of their buckets failed"
 
 _Counts = dict[str, list[Any]]
@@ -176,11 +178,11 @@ class _Counter:
     def __init__(self, state: State, plan: Plan, held: bool) -> None:
         self._state, self._plan = state, plan
         self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
-        names = [_names(*both)[0] for both in zip(state.stream.hits, state.stream.sketches, strict=True) if held]
-        several, reads_keys = Counter(names), plan.options.reads_keys
-        self._places = {  # a hit without a sketch, whose name ends with an empty one, stands alone anywhere
-            name: place for place, name in enumerate(names) if several[name] == 1 or not (name[-1] or reads_keys)
-        }
+        self._places: dict[Any, list[int]] = {}
+        for place, both in enumerate(zip(state.stream.hits, state.stream.sketches, strict=True) if held else ()):
+            name, *_ = _names(*both)
+            if name[-1] or plan.options.reads_keys or name not in self._places:  # else it stands alone anywhere
+                self._places.setdefault(name, []).append(place)
 
     def counts(
         self, facet: Mapping[str, Any], buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]
@@ -207,8 +209,10 @@ class _Counter:
             return GroupEstimate.exactly(self._leaders(every) if every else total)
         options, is_min_k = self._plan.options, self._plan.settings.recipe.method == "min-k"
         is_all = total == len(every) + alone and not (alone and (options.reads_keys or count_in(sampled, UNSORTED)))
-        if is_all and (ordered := self._in_order(every)) is not None:
-            return GroupEstimate.exactly(self._leaders(ordered) + alone)
+        if is_all and (orders := self._orders(every)):
+            groups = [self._leaders(one) + alone for one in orders]
+            low, high = min(groups), max(groups)
+            return GroupEstimate(groups[0], "eq" if low == high else "estimate", low, high)
         if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
         sketches = sketches_of(hits, self._plan)
@@ -221,11 +225,17 @@ class _Counter:
         read = {name: listed(value_of(hit.get("_source") or {}, name)) for name in self._plan.sketch_reading.fields}
         return {**hit, "fields": {**read, **hit.get("fields", {})}}
 
-    def _in_order(self, hits: Sequence[Hit]) -> list[Hit] | None:
-        """Return the hits of a bucket in the engine's order, None if the place of one is not known."""
+    def _orders(self, hits: Sequence[Hit]) -> list[list[Hit]]:
+        """Return the hits of a bucket in all orders that may be the engine's; none if a place is unknown, or for many.
+
+        There are several if hits of two shards have one name.
+        """
         each = [_names(*both) for both in zip(hits, sketches_of(hits, self._plan), strict=True)]
-        places = [next((self._places[name] for name in names if name in self._places), -1) for names in each]
-        return None if -1 in places else [hits[at] for at in np.argsort(places, kind="stable").tolist()]
+        places = [next((self._places[name] for name in names if name in self._places), []) for names in each]
+        if prod(map(len, places)) > _MOST_ORDERS:
+            return []
+        orders = [np.argsort(one, kind="stable").tolist() for one in product(*places)]
+        return [[hits[at] for at in order] for order in orders]
 
     def _leaders(self, hits: Sequence[Hit]) -> int:
         reader = self._reader(sketches_of(hits, self._plan))
