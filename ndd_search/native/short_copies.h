@@ -77,10 +77,11 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     }
     int rare = !weights || usual < rule->few_hold * met;
     int64_t smaller = own[0] < own[1] ? own[0] : own[1], apart = rare ? 2 * smaller : own[0] + own[1];
+    if ((double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
+        return 0;
     if (!edge && !own[0] && !own[1]) /* the same words */
         return 1;
-    if (!edge || shared < LEAST_SHARED || shared < smaller || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD)
-        || (double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
+    if (!edge || shared < LEAST_SHARED || shared < smaller || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD))
         return 0;
     return rare || !smaller || (most > 0 && (most + rule->third) * met >= usual);
 }

@@ -51,6 +51,15 @@ def test_a_list_gets_the_same_groups_window_by_window(
     assert found.groups == plain.groups
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_short_texts_get_the_same_answers_whichever_of_their_words_touch_an_edge(seed: int) -> None:
+    """Texts of 13 shingles, some without a few of these, and with any share of those that touch an edge."""
+    rng = np.random.default_rng(seed)
+    texts = np.sort(rng.choice(2**30, (3, 13), replace=False) * 2, axis=1).astype(np.int32)
+    chosen = [texts[rng.integers(3)] | (rng.random(13) < rng.random()) for _ in range(20)]
+    same_answers([sketch[rng.random(13) < rng.choice((0.8, 1.0))] for sketch in chosen], 64, 0.5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("count", "k", "floor"), [(20, 32, 0.3), (64, 128, 0.5), (100, 64, 0.8), (300, 96, 0.5)])
 def test_every_kind_of_page_gets_the_same_answers(kind: str, count: int, k: int, floor: float) -> None:

@@ -131,9 +131,11 @@ class Oracle:
         marked = [any(value & 1 for value in values) for values in both]
         longer = max(sum(not value & 1 for value in values) for values in both)
         shared_inside = sum(not value & 1 for value in both[0] & both[1])
-        if whole and any(marked) and inside[0] == inside[1]:
+        if not whole or not any(marked) or shared_inside < (LEAST - 1e-9) * longer:
+            return False
+        if inside[0] == inside[1]:
             return True
-        if not whole or not any(marked) or shared_inside < max(SHARED, (LEAST - 1e-9) * longer):
+        if shared_inside < SHARED:
             return False
         shared = inside[0] & inside[1]
         own = [{value for value in values if value >> 1 not in shared} for values in both]

@@ -1,13 +1,13 @@
 """Which pairs of short texts are copies that differ at their edges (see `text.edges`), or in a few places more.
 
 A value of a sketch of words is odd if its shingle touches an edge of the text wherever it occurs, else even. So two
-complete sketches tell what two texts have inside, and whether they differ there. They are copies if they have the same
-shingles, whatever touches an edge in one of them only, as case and punctuation show edges; or if
+complete sketches tell what two texts have inside, and whether they differ there. They are copies if they share as many
+inner values as the least bar of any pair asks of those of either, and have the same shingles, whatever touches an edge
+in one of them only, as case and punctuation show edges; or if
 
 * a value that touches an edge is in only one of them,
-* they share at least SHARED inner values, and as many as the least bar of any pair asks of those of either: of two
-  edited copies of a brief, each with an edge of its own, most values differ. What their edges share is the name of a
-  site or of a section, which other texts have,
+* they share at least SHARED inner values: of two edited copies of a brief, each with an edge of its own, most values
+  differ. What their edges share is the name of a site or of a section, which other texts have,
 * the inner values that only one of them has are, in the one that has fewer of these, at most as many as they share, or
   it says something else of the same event; and at most half of APART: two changed words. The other may have more, as it
   may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words that differ
@@ -94,9 +94,9 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     shared = np.bincount(pair[met & inner & np.append(inner[1:], False)], minlength=count)
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
     smaller, apart = np.minimum(*own), own[0] + own[1]
-    same_words: Flags = ~edge & (apart == 0)
-    copies: Flags = edge & (shared >= SHARED) & (shared >= smaller)
-    copies &= shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
+    enough: Flags = shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
+    same_words: Flags = enough & ~edge & (apart == 0)
+    copies: Flags = enough & edge & (shared >= SHARED) & (shared >= smaller)
     if table is None:
         copies &= 2 * smaller <= APART_UNTOLD
         copies |= same_words
