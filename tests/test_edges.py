@@ -118,11 +118,12 @@ def test_a_line_has_edges_of_its_own() -> None:
     assert [text[start:end].strip() for start, end in between_edges(text)] == [story, story, "the end"]
 
 
-def test_a_paragraph_is_no_edge_because_an_empty_line_stands_before_it() -> None:
+@pytest.mark.parametrize("end", ["", " (1995)", " - Kids", " #kids"])
+def test_a_paragraph_is_no_edge_because_an_empty_line_stands_before_it(end: str) -> None:
     """A heading that many texts share, and below it what each of them says."""
-    heading = "What children wrote about towns and rivers"
-    texts = [f"{heading}\n\nAt {town} they keep the bridge for Sunday." for town in TOWNS]
-    assert texts[0][slice(*between_edges(texts[0])[-1])] == f"At {TOWNS[0]} they keep the bridge for Sunday."
+    heading = f"What children of every school wrote about towns and rivers{end}"
+    texts = [f"{heading}\n\nAt {town} they keep it for Sunday." for town in TOWNS]
+    assert texts[0][slice(*between_edges(texts[0])[-1])] == f"At {TOWNS[0]} they keep it for Sunday."
     assert len(ndd.collapse(texts, size=100)) == len(texts)
 
 

@@ -5,7 +5,8 @@ or a link. Signs and capitals show it, in any language, and before a byline one 
 
 At the end of a text one sign is enough: the tail begins with the first bracket, link, name with @ or # among the last
 TAIL characters, at the first dash or bar there, or behind a sentence that ends among the last SENTENCE, if no colon
-follows, as in a form ("... Place: Leeds"). An empty line is no sign: a heading and a text have one between them.
+follows, as in a form ("... Place: Leeds"). It is a part of the last paragraph: a heading and a text have an empty line
+between them.
 
 At the start, where forms have their slots ("Leeds: cloudy ..."), one sign shows none, but two signs together do:
 
@@ -227,7 +228,9 @@ def _glued(text: str, word: Word, number: int) -> tuple[int, int] | None:
 def _tail(text: str) -> int:
     """Return where the tail of a text begins; its length without one."""
     colon, sentence = max(text.rfind(letter) for letter in COLONS), len(text) - SENTENCE
-    for at in range(max(len(text) - TAIL, len(text) // 2, 1), len(text.rstrip(BLANKS)) - 1):
+    last = len(text.rstrip(BLANKS)) - 1
+    paragraph = len(text[: max(text.rfind("\n\n", 0, last), 0)].rstrip("\n"))
+    for at in range(max(len(text) - TAIL, len(text) // 2, paragraph, 1), last):
         before, letter = text[at - 1], text[at]
         spaced = before in SPACES
         if (
