@@ -53,7 +53,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.similar_pairs import resembling_pairs
+from ndd_search.core.matching.similar_pairs import as_compared, resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
@@ -324,7 +324,7 @@ class Rule:
 
     def leaders(self, texts: Sequence[str], sketches: Sketches, table: FrequencyTable) -> np.ndarray:
         decision = Decision.of(self.setting, RECIPE, table if self.counts else None)
-        pairs = resembling_pairs(rows_of(sketches, RECIPE.k), decision)
+        pairs = resembling_pairs(rows_of(as_compared(sketches, RECIPE.k, decision), RECIPE.k), decision)
         if self.setting == "auto":
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
             apart = [differing_in_numbers(RECIPE)(texts[a], texts[b]) for a, b in ends]

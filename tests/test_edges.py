@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.short_copies import differ_at_edges
@@ -327,6 +329,23 @@ def test_texts_with_the_same_words_are_copies_whatever_shows_their_edges(change:
     page = ndd.collapse([*texts, *map(change, texts)], size=100)
     assert page.hits == texts
     assert str(page.explain(len(texts))).endswith("and the two have the same words")
+
+
+@pytest.mark.parametrize("core", [True, False])
+@pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}])
+def test_a_fixed_bar_compares_words_whatever_shows_their_edges(
+    core: bool, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"Note: {STORY} [Green Homes]"
+    copies = [{"text": one, "site": "a"} for one in (text, text.upper(), text.replace("[", "").replace("]", ""))]
+    if not core:
+        monkeypatch.setattr(native, "core", None)
+    page = ndd.collapse(copies, text="text", min_similarity="identical", **options)
+    assert page.hits == copies[:1]
+    assert [copy.similarity for copy in page.groups[0].duplicates] == [1.0, 1.0]
+    assert page.explain(1).similarity == 1.0
+    groups = ndd.Corpus.read(copies, text="text").groups(min_similarity=1.0)
+    assert groups.leader.tolist() == [0, 0, 0]
 
 
 def test_a_copy_is_found_if_no_sign_sets_apart_what_was_added_to_it() -> None:

@@ -149,6 +149,10 @@ class Search:
         """The rule of the decision and of min_shingles, for the native core."""
         return self.decision.rule._replace(min_shingles=self._few, measure=_MEASURES.index(self.decision.measure))
 
+    def compared(self, sketches: Sketches) -> Sketches:
+        """The sketches as the decision compares them."""
+        return rows_of(sketches, self.recipe.k).unmarked if self.decision.unmarks else sketches
+
     @property
     def _few(self) -> int:
         return min(self.min_shingles, self.recipe.k)
@@ -164,6 +168,7 @@ class Search:
 
         each: as in `pairs`; 0 may leave out all but the pair of each document with its leader. old: as in `leaders`.
         """
+        sketches = self.compared(sketches)
         if native.core and self.decision.measure in _MEASURES:
             found = native.core.corpus_pairs(
                 sketches.values,
@@ -196,6 +201,7 @@ class Search:
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
         """Those of some pairs of different sketches that count."""
+        sketches = self.compared(sketches)
         if native.core and self.decision.measure in _MEASURES:
             pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
             columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule

@@ -167,7 +167,7 @@ class PairsOnSpark:
     @cached_property
     def _ranked(self) -> DataFrame:
         """rank, place, sketch, fingerprint, and the code and time of guards."""
-        preparing = stages.Preparing(self.options, self.fields, self.search.recipe, self.text)
+        preparing = stages.Preparing(self.options, self.fields, self.search, self.text)
         rows = self.documents.select("place", "sketch", "fields").mapInArrow(preparing.prepare, stages.PREPARED)
         if self.options.keep == ("score",):
             rows = rows.withColumn("number", F.col("place"))

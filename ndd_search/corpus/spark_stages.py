@@ -18,7 +18,6 @@ from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.fingerprint import fingerprint
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.collection_pairs import Search, shingles_of
@@ -147,7 +146,7 @@ class Preparing:
 
     options: CollapseOptions
     names: tuple[str, ...]
-    recipe: Recipe
+    search: Search
     text: tuple[str, ...]
 
     def prepare(self, batches: Batches) -> Batches:
@@ -156,7 +155,8 @@ class Preparing:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
             guards = Guards.of(self.options, {name: [row.get(name) for row in rows] for name in self.names})
             sketches = sketches_of(batch.column("sketch"))
-            shingles = shingles_of(sketches, self.recipe.k)
+            recipe, compared = self.search.recipe, self.search.compared(sketches)
+            shingles = shingles_of(sketches, recipe.k)
             keys = [
                 sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))
                 for row, size in zip(rows, shingles, strict=True)
@@ -164,8 +164,8 @@ class Preparing:
             zeros = np.zeros(len(rows))
             columns = {
                 "place": batch.column("place"),
-                "sketch": batch.column("sketch"),
-                "fingerprint": [fingerprint(one, self.recipe, self.text) if self.text else None for one in sketches],
+                "sketch": pa.ListArray.from_arrays(pa.array(compared.offsets, pa.int32()), compared.values),
+                "fingerprint": [fingerprint(one, recipe, self.text) if self.text else None for one in sketches],
                 "code": zeros.astype(np.int64) if guards.codes is None else guards.codes,
                 "time": zeros if guards.times is None else guards.times,
                 "key": keys,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.guards import long_enough
+from ndd_search.core.matching.similar_pairs import as_compared
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import KINDS
@@ -102,7 +103,7 @@ class CandidateSearch:
 
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """The resemblance to each other sketch, 0.0 below min_similarity; float64, shape (len(others),)."""
-        rows = rows_of([wanted, *others], self.recipe.k)
+        rows = rows_of(as_compared([wanted, *others], self.recipe.k, self.decision), self.recipe.k)
         pairs = similar_pairs(rows, self.decision)
         pairs = pairs.where((pairs.first == 0) & long_enough(pairs, rows, _FACTOR * self.recipe.min_shingles))
         similarities = np.zeros(len(others))

@@ -76,6 +76,8 @@ class Oracle:
     def __init__(self, ranked: Sequence[Document], options: Options, k: int, size: int, table: Table | None) -> None:
         self.ranked, self.options, self.k, self.size, self.table = ranked, {**DEFAULTS, **options}, k, size, table
         self._values = [frozenset(one["values"] or ()) for one in ranked]
+        if self.options["min_similarity"] != "auto":
+            self._values = [self._unmarked(values) for values in self._values]
         self._shingles = [self._estimated(values) for values in self._values]
 
     @cached_property
@@ -122,6 +124,11 @@ class Oracle:
         if min(abs(value - bar), abs(alike - own_bar)) < CLOSE:
             raise Undecided
         return value > bar and alike > own_bar
+
+    def _unmarked(self, values: frozenset[int]) -> frozenset[int]:
+        """The values of a short text as even ones: a fixed bar does not ask what touches an edge."""
+        even = frozenset(value & -2 for value in values)
+        return even if len(values) < self.k and len(even) == len(values) else values
 
     def _differ_at_edges(self, one: int, other: int) -> bool:
         """Whether two short texts differ at their edges (odd values), and inside no more than edited copies do."""

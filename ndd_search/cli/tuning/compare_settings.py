@@ -16,8 +16,8 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import ROUNDING, Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.guards import allowed
-from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.matching.similarity_measures import judged_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, accepted, as_compared, overlaps
+from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
@@ -137,11 +137,15 @@ def look_at(
 def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: CollapseOptions) -> tuple[Pairs, Flags]:
     """Return the pairs of a page that no guard keeps apart, and whether "auto" joins them."""
     sketches = [_NO_VALUES if isinstance(hit.sketch, str) else hit.sketch for hit in page.hits]
-    rows = rows_of(sketches, recipe.k)
-    pairs, similarity, bars = judged_pairs(rows, decision, LEAST)
+    rows, least = rows_of(sketches, recipe.k), Decision.of(LEAST, recipe)
+    pairs = similar_pairs(rows_of(as_compared(sketches, recipe.k, least), recipe.k), least)
+    joined = pairs.similarity >= (decision.bar or 0.0) - ROUNDING
+    if decision.bar is None:
+        both = rows, decision, pairs.first, pairs.second
+        joined = accepted(*both, overlaps(rows, pairs.first, pairs.second, decision.frequency_table))
     guards = allowed(pairs, rows, page.hits, _Reader(), options, recipe.min_shingles)
     permitted = np.logical_and.reduce(list(guards.values()))
-    return pairs.where(permitted), (similarity >= bars - ROUNDING)[permitted]
+    return pairs.where(permitted), joined[permitted]
 
 
 def _hidden(count: int, joined: Pairs) -> Flags:

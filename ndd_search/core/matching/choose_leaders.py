@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.decision import Decision
-from ndd_search.core.matching.similar_pairs import Pairs, leaders_of, resembling_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared, leaders_of, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 
 
@@ -32,7 +32,7 @@ def assign_leaders(
     """Return the leader of each hit and the similarity to it (1.0 for leaders), by any decision; else as `leaders`."""
     if (by_core := leaders_of(sketches, k, decision)) is not None:
         return by_core
-    rows = rows_of(sketches, k)
+    rows = rows_of(as_compared(sketches, k, decision), k)
     return choose_leaders(len(rows.lengths), resembling_pairs(rows, decision))
 
 

@@ -151,6 +151,7 @@ class Decision:
     constants: of "auto".
     measure:   of the recipe; the bar applies to it. "auto" requires "kmv".
     kind:      of the recipe's shingles, for "auto".
+    unmarks:   whether odd values of the recipe's sketches mark an edge, and the decision compares them as even ones.
     """
 
     bar: float | None
@@ -159,6 +160,7 @@ class Decision:
     constants: Constants = Constants()
     measure: Measure = "kmv"
     kind: Kind = "words"
+    unmarks: bool = False
 
     @classmethod
     def of(cls, setting: Setting, recipe: Recipe, frequency_table: FrequencyTable | None = None) -> Self:
@@ -169,7 +171,7 @@ class Decision:
             told = frequency_table if frequency_table and frequency_table.telling else None
             return cls(None, recipe.size, told, kind=recipe.kind)
         if setting == "auto":
-            return cls(_usual(recipe), recipe.size, measure=recipe.measure)
+            return cls(_usual(recipe), recipe.size, measure=recipe.measure, unmarks=recipe.marks_edges)
         if isinstance(setting, str):
             if setting not in PLAIN:
                 names = ", ".join(["auto", *PLAIN])
@@ -179,7 +181,7 @@ class Decision:
             setting = PLAIN[setting]
         elif isinstance(setting, bool) or not 0 < setting <= 1:
             raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
-        return cls(float(setting), recipe.size, measure=recipe.measure)
+        return cls(float(setting), recipe.size, measure=recipe.measure, unmarks=recipe.marks_edges)
 
     @property
     def key(self) -> tuple[float | None, int, Measure, Kind, str]:

@@ -17,7 +17,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule
@@ -46,6 +46,13 @@ class Pairs:
         return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
 
+def as_compared(
+    sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision
+) -> Sequence[npt.ArrayLike] | Sketches:
+    """Return sketches as a decision compares them: a fixed bar does not ask what touches an edge."""
+    return rows_of(sketches, k).unmarked if decision.unmarks else sketches
+
+
 def leaders_of(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
 ) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
@@ -56,6 +63,7 @@ def leaders_of(
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
     rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
+    sketches = as_compared(sketches, k, decision)
     found = native.core.leaders(*core_arguments(sketches), k, rule, _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 

@@ -61,6 +61,12 @@ class Rows:
         odd = np.concatenate(([0], np.cumsum(self.values & 1)))
         return self.whole & (odd[self.offsets[1:]] > odd[self.offsets[:-1]])
 
+    @property
+    def unmarked(self) -> Sketches:
+        """Return the rows as sketches, the values of whole ones as even ones."""
+        marks = self.values & np.repeat(self.whole, self.lengths)
+        return Sketches(self.values - marks, self.offsets)
+
 
 def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     """Check and lay out the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""

@@ -12,7 +12,7 @@ import numpy as np
 from ndd_search.core.matching.decision import ALIKE, ROUNDING, Decision
 from ndd_search.core.matching.guards import allowed, allowed_by_fields
 from ndd_search.core.matching.short_copies import differ_at_edges, inside
-from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared
 from ndd_search.core.matching.similarity_measures import estimate, judged_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
@@ -80,11 +80,12 @@ def explain(
     above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]
     if not above:
         return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
-    estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
+    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
+    sketches = as_compared(stream.sketches, reader.recipe.k, decision)
+    estimates = {i: estimate(sketches[i], sketches[index], reader.recipe) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
     estimated, other = estimates[nearest], int(stream.ranks[nearest])
-    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
-    rows = rows_of([stream.sketches[nearest], stream.sketches[index]], reader.recipe.k)
+    rows = rows_of([sketches[nearest], sketches[index]], reader.recipe.k)
     hits = [stream.hits[nearest], stream.hits[index]]
     compared, bar, guards = _verdict(stream, rows, hits, decision, reader, options)
     figures = f"{estimated.value:.2f} alike"
@@ -114,7 +115,7 @@ def explain(
         rule,
         compared=compared,
         bar=bar,
-        shared=len(np.intersect1d(stream.sketches[nearest], stream.sketches[index], assume_unique=True)),
+        shared=len(np.intersect1d(sketches[nearest], sketches[index], assume_unique=True)),
         guards=guards,
     )
 

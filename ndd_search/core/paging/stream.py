@@ -17,7 +17,7 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
-from ndd_search.core.matching.similar_pairs import leaders_of
+from ndd_search.core.matching.similar_pairs import as_compared, leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, check_fit
@@ -238,7 +238,7 @@ class Stream:
 
         hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
         """
-        rows = rows_of(sketches, reader.recipe.k)
+        rows = rows_of(as_compared(sketches, reader.recipe.k, decision), reader.recipe.k)
         pairs = similar_pairs(rows, decision)
         pairs = pairs.where(pairs.second >= leading)
         verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)

@@ -36,6 +36,8 @@ def looked_up(wanted: Sketch, keys: int, decision: Decision) -> list[list[int]]:
     All blocks of a fingerprint are looked up, and what differs in a quarter of the bits that may differ: then every
     document within them is found. Raises ValueError for more bits than that finds.
     """
+    if decision.unmarks:
+        return [[value & -2, value | 1] for value in wanted[:keys].tolist()]
     if decision.measure != "cosine":
         return [[value] for value in wanted[:keys].tolist()]
     from ndd_search.core.methods.simhash import bits_of, near_blocks  # imported here because it is rarely used
