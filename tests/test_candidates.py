@@ -43,6 +43,14 @@ def test_a_wrapped_client_finds_them_too(engine: Engine, index: str) -> None:
         assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
 
 
+def test_a_copy_in_capitals_is_found_whatever_shows_its_edges(engine: Engine, index: str) -> None:
+    text = "Note: a place is free at Leeds for a child of four whose parents work [Green Homes]"
+    with engine.client() as client:
+        create(client, index, [{"_id": "1", "body": text}])
+        (found,) = ndd.find_duplicates(client, index, text.upper(), min_similarity="identical")
+        assert (found.id, found.similarity) == ("1", 1.0)
+
+
 def test_short_texts_are_found_only_when_they_are_identical(engine: Engine, index: str) -> None:
     with engine.client() as client:
         create(client, index, [{"_id": "1", "body": "red shoes for men"}, {"_id": "2", "body": "red shoes for boys"}])
