@@ -23,7 +23,7 @@ from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, overlaps
 from ndd_search.core.matching.similarity_measures import near_prints, similarities
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of, unmarked
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
@@ -151,7 +151,7 @@ class Search:
 
     def compared(self, sketches: Sketches) -> Sketches:
         """The sketches as the decision compares them."""
-        return rows_of(sketches, self.recipe.k).unmarked if self.decision.unmarks else sketches
+        return unmarked(sketches, self.recipe.k) if self.decision.unmarks else sketches
 
     @property
     def _few(self) -> int:

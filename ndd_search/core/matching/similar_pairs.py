@@ -17,7 +17,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule
@@ -50,7 +50,7 @@ def as_compared(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision
 ) -> Sequence[npt.ArrayLike] | Sketches:
     """Return sketches as a decision compares them: a fixed bar does not ask what touches an edge."""
-    return rows_of(sketches, k).unmarked if decision.unmarks else sketches
+    return unmarked(sketches, k) if decision.unmarks else sketches
 
 
 def leaders_of(

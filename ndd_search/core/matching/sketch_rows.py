@@ -15,6 +15,7 @@ from ndd_search import native
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.sketching.estimate_similarity import check_sketch
 from ndd_search.core.sketching.sketches import VALUES, Sketch, Sketches
+from ndd_search.core.text.tokens import runs
 from ndd_search.errors import InvalidSketch
 
 Ranks = npt.NDArray[np.int64]
@@ -61,12 +62,6 @@ class Rows:
         odd = np.concatenate(([0], np.cumsum(self.values & 1)))
         return self.whole & (odd[self.offsets[1:]] > odd[self.offsets[:-1]])
 
-    @property
-    def unmarked(self) -> Sketches:
-        """Return the rows as sketches, the values of whole ones as even ones."""
-        marks = self.values & np.repeat(self.whole, self.lengths)
-        return Sketches(self.values - marks, self.offsets)
-
 
 def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     """Check and lay out the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
@@ -82,6 +77,28 @@ def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
         within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
         values, offsets = values[within], _offsets(np.minimum(lengths, k))
     return Rows(values, offsets, k)
+
+
+def unmarked(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Sketches:
+    """Return sketches with even values only in those that hold all values of their documents.
+
+    Raises InvalidSketch as rows_of does. Of a large collection, only the values of such sketches are copied more than
+    once.
+    """
+    if not isinstance(sketches, Sketches):
+        rows = rows_of(sketches, k)
+        sketches = Sketches(rows.values, rows.offsets)
+    lengths = np.diff(sketches.offsets)
+    few = np.flatnonzero(lengths < k)
+    places = runs(sketches.offsets[few], lengths[few])
+    short = Rows(sketches.values[places], _offsets(lengths[few]), k)
+    marks = short.values & np.repeat(short.whole, short.lengths)
+    if not marks.any():
+        return sketches
+    values = sketches.values.copy()
+    values[places] -= marks
+    values.flags.writeable = False  # the core then reads it where it lies
+    return Sketches(values, sketches.offsets)
 
 
 def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
