@@ -39,6 +39,7 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
+_CLEAR = 3.0  # the same, from which more tells no more: assumed odds may hold any
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
 
@@ -77,7 +78,8 @@ def learn_odds(
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families do not count: if no others are left, the assumed ones are the safest.
+    Odds that unite families do not count, nor the second way's if what it calls one thing agrees by chance in a field
+    that tells by the first: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     if not len(graded) + len(labelled):
@@ -98,6 +100,8 @@ def learn_odds(
     size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
+    if _agrees_by_chance(_information(by_chance.m, usual), np.minimum(_information(kinds.m, usual), _CLEAR)):
+        safe.discard(by_chance)
     sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
     if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
         best = by_chance
