@@ -193,7 +193,7 @@ def _source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame | N
     whole = [_WHOLE] if arguments.action in _KINDS else []
     names = list(dict.fromkeys([*arguments.text, *fields_of_command(arguments), *whole]))
     if addresses and (within := next((name for name in names if "." in name), None)):
-        raise ValueError(f"with --spark, fields of an index are those of its documents: {within!r} is within an object")
+        raise ValueError(f"--spark reads no field within an object of an index, as {within!r}: leave out --spark")
     return _index(spark, arguments, addresses[0], names) if addresses else None
 
 

@@ -21,9 +21,9 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.short_copies import inside
-from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, overlaps
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared, given_pairs, overlaps
 from ndd_search.core.matching.similarity_measures import near_prints, similarities
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of, unmarked
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
@@ -149,10 +149,6 @@ class Search:
         """The rule of the decision and of min_shingles, for the native core."""
         return self.decision.rule._replace(min_shingles=self._few, measure=_MEASURES.index(self.decision.measure))
 
-    def compared(self, sketches: Sketches) -> Sketches:
-        """The sketches as the decision compares them."""
-        return unmarked(sketches, self.recipe.k) if self.decision.unmarks else sketches
-
     @property
     def _few(self) -> int:
         return min(self.min_shingles, self.recipe.k)
@@ -168,7 +164,7 @@ class Search:
 
         each: as in `pairs`; 0 may leave out all but the pair of each document with its leader. old: as in `leaders`.
         """
-        sketches = self.compared(sketches)
+        sketches = as_compared(sketches, self.recipe.k, self.decision)
         if native.core and self.decision.measure in _MEASURES:
             found = native.core.corpus_pairs(
                 sketches.values,
@@ -201,7 +197,7 @@ class Search:
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
         """Those of some pairs of different sketches that count."""
-        sketches = self.compared(sketches)
+        sketches = as_compared(sketches, self.recipe.k, self.decision)
         if native.core and self.decision.measure in _MEASURES:
             pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
             columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
@@ -155,7 +155,8 @@ class Preparing:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
             guards = Guards.of(self.options, {name: [row.get(name) for row in rows] for name in self.names})
             sketches = sketches_of(batch.column("sketch"))
-            recipe, compared = self.search.recipe, self.search.compared(sketches)
+            recipe = self.search.recipe
+            compared = as_compared(sketches, recipe.k, self.search.decision)
             shingles = shingles_of(sketches, recipe.k)
             keys = [
                 sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))

@@ -284,12 +284,12 @@ static int tail_of(const Parted *parted)
     at = at > length / 2 ? at : length / 2;
     while (is_space(text[last]))
         last--;
-    for (int end = last - 2; end >= at; end--)
-        if (text[end] == '\n' && text[end + 1] == '\n') {
-            while (end > at && text[end - 1] == '\n')
-                end--;
-            at = end;
-        }
+    int end = last - 2; /* of the paragraph before the last one */
+    while (end >= at && !(text[end] == '\n' && text[end + 1] == '\n'))
+        end--;
+    while (end > at && text[end - 1] == '\n')
+        end--;
+    at = end > at ? end : at;
     int colon = length - 1, sentence = length - SENTENCE;
     while (colon >= sentence && colon >= 0 && text[colon] != ':' && text[colon] != 0xFF1A)
         colon--;

@@ -17,7 +17,7 @@ from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
-from ndd_search.core.matching.similar_pairs import Pairs, accepted, overlaps
+from ndd_search.core.matching.similar_pairs import Pairs, accepted, as_compared, overlaps
 from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
@@ -52,7 +52,7 @@ def search_for(bar: Setting, sketches: Sketches, recipe: Recipe, **more: Any) ->
 
 def every_pair(sketches: Sketches, search: Search) -> Pairs:
     """All pairs that the decision accepts, each compared by itself."""
-    rows = rows_of(search.compared(sketches), search.recipe.k)
+    rows = rows_of(as_compared(sketches, search.recipe.k, search.decision), search.recipe.k)
     first, second = np.triu_indices(len(sketches), 1)
     shared = overlaps(rows, first, second, search.decision.frequency_table)
     short = np.minimum(rows.lengths[first], rows.lengths[second]) < search.min_shingles
@@ -75,7 +75,8 @@ def check(sketches: Sketches, search: Search) -> None:
     different = (found.same[first] == first) & (found.same[second] == second)
     assert as_set(found.pairs) == as_set(expected.where(different))
     assert (np.diff(found.pairs.first) >= 0).all()
-    equal = [bytes(one.tobytes()) or place for place, one in enumerate(search.compared(sketches))]
+    compared = as_compared(sketches, search.recipe.k, search.decision)
+    equal = [bytes(one.tobytes()) or place for place, one in enumerate(compared)]
     assert found.same.tolist() == [equal.index(one) for one in equal]
     leader, similarity = choose_leaders(len(sketches), expected)
     led = search.leaders(sketches)

@@ -190,7 +190,10 @@ def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("option", "told"),
-    [("--id nope", "leave out --id nope"), ("--set must_match=page.site", "'page.site' is within an object")],
+    [
+        ("--id nope", "leave out --id nope"),
+        ("--set must_match=page.site", "within an object of an index, as 'page.site'"),
+    ],
 )
 def test_what_spark_cannot_read_of_an_index_is_refused(
     option: str, told: str, capsys: pytest.CaptureFixture[str]

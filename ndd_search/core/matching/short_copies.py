@@ -95,12 +95,11 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     insides = [np.bincount(pair[inner & (of_second == side)], minlength=count) for side in (False, True)]
     smaller, apart = np.minimum(*own), own[0] + own[1]
     enough: Flags = shared >= (rule.least - _ROUNDING) * np.maximum(*insides)
-    same_words: Flags = enough & ~edge & (apart == 0)
-    copies: Flags = enough & edge & (shared >= SHARED) & (shared >= smaller)
+    same_words: Flags = ~edge & (apart == 0)
+    copies: Flags = edge & (shared >= SHARED) & (shared >= smaller)
     if table is None:
         copies &= 2 * smaller <= APART_UNTOLD
-        copies |= same_words
-        return copies
+        return enough & (copies | same_words)
     common = np.bincount(pair[met], minlength=count)
     usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
     most = np.zeros(count)
@@ -108,8 +107,7 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     rare = usual < rule.few_hold * common
     copies &= np.where(rare, 2 * smaller, apart) <= APART
     copies &= rare | (smaller == 0) | ((most > 0) & ((most + rule.third) * common >= usual))
-    copies |= same_words
-    return copies
+    return enough & (copies | same_words)
 
 
 def _values_of(rows: Rows, side: Places) -> tuple[Places, Places]:

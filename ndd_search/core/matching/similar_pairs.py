@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, un
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches
 from ndd_search.native import Rule
+
+Rowwise = TypeVar("Rowwise", bound=Sequence[npt.ArrayLike])  # sketches, one row each
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +49,7 @@ class Pairs:
         return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
 
-def as_compared(
-    sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision
-) -> Sequence[npt.ArrayLike] | Sketches:
+def as_compared(sketches: Rowwise, k: int, decision: Decision) -> Rowwise | Sketches:
     """Return sketches as a decision compares them: a fixed bar does not ask what touches an edge."""
     return unmarked(sketches, k) if decision.unmarks else sketches
 
@@ -63,8 +64,7 @@ def leaders_of(
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
     rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
-    sketches = as_compared(sketches, k, decision)
-    found = native.core.leaders(*core_arguments(sketches), k, rule, _weights(decision), old)
+    found = native.core.leaders(*core_arguments(as_compared(sketches, k, decision)), k, rule, _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
