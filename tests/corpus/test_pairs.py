@@ -132,9 +132,7 @@ def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(
 
 @pytest.mark.parametrize("name", ["factbook", "advisories", "xquad_pages", "synth_web", "licences"])
 @pytest.mark.parametrize("bar", ["auto", 0.5])
-def test_the_budget_cuts_nothing_of_a_development_set(
-    name: str, bar: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the core finds what numpy finds."""
     if native.core is None:
         pytest.skip("the native core was not built")
