@@ -6,6 +6,8 @@ scroll.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,12 +15,16 @@ from functools import partial
 from typing import Any
 
 from ndd_search.indexing.retry import Retry, status_of
+from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 
 COMMENTED = "ndd_search: comments"  # a key of such hits, beside "_source"
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_SCROLL_ID = re.compile(f'"_scroll_id":{_STRING}')
+_DOCUMENT = re.compile(rf'"_index":{_STRING}(?:,"_type":"\w+")?,"_id":{_STRING}')
 
 Hits = list[dict[str, Any]]
 
@@ -35,7 +41,7 @@ class Snapshot:
     def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
         """Yield the hits of a search in pages of `size`. part: (i, n) for the i-th of n slices.
 
-        A hit whose JSON holds comments comes without them, and has a sentence about it under COMMENTED; not by scroll.
+        A hit whose JSON holds comments comes without them, and has a sentence about it under COMMENTED.
         """
         sliced = {"slice": {"id": part[0], "max": part[1]}} if part[1] > 1 else {}
         body = {**body, **sliced, "size": size, "track_total_hits": False}
@@ -46,17 +52,13 @@ class Snapshot:
         while True:
             page["pit"] = {"id": point, "keep_alive": _KEEP}
             try:
-                response = self.retry.call(partial(self.client.search, body=page, **_WHOLE))
+                response = self._search(page)
             except Exception as error:
-                if type(error).__name__ != "SerializationError":  # of either client: it is no JSON
-                    raise
+                _unreadable(error)
                 if page["size"] > 1:  # look for the document
                     page["size"] //= 2
                     continue
-                filtered = {**page, "_source": {"excludes": [COMMENTED]}}  # what the engine writes has no comments
-                response = self.retry.call(partial(self.client.search, body=filtered, **_WHOLE))
-                for hit in response["hits"]["hits"]:
-                    hit[COMMENTED] = "its JSON holds comments, which an update would drop"
+                response = self._without_comments(page)
             if not (hits := response["hits"]["hits"]):
                 return
             yield hits
@@ -65,16 +67,62 @@ class Snapshot:
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll requires the total
-        first = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
-        response = self.retry.call(first)
+        request = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
+        scroll = ""
         try:
-            while hits := response["hits"]["hits"]:
+            while True:
+                try:
+                    response = self.retry.call(request)
+                    scroll, hits = response["_scroll_id"], response["hits"]["hits"]
+                except Exception as error:  # a scroll does not give a page again
+                    text = _unreadable(error)
+                    if not (named := _SCROLL_ID.search(text)):
+                        raise
+                    scroll = json.loads(named[1])
+                    found = [(json.loads(index), json.loads(id)) for index, id in _DOCUMENT.findall(text)]
+                    hits = self._by_id(body, found)
+                if not hits:
+                    return
                 yield hits
-                request = {"scroll_id": response["_scroll_id"], "scroll": _KEEP}
-                response = self.retry.call(partial(self.client.scroll, body=request))
+                request = partial(self.client.scroll, body={"scroll_id": scroll, "scroll": _KEEP})
         finally:
             with suppress(Exception):  # see _close
-                self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
+                self.client.clear_scroll(body={"scroll_id": scroll})
+
+    def _by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
+        """Read documents, by index and id, as they are now: in halves, until those that are no JSON are alone."""
+        which = {"ids": {"values": [id for _, id in documents]}}
+        size = 2 * len(documents)  # another index of the expression may have an id too
+        page = {**body, "query": {"bool": {"filter": [body["query"], which]}}, "size": size}
+        page.pop("slice", None)
+        try:
+            response = self._search(page)
+        except Exception as error:
+            _unreadable(error)
+            if half := len(documents) // 2:
+                return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
+            response = self._without_comments(page)
+        return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in documents]
+
+    def _search(self, body: dict[str, Any]) -> Any:
+        where = {} if "pit" in body else {"index": self.index}
+        with options(enabled=False):
+            return self.retry.call(partial(self.client.search, body=body, **where, **_WHOLE))
+
+    def _without_comments(self, body: dict[str, Any]) -> Any:
+        """Return the answer to a search, with hits as the engine writes them anew."""
+        response = self._search({**body, "_source": {"excludes": [COMMENTED]}})
+        for hit in response["hits"]["hits"]:
+            hit[COMMENTED] = "its JSON holds comments, which an update would drop"
+        return response
+
+
+def _unreadable(error: Exception) -> str:
+    """Return the text of an answer that is no JSON; raises any other error."""
+    if type(error).__name__ != "SerializationError":  # of either client
+        raise error
+    causes = (*error.args, *getattr(error, "errors", ()))
+    return next((one.doc for one in causes if isinstance(one, json.JSONDecodeError)), "")
 
 
 @contextmanager
