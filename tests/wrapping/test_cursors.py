@@ -175,6 +175,33 @@ def test_a_point_in_time_is_freed_at_the_end_and_when_an_iteration_stops(
             caller.search(index=index, body={**SEARCH, "ndd": {"cursor": last["ndd"]["cursor"]}})
 
 
+def test_an_engine_that_opens_no_further_point_in_time_gives_the_first_page_without_a_cursor(
+    engine: Engine, index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    """Pages that would end there are refused, for `pages` leaves none out."""
+    if engine.family == "elasticsearch":
+        pytest.skip("Elasticsearch has no limit of points in time")
+    caller = connect(window=10, frequency_table=False)
+    options = {"cursor": True, "total": "groups"}
+    limit = {"search.max_open_pit_context": 0}
+    with engine.client() as client:
+        try:
+            client.cluster.put_settings(body={"transient": limit})
+            body = {**SEARCH, "ndd": options}
+            answer = caller.search(index=index, body=body)
+            filtered = caller.search(index=index, body=body, params={"filter_path": "hits.hits._id"})
+            with pytest.raises(CursorUnusable, match="no further point in time"):
+                page_by_page(caller, index=index, body=SEARCH)
+        finally:
+            client.cluster.put_settings(body={"transient": dict.fromkeys(limit)})
+    assert shown(answer) == leaders(filled)[:7]
+    assert answer["hits"]["total"] == {"value": len(leaders(filled)), "relation": "eq"}
+    assert answer["ndd"]["cursor"] is None
+    assert "no further point in time" in answer["ndd"]["degraded"]
+    assert filtered["hits"] == {"hits": [{"_id": id} for id in shown(answer)]}
+    assert filtered["ndd"]["degraded"] == answer["ndd"]["degraded"]
+
+
 def test_pages_need_a_wrapped_client(connect: Connect) -> None:
     with pytest.raises(TypeError, match="wrapped"):
         ndd.pages(connect(wrapped=False).client, index="news", body=SEARCH)

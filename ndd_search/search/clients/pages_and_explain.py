@@ -10,6 +10,7 @@ from typing import Any
 from ndd_search.core.paging.cursor import cursor_of
 from ndd_search.errors import CursorUnusable, IndexUnusable
 from ndd_search.search.clients.wrap import settings_in
+from ndd_search.search.flow.cursor_search import NO_POINT
 from ndd_search.search.flow.explain_documents import explained_ids
 from ndd_search.search.rest.info_and_copies import info
 from ndd_search.search.rest.read_request import options_in
@@ -87,6 +88,9 @@ def _next(answer: Any) -> str | None:
     except KeyError:
         remedy = "do not remove ndd.cursor by filter_path, nor switch ndd_search.options off"
         raise CursorUnusable("the answer to a search", "it holds no cursor", remedy) from None
+    if cursor is None and answer["ndd"]["degraded"] == NO_POINT:
+        problem = "the engine opens no further point in time"
+        raise CursorUnusable("the search", problem, "try later, or raise search.max_open_pit_context")
     return cursor
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from http import HTTPStatus
 from typing import Any
 
 from ndd_search.core.options import CollapseOptions
@@ -23,7 +24,7 @@ from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.errors import CursorExpired, CursorUnusable
-from ndd_search.search.flow.carry_out_search import steps_of, unfiltered_body
+from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.fetch_hits import NO_SKETCH, REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
@@ -45,6 +46,7 @@ from ndd_search.search.rest.read_request import Request, Search, is_search, opti
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "keep")
+NO_POINT = "the engine opens no further point in time: the page has no cursor, use from and size for the next one"
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
@@ -71,8 +73,25 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     own = _hash_of(search, options, settings)
     cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
     steps = steps_of(options, others, settings, has_cursor=True)
-    options = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
-    return CursorSearch(search, options, settings, steps, own, cursor).flow()
+    shown = replace(options, total="hits") if options.total == "groups" else options  # else the window is the result
+    talk = CursorSearch(search, shown, settings, steps, own, cursor)
+    return talk.flow() if cursor else _or_without(talk, options, others)
+
+
+def _or_without(talk: CursorSearch, options: CollapseOptions, others: Mapping[str, Any]) -> Flow:
+    """Make the first page in a point in time that is opened for it, or without one if the engine holds too many."""
+    search, settings = talk.search, talk.settings
+    try:
+        if (yield from talk.opened()):
+            return (yield from talk.flow())
+    except Finished as end:
+        return end.answer
+    steps = steps_of(options, others, settings)
+    answer = yield from Conversation(search, options, settings, steps, remember=False).made()
+    if not answer.ok or not isinstance(answer.body, dict):
+        return answer
+    told = {"degraded": settings.tell(search.request.path, NO_POINT), "cursor": None, "page": 1}
+    return replace(answer, body=search.filtered({**answer.body, "ndd": {**answer.body.get("ndd", {}), **told}}))
 
 
 def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
@@ -107,19 +126,22 @@ class CursorSearch:
         self._outside = RoundTrips(settings.time_budget)
         self._round_trips = self._outside.moved(lambda one: in_pit(one, self._pit, settings.cursor_keep_alive))
 
+    def opened(self) -> Asking[bool]:
+        """Open a point in time. Returns False if the engine allows no more of them; raises Finished for an error."""
+        request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
+        (opening,) = yield from self._outside.first([request], {HTTPStatus.TOO_MANY_REQUESTS})
+        if not opening.ok:
+            return False
+        if (pit := id_in(opening.body)) is None:
+            raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
+        self._pit = pit
+        return True
+
     def flow(self) -> Flow:
-        """Make the page, and return the answer with the cursor of the next one."""
+        """Make the page, and return the answer with the cursor of the next one. The point in time is open."""
         plan = replace(plan_of(self.search, self.options, self.settings), is_split=False)
-        cursor = self.cursor
-        if cursor is None:
-            request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
-            try:
-                (opening,) = yield from self._outside.first([request], ())
-            except Finished as end:
-                return end.answer
-            if (pit := id_in(opening.body)) is None:
-                raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
-            self._pit, cursor = pit, Cursor(search=_bound(self._own, pit), pit=pit, after=[], ahead=0, pages=0)
+        pit = self._pit
+        cursor = self.cursor or Cursor(search=_bound(self._own, pit), pit=pit, after=[], ahead=0, pages=0)
         try:
             for step in self.steps:
                 plan = yield from step.planned(plan, self._round_trips)
