@@ -87,8 +87,13 @@ def test_numbers_that_hang_on_the_size_of_the_page_are_written_out_where_they_ar
     body = {"query": MATCH, "knn": bare}
     written = {"knn": {**bare, "k": 7, "num_candidates": 10}}
     assert raised(body, 100, limits_of(body, 7)) == ({"query": MATCH, **written}, {})
-    few = {"knn": [{**bare, "num_candidates": 3}, NEAREST]}
-    assert raised(few, 100, limits_of(few, 7))[0] == {"knn": [{**bare, "k": 3, "num_candidates": 3}, NEAREST]}
+    few = {"knn": [{**bare, "num_candidates": 8}, NEAREST]}
+    assert raised(few, 100, limits_of(few, 7))[0] == {"knn": [{**bare, "k": 7, "num_candidates": 8}, NEAREST]}
+    query = {"bool": {"must": [MATCH, {"knn": {**bare, "num_candidates": 3}}]}}
+    fewer = {"knn": {**bare, "k": 3, "num_candidates": 3}}
+    assert raised({"query": query}, 100, limits_of({"query": query}, 7))[0] == {
+        "query": {"bool": {"must": [MATCH, fewer]}}
+    }
 
 
 def test_no_more_candidates_than_the_engines_take() -> None:
@@ -128,8 +133,9 @@ def test_k_of_a_query_is_the_most_that_is_shown_and_counted_of_each_shard() -> N
         found = read_search(Request("POST", "/news/_search", {}, {}, body))
         assert found is not None
         assert (found.limits.shown, found.limits.total, found.limits.of_shard) == (None, None, 10)
-        two = found.of_shards({"_shards": {"total": 2}})
+        two, few = found.of_shards(2, None), found.of_shards(2, 17)
         assert (two.size, two.limits.total) == (max(0, min(10, 20 - start)), 20)
+        assert (few.size, few.limits.total) == (max(0, min(10, 17 - start)), 17)
 
 
 def test_neighbours_of_each_shard_beyond_k_are_shown_as_the_engine_finds_them() -> None:

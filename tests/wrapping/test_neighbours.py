@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.wrapping.conftest import Caller, Connect, Library
-from tests.wrapping.library import DIMENSIONS, expected
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Connect, Library, bulk
+from tests.wrapping.library import DIMENSIONS, actions, documents, expected, mapping
 from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import copies
 
@@ -89,6 +90,47 @@ def test_no_more_is_shown_and_counted_than_without_us(
         assert "from" in body or first <= listed
         scores = {hit["_id"]: hit["_score"] for hit in of_engine["hits"]["hits"]}
         assert all(scores.get(hit["_id"], hit["_score"]) == hit["_score"] for hit in got["hits"]["hits"])
+
+
+REFUSED: dict[str, Any] = {
+    "a retriever without k": {"retriever": {"knn": {**BARE, "num_candidates": 200}}},
+    "one of several retrievers without k": {"retriever": {"rrf": {"retrievers": [{"knn": THREE}, {"knn": BARE}]}}},
+    "fewer candidates than the size": {"knn": {**BARE, "num_candidates": 4}},
+    "fewer candidates than k": {"knn": {**NEAR, "num_candidates": 9}},
+    "fewer candidates than k, as a query": {"query": {"knn": {**NEAR, "num_candidates": 9}}},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_neighbours_that_an_engine_refuses_are_refused(
+    name: str, library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    """We raise limits, and add none that a caller left out where they must be given."""
+    complaints = []
+    for caller in (plain, wrapped):
+        with pytest.raises(Exception, match="400") as refused:
+            found(caller, library, REFUSED[name], many=False)
+        complaints.append(str(refused.value))
+    assert complaints[0] == complaints[1]
+
+
+def test_a_shard_with_fewer_neighbours_than_k_is_counted_as_the_engine_counts_it(
+    engine: Engine, index: str, connect: Connect, wrapped: Caller, plain: Caller
+) -> None:
+    """Also on a page that is made of what an earlier one has fetched; the limit of each shard holds for all pages."""
+    acts = actions(index, engine, where=documents()[:60])
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, [{**act, "_routing": "3" if place < 4 else "1"} for place, act in enumerate(acts)])
+    body: dict[str, Any] = {"query": {"knn": NEAR}, "size": 5}
+    for more in ({}, {"from": 5}, {"aggs": PRICES}, {"track_total_hits": 3}, {"track_total_hits": False}):
+        of_engine, got = (one.search(index=index, body={**body, **more})["hits"] for one in (plain, wrapped))
+        assert got.get("total") == of_engine.get("total")
+        if not {"track_total_hits", "aggs"} & more.keys():
+            assert got["total"] == {"value": 14, "relation": "eq"}
+    whole = connect(mode="annotate")
+    pages = [whole.search(index=index, body={**body, "from": start})["hits"]["hits"] for start in (0, 5, 10, 15)]
+    assert [len(page) for page in pages] == [5, 5, 4, 0]
 
 
 def test_a_page_of_k_holds_k_different_neighbours(library: Library, wrapped: Caller, plain: Caller) -> None:

@@ -35,7 +35,7 @@ from ndd_search.search.flow.total_count import AllGroups, GroupCount
 from ndd_search.search.flow.whole_groups import AllMembers
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter
-from ndd_search.search.rest.read_answer import Answer, Hit, without_fields
+from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_fields
 from ndd_search.search.rest.read_request import Piped, Request, Search, read_search
 from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 
@@ -185,7 +185,8 @@ class Conversation:
         has_fetched_hits = state is not cached
         search = plan.search
         if search.limits.of_shard is not None:
-            search = search.of_shards(state.envelope or {})
+            envelope = state.envelope or {}
+            search = search.of_shards(shards_of(envelope), Answer(envelope).exact_total)
             plan = replace(plan, search=search)
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self.round_trips)

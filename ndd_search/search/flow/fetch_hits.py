@@ -23,6 +23,7 @@ from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
+from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.read_answer import (
     Answer,
     Hit,
@@ -31,10 +32,11 @@ from ndd_search.search.rest.read_answer import (
     envelope_after,
     envelope_of,
     reason_of,
+    shards_of,
     without_fields,
 )
 from ndd_search.search.rest.read_request import Search
-from ndd_search.search.rest.wider_requests import any_sketch
+from ndd_search.search.rest.wider_requests import any_sketch, widened
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
@@ -96,7 +98,26 @@ class HitFetcher:
                 settings.known.learn(plan.search.target, sketched=True)
         for step in self.steps:
             state = yield from step.after_first_trip(state, plan, self.round_trips, others)
+        if plan.search.limits.of_shard is not None:
+            state = yield from self._counted(state, fetch)
         return state
+
+    def _counted(self, state: State, fetch: Fetch) -> Asking[State]:
+        """Return the state with the caller's own total, if a shard may have fewer neighbours than are requested of it.
+
+        A shard that has fewer than the raised limit may have fewer than the caller's, too.
+        """
+        search, envelope = self.plan.search, state.envelope or {}
+        shards, total = shards_of(envelope), Answer(envelope).exact_total
+        asked = raised(search.body, fetch.size, search.limits)[1].get("k")
+        if asked is None or total is None or total >= asked * shards or search.limits.apart:
+            return state
+        request = widened(search.as_found, 0, 1, self.plan.field, self.plan.sketch_reading)
+        (own,) = yield from self.round_trips.later([request])
+        if not own.whole:
+            return state
+        hits = {**envelope["hits"], "total": own.body["hits"].get("total")}
+        return replace(state, envelope=envelope_after({**envelope, "hits": hits}, [own]))
 
     def _check(self, answers: list[Answer], has_others: bool) -> Asking[None]:
         """Check that the answers of the first trip can be used. has_others: whether it had requests of steps.

@@ -68,10 +68,10 @@ def limits_of(body: Body, size: int = SIZE) -> Limits:
     bounds = list(_bounds({key: body[key] for key in ("knn", "query", "retriever") if key in body}))
     if window := _rescored(body) or _reranked(body):
         return Limits(size, bounded=bool(bounds), found=window, shown=window)
-    if not bounds:
+    if not bounds or any(_is_refused(node, place, size) for kind, node, place in bounds if kind == "knn"):
         return Limits(size)
     grows = not _aggregates(body)
-    for kind, node in bounds:
+    for kind, node, _ in bounds:
         if kind in _FUSING:
             given = _number(node, "rank_window_size")
             return Limits(size, bounded=True, grows=grows, found=None if grows else given or _RANK_WINDOW, shown=given)
@@ -79,7 +79,7 @@ def limits_of(body: Body, size: int = SIZE) -> Limits:
             return Limits(size, bounded=True, grows=grows)
     if _is_lone(body, bounds):
         return _limits_of_lone(body, _k_of(bounds[0][1], size), size)
-    nearest = [_k_of(node, size) or 0 for _, node in bounds]
+    nearest = [_k_of(node, size) or 0 for _, node, _ in bounds]
     return Limits(size, bounded=True, found=None if {"query", "retriever"} & set(body) else sum(nearest))
 
 
@@ -109,7 +109,15 @@ def raised(body: Body, most: int, limits: Limits) -> tuple[dict[str, Any], dict[
     return changed, notes
 
 
-def _is_lone(body: Body, bounds: list[tuple[str, Body]]) -> bool:
+def _is_refused(node: Body, place: str, size: int) -> bool:
+    """Return whether Elasticsearch refuses a neighbour search, which it would take with limits of ours."""
+    if "field" not in node:
+        return False
+    k = _number(node, "k") or {"knn": size, "query": 0}.get(place, MOST_CANDIDATES + 1)  # a retriever has no default
+    return k > (_number(node, "num_candidates") or MOST_CANDIDATES)
+
+
+def _is_lone(body: Body, bounds: list[tuple[str, Body, str]]) -> bool:
     """Return whether a search is one nearest-neighbour search and nothing else."""
     parts = [body[key] for key in ("knn", "query", "retriever") if body.get(key)]
     if len(bounds) != 1 or len(parts) != 1:
@@ -158,17 +166,20 @@ def _number(node: Body, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _bounds(node: Any) -> Iterator[tuple[str, Body]]:
-    """Yield the nodes with limits: ("knn", its parameters), ("hybrid", ...), ("rrf", ...), ..."""
+def _bounds(node: Any, place: str = "knn") -> Iterator[tuple[str, Body, str]]:
+    """Yield the nodes with limits: ("knn", its parameters, its place), ("hybrid", ...), ("rrf", ...), ...
+
+    place: the part of a search that the node is in, "knn", "query" or "retriever".
+    """
     if isinstance(node, list):
         for item in node:
-            yield from _bounds(item)
+            yield from _bounds(item, place)
     elif isinstance(node, Mapping):
         for kind, inner in node.items():
             for one in inner if isinstance(inner, list) else [inner]:
                 if (parameters := _parameters(kind, one)) is not None:
-                    yield kind, parameters
-            yield from _bounds(inner)
+                    yield kind, parameters, place
+            yield from _bounds(inner, {"filter": "query"}.get(kind, kind if kind in ("query", "retriever") else place))
 
 
 def _parameters(kind: str, node: Any) -> Body | None:
@@ -215,7 +226,7 @@ def _numbers(kind: str, node: Body, most: int, limits: Limits, notes: dict[str, 
         wanted = min(max(most, k), MOST_CANDIDATES)
         names = ("k", "num_candidates") if "field" in node else ("k",)
         return _at_least({"k": k, **node}, dict.fromkeys(names, wanted), notes)
-    if "field" not in node or limits.grows:
+    if "field" not in node or limits.grows or _number(node, "k"):
         return {}
     candidates = min(max(round(_CANDIDATES * k), k), MOST_CANDIDATES)
     return {"k": k, "num_candidates": _number(node, "num_candidates") or candidates}

@@ -8,7 +8,7 @@ stay in its hits. Without the core all sketches do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import repeat
 from operator import contains
@@ -101,6 +101,12 @@ class Answer:
         total = self.body["hits"].get("total")
         value = total.get("value") if isinstance(total, dict) else total
         return value if isinstance(value, int) and value >= 0 else None  # -1 with rest_total_hits_as_int
+
+    @property
+    def exact_total(self) -> int | None:
+        """Number of documents that match, None if it is not known, or only a bound of it."""
+        total = self.body["hits"].get("total")
+        return None if isinstance(total, dict) and total.get("relation") != "eq" else self.total
 
     @property
     def took(self) -> int | None:
@@ -207,6 +213,11 @@ def envelope_after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[
     if any(one.body.get("timed_out") for one in answers):
         joined["timed_out"] = True
     return joined
+
+
+def shards_of(body: Mapping[str, Any]) -> int:
+    """Return the number of shards that an answer is of."""
+    return (body.get("_shards") or {}).get("total") or 1
 
 
 def reason_of(refused: Any) -> str:

@@ -111,12 +111,13 @@ class Search:
         """The same search with the caller's own candidate limits, for its aggregations."""
         return replace(self, limits=replace(self.limits, grows=False, apart=False))
 
-    def of_shards(self, envelope: Mapping[str, Any]) -> Search:
-        """Return a search that limits each shard with the limits of all that have answered. envelope: of an answer.
+    def of_shards(self, shards: int, found: int | None) -> Search:
+        """Return a search that limits each shard with the limits of all of them. found: hits of all, None if unknown.
 
-        A `knn` query finds k neighbours in each shard, so the caller requested k times their number.
+        A `knn` query finds at most k neighbours in each shard.
         """
-        most = (self.limits.of_shard or 0) * ((envelope.get("_shards") or {}).get("total") or 1)
+        most = (self.limits.of_shard or 0) * shards
+        most = most if found is None else min(most, found)
         size = max(0, min(self.size, most - self.start))
         return replace(self, size=size, limits=replace(self.limits, total=most))
 
