@@ -149,7 +149,7 @@ def configuration(settings: ProxySettings, application: Any = None) -> Config:
     seconds = {"header_seconds": settings.header_seconds, "idle_seconds": settings.idle_seconds}
     protocol: Any = partial(Guarded, **seconds)
     return Config(
-        application or partial(_worker, settings),
+        application or partial(_worker, settings, sys.getrecursionlimit()),
         factory=application is None,
         http=protocol,
         ws="none",
@@ -168,8 +168,12 @@ def configuration(settings: ProxySettings, application: Any = None) -> Config:
     )
 
 
-def _worker(settings: ProxySettings) -> Proxy:
-    """Return the proxy of one process, which is a new one if there are several workers."""
+def _worker(settings: ProxySettings, levels: int) -> Proxy:
+    """Return the proxy of one process, which is a new one if there are several workers.
+
+    levels: the recursion limit of the process that starts it. Python 3.11 reads JSON up to that depth.
+    """
+    sys.setrecursionlimit(levels)
     log_to_output(settings.access_log)
     return Proxy(settings)
 
