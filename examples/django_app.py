@@ -26,8 +26,9 @@ def add(request: HttpRequest, article: str) -> HttpResponse:
 
 
 def search(request: HttpRequest) -> JsonResponse:
-    page = max(0, int(request.GET.get("page", 0)))
-    return JsonResponse(index.search(request.GET.get("q", ""), size=10, from_=10 * page))
+    page = request.GET.get("page", "")
+    first = 10 * int(page) if page.isdecimal() else 0
+    return JsonResponse(index.search(request.GET.get("q", ""), size=10, from_=first))
 
 
 urlpatterns = [path("articles/<article>", add), path("search", search)]

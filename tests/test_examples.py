@@ -37,6 +37,12 @@ def check(put: Any, get: Any) -> None:
     assert get("/search?q=final+emissions&page=1")["hits"]["hits"] == []
 
 
+def check_page(get: Any) -> None:
+    """What is no number of a page is the first one. get(path): as for check."""
+    assert len(get("/search?q=final+emissions&page=x")["hits"]["hits"]) == 2
+    assert len(get("/search?q=final+emissions&page=-1")["hits"]["hits"]) == 2
+
+
 @pytest.mark.parametrize("program", ["flask"], indirect=True)
 def test_the_example_for_flask_runs(program: Any) -> None:
     client = program.app.test_client()
@@ -44,6 +50,7 @@ def test_the_example_for_flask_runs(program: Any) -> None:
         lambda path, body: client.put(path, data=body, content_type="application/json").status_code,
         lambda path: client.get(path).json,
     )
+    check_page(lambda path: client.get(path).json)
 
 
 @pytest.mark.parametrize("program", ["fastapi"], indirect=True)
@@ -69,3 +76,4 @@ def test_the_example_for_django_runs(program: Any) -> None:
         lambda path, body: client.put(path, body, content_type="application/json").status_code,
         lambda path: client.get(path).json(),
     )
+    check_page(lambda path: client.get(path).json())
