@@ -105,13 +105,17 @@ def test_documents_that_a_suggester_lists_come_as_the_user_asked(
         bulk(engine, client, actions(index, engine))
     wanted = {"begun": {"prefix": "report", "completion": {"field": "title.begun", "size": 3}}}
     caller, plain = connect(cache=False, window=40, splits=splits), connect(wrapped=False)
-    for asked in ({}, {"docvalue_fields": ["site"]}, {"_source": False}):
+    parts: list[dict[str, Any]] = [{}, {"docvalue_fields": ["site"]}, {"_source": False}]
+    if engine.family == "elasticsearch":  # OpenSearch 3.8 fails for both
+        parts.append({"collapse": {"field": "site"}})
+    for asked in parts:
         body = {"query": MATCH, "suggest": wanted, **asked}
         of_engine = plain.search(index=index, body=body)["suggest"]
         for option in of_engine["begun"][0]["options"]:
             option.get("_source", {}).pop("ndd", None)
         for _ in range(2):
-            answer = caller.search(index=index, body={**body, "ndd": {"keep": ["newest:published"]}})
+            given = {"keep": ["newest:published"], "must_match": ["site"]}
+            answer = caller.search(index=index, body={**body, "ndd": given})
             assert len(answer["suggest"]["begun"][0]["options"]) == 3
             assert answer["suggest"] == of_engine
 

@@ -115,7 +115,7 @@ class Plan:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
         added = fields_added(self.search, self.reading) if self.reading.fields else []
         for answer in answers:
-            self.filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
+            self.filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields))
 
     @cached_property
     def filter(self) -> SketchFilter:
