@@ -30,7 +30,7 @@ from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
 from ndd_search.items.learn_odds import learn_odds
-from ndd_search.items.lists_without_duplicates import contradicted, known_pairs
+from ndd_search.items.lists_without_duplicates import Known, contradicted, known_pairs
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
@@ -134,9 +134,9 @@ class Items(Schema):
         of_all = max(table.records * (table.records - 1) / 2, 1)
         known = known_pairs(table, *pairs, counted.log_odds(graded) > _MAYBE)
         told = labelled, labelled_as, others, of_all
-        readings = learn_odds(schema.kinds, graded, np.zeros_like(known), *told)
+        readings = learn_odds(schema.kinds, graded, Known.nothing(len(graded)), *told)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
-        if contradicted(known, Model(schema.kinds, readings[0]).log_odds(graded.grades) > 0, copies):
+        if contradicted(known.said, Model(schema.kinds, readings[0]).log_odds(graded.grades) > 0, copies):
             readings = learn_odds(schema.kinds, graded, known, *told)
         best = 0
         if answers:

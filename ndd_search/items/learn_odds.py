@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.lists_without_duplicates import Known
+from ndd_search.items.lists_without_duplicates import Known, Said
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
 
 _STRICTER = 4.0  # log odds that starts take from the assumptions
@@ -39,9 +39,9 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
-_CLEAR = 3.0  # the same, from which more tells no more: assumed odds may hold any
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
+_KNOWN_WRONG = 0.1  # share of pairs called one thing that are known to be two, up to which odds of random pairs count
 
 
 class Compared(NamedTuple):
@@ -49,7 +49,7 @@ class Compared(NamedTuple):
 
     grades: Grades
     weights: Floats
-    known: Known
+    known: Said
 
     def with_more(self, others: Compared) -> Compared:
         """Return both."""
@@ -66,27 +66,25 @@ class Compared(NamedTuple):
 
 
 def learn_odds(
-    fields: Sequence[Field], graded: Graded, known: Known, labelled: Graded, labels: Known, random: Graded, pairs: float
+    fields: Sequence[Field], graded: Graded, known: Known, labelled: Graded, labels: Said, random: Graded, pairs: float
 ) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
-    graded, known:    candidate pairs, and what is known about each. What is known is a sample: pairs that are known to
-                      be two things count as if it were as large as all pairs.
+    graded, known:    candidate pairs, and what is known about each.
     labelled, labels: pairs with answers; each counts as much as ten others.
     random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
 
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families do not count, nor the second way's if what it calls one thing agrees by chance in a field
-    that tells by the first: if no others are left, the assumed ones are the safest.
+    Odds that unite families do not count, nor the second way's if what it calls one thing is often known to be two: if
+    no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     if not len(graded) + len(labelled):
         return [assumed]
     usual, share = _usual(fields, random), len(graded) / pairs
-    told = float((known != 0).mean()) or 1.0
-    found = Compared(graded.grades, np.where(known < 0, 1 / told, 1.0), known)
+    found = Compared(graded.grades, known.counts, known.said)
     answers = Compared(labelled.grades, np.full(len(labelled), _BELIEF), labels)
     left = np.full(len(random), max(pairs - len(graded), 1.0) / max(len(random), 1))
     others = Compared(random.grades, left, np.zeros(len(random), np.int8))
@@ -98,9 +96,10 @@ def learn_odds(
     judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
     vague = {odds: _expected_wrong(probability) for odds, probability in judged.items()}
     size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
+    wrong = int((known.said[judged[by_chance] > 0.5] < 0).sum())
     safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
-    if _agrees_by_chance(_information(by_chance.m, usual), np.minimum(_information(kinds.m, usual), _CLEAR)):
+    if wrong > _KNOWN_WRONG * size[by_chance]:
         safe.discard(by_chance)
     sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
     if by_chance in safe and not sharp and size[kinds] < size[by_chance]:

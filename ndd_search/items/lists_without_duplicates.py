@@ -5,17 +5,23 @@ overview of end-to-end entity resolution for big data"). Its records seldom say 
 values show it: in four lists of the same counties, 1,526 names are held by four records, and two names by five. A name
 that is held as often as there are lists is that of one thing. Two such names are those of two things, however near they
 are, as "Dale County" and "Dallas County": similarity alone would teach that near names are variants of one.
+
+Lists often have fields of their own, too: one names the city of each port, the other one does not. Hardly any name is
+then held by two records that have the same fields, and these are two things.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.integer_lists import Places
+from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.record_columns import Table
 
-Known = npt.NDArray[np.int8]  # of pairs: 1 for one thing, -1 for two, 0 for what is not known
+Said = npt.NDArray[np.int8]  # of pairs: 1 for one thing, -1 for two, 0 for what is not known
 
 _FEWEST = 50  # values that as many records hold as there are lists
 _SHARE = 0.1  # share of the records that hold such values
@@ -26,41 +32,93 @@ _MOST_VALUES = 1 / 2  # share of such values with one alike, from which these ar
 _CONTRADICTED = 0.05  # share of the pairs that lists know, and that they or the verdicts call one thing
 _ENOUGH = 100  # pairs that show whether verdicts are right
 _MOST = 30  # lists
+_WITHIN = 0.1  # pairs of holders of a name that have the same fields, as a share of those expected by chance
+
+
+class Known(NamedTuple):
+    """What is known about pairs of records, and how many pairs each counts for.
+
+    Pairs that names tell to be two things are a sample: they count as if it was as large as all pairs.
+    """
+
+    said: Said
+    counts: Floats
+
+    @classmethod
+    def nothing(cls, pairs: int) -> Known:
+        """Return that nothing is known about so many pairs."""
+        return cls(np.zeros(pairs, np.int8), np.ones(pairs))
 
 
 def known_pairs(table: Table, first: Places, second: Places, alike: npt.NDArray[np.bool_]) -> Known:
-    """Return what the lists say about pairs of records; zeros where no field shows that there are any.
+    """Return what the lists say about pairs of records.
 
     alike: which pairs may be one thing by their similarity alone.
+    """
+    columns = [column.codes for column in table.columns.values()]
+    said = _said_by_names(columns, table.records, first, second, alike)
+    lists = _lists_by_fields(columns, table.records)
+    within = (said <= 0) & (lists[first] == lists[second]) & (lists[first] >= 0)
+    told = float((said[~within] != 0).mean()) if (said[~within] != 0).any() else 1.0
+    counts = np.where((said < 0) & ~within, 1 / told, 1.0)
+    return Known(np.where(within, np.int8(-1), said), counts)
+
+
+def _said_by_names(
+    columns: Sequence[Places], records: int, first: Places, second: Places, alike: npt.NDArray[np.bool_]
+) -> Said:
+    """Return what the numbers of holders of names say about pairs of records; zeros where no field shows any lists.
+
     A field shows its own number of lists; some lists may lack it. The largest number counts, and the fields that show
     it. Many things may share a name, so records with such fields that are equal in all fields count as a value, too.
     """
-    columns = [column.codes for column in table.columns.values()]
-    shown = [_lists(codes, table.records) for codes in columns]
+    shown = [_lists(codes, records) for codes in columns]
     for place, codes in enumerate(columns):
         if shown[place] and _has_two_spellings(codes, shown[place], codes[first[alike]], codes[second[alike]]):
             shown[place] = 0
-    count, known = max(shown), np.zeros(len(first), np.int8)
+    count, said = max(shown), np.zeros(len(first), np.int8)
     if not count:
-        return known
+        return said
     telling = [codes for codes, lists in zip(columns, shown, strict=True) if lists == count]
     rows: Places = np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1)  # some numpy return a row
     rows[(np.stack(telling) < 0).any(axis=0)] = -1
-    for codes in (*telling, *[rows] * (_lists(rows, table.records) == count)):
+    for codes in (*telling, *[rows] * (_lists(rows, records) == count)):
         full = _held_by(codes, count)[codes]
         both = full[first] & full[second]
-        known[both & (known == 0)] = 1
-        known[both & (codes[first] != codes[second])] = -1
-    return known
+        said[both & (said == 0)] = 1
+        said[both & (codes[first] != codes[second])] = -1
+    return said
 
 
-def contradicted(known: Known, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:
+def _lists_by_fields(columns: Sequence[Places], records: int) -> Places:
+    """Return of each record a number for the fields that it has, if the records with these are a list; else -1.
+
+    They are a list if far fewer values of a field that names things are held by two of them than chance lets expect.
+    Of the values of a field, those count that have the most frequent number of holders.
+    """
+    filled: Places = np.unique(np.stack(columns) >= 0, axis=1, return_inverse=True)[1].reshape(-1)
+    is_list = np.zeros(filled.max(initial=0) + 1, np.bool_)
+    for codes in columns:
+        sizes = np.bincount(codes[codes >= 0])
+        count = int(np.bincount(np.minimum(sizes, _MOST), minlength=3)[2:].argmax()) + 2
+        held = np.flatnonzero(_held_by(codes, count)[codes])
+        if len(sizes) < _VALUES * records or not len(held):
+            continue
+        holders = filled[held[np.argsort(codes[held], kind="stable")]].reshape(-1, count)
+        one, other = (holders[:, ends] for ends in np.triu_indices(count, 1))
+        share = np.bincount(filled[codes >= 0], minlength=len(is_list)) / (codes >= 0).sum()
+        expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(is_list))
+        is_list |= (expected >= _FEWEST) & (within <= _WITHIN * expected)
+    return np.where(is_list[filled], filled, -1)
+
+
+def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:
     """Return whether verdicts differ from what the lists say about many pairs that are no copies.
 
     one: which pairs count as one thing. copies: pairs of records that are equal in all fields.
     """
-    told = ((one & (known < 0)) | (known > 0)) & ~copies
-    wrong = told & (one == (known < 0))
+    told = ((one & (said < 0)) | (said > 0)) & ~copies
+    wrong = told & (one == (said < 0))
     return bool(told.sum() >= _ENOUGH and wrong.sum() > _CONTRADICTED * told.sum())
 
 

@@ -337,3 +337,31 @@ def artists(count: int, shared: int, seed: int = 0) -> Made:
             made.records.append(record | ({"died": died} if died < 1990 else {}))
             made.person.append(number)
     return made
+
+
+def volumes(count: int, shared: int, seed: int = 0) -> Made:
+    """Return so many volumes of series in two lists, the shared ones in both, all others in one of them.
+
+    A series has four volumes by one author, and some volumes have a name of their own that is near to another one. One
+    list also gives a language, and the other one a publisher; half of its authors have initials.
+    """
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+
+    def word(parts: int) -> str:
+        pairs = (random.choice(list("bdfgklmnprstvz")) + random.choice(list("aeiou")) for _ in range(parts))
+        return "".join(pairs).title()
+
+    order = random.permutation(count)
+    for number in range(count):
+        if number % 4 == 0:
+            series, first, last = f"{word(3)} {word(2)}", word(2), word(3)
+        name = f"{series} {number % 4 + 1}"
+        short = f"{first[0]}. {last}" if random.random() < 0.5 else f"{first} {last}"
+        one = {"name": name, "author": f"{first} {last}", "language": str(random.choice(["eng", "ger", "fre"]))}
+        other = {"name": name, "author": short, "publisher": _TRADES[int(random.integers(len(_TRADES)))]}
+        place = order[number]
+        for record in (one, other) if place < shared else (one,) if place % 2 else (other,):
+            made.records.append({"id": str(len(made.records)), **record})
+            made.person.append(number)
+    return made

@@ -11,7 +11,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.items.lists_without_duplicates import contradicted, known_pairs
 from ndd_search.items.record_columns import read_table
-from tests.items.made import artists, counties, quality
+from tests.items.made import artists, counties, quality, volumes
 
 pytestmark = pytest.mark.once
 
@@ -21,7 +21,7 @@ FIELDS = {"name": ndd.items.Name(), "state": ndd.items.Category()}
 def known(records: Sequence[dict[str, Any]], pairs: Sequence[tuple[int, int]], *, alike: bool = False) -> list[int]:
     first, second = np.array(pairs, np.int64).T
     found = known_pairs(read_table(FIELDS, records), first, second, np.full(len(first), alike))
-    return found.tolist()  # type: ignore[no-any-return]
+    return found.said.tolist()  # type: ignore[no-any-return]
 
 
 def lists(holders: Sequence[int]) -> list[dict[str, Any]]:
@@ -73,6 +73,34 @@ def test_records_without_names_are_not_known() -> None:
     assert known(records, [(200, 201), (0, 200)]) == [0, 0]
 
 
+def own_fields(both: int, within: int) -> list[dict[str, Any]]:
+    """Records of two lists, of which one has states: names in both lists, names that are twice in one, and others."""
+    names = [f"name {place}" for place in range(both)]
+    states = [{"name": name, "state": "a"} for name in names + [f"state {place // 2}" for place in range(2 * within)]]
+    rest = [{"name": name} for name in names + [f"other {place // 2}" for place in range(2 * within)]]
+    return [{"name": "one", "state": "b"}, {"name": "two", "state": "b"}, {"name": "three"}, *states, *rest]
+
+
+@pytest.mark.parametrize(
+    ("both", "within", "expected"),
+    [
+        (400, 5, -1),
+        (400, 90, 0),  # names are twice in one list, too
+        (90, 1, 0),  # chance lets expect too few names that are twice in one list
+    ],
+)
+def test_records_that_have_the_fields_of_one_list_are_two_things(both: int, within: int, expected: int) -> None:
+    assert known(own_fields(both, within), [(0, 1), (0, 2)]) == [expected, 0]
+
+
+def test_a_pair_of_one_list_counts_once_and_one_of_two_names_for_many() -> None:
+    records = own_fields(both=400, within=5)
+    first, second = np.array([(0, 1), (3, 414), (3, 413), (0, 2)], np.int64).T
+    found = known_pairs(read_table(FIELDS, records), first, second, np.zeros(4, np.bool_))
+    assert found.said.tolist() == [-1, -1, 1, 0]
+    assert found.counts.tolist() == [1, 1.5, 1, 1]
+
+
 @pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
 def test_verdicts_that_contradict_the_lists_about_pairs_that_are_no_copies_are_found(
     wrong: int, expected: bool
@@ -97,6 +125,14 @@ def test_few_things_in_both_lists_teach_that_what_many_have_in_common_is_no_sign
     assert (
         quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95
     )  # 0.02 if each pair counts once
+
+
+@pytest.mark.parametrize(("count", "shared"), [(6_000, 600), (3_000, 300)])
+def test_volumes_of_one_series_are_different_things_where_lists_have_fields_of_their_own(
+    count: int, shared: int
+) -> None:
+    made = volumes(count, shared)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95  # 0.1 without their fields
 
 
 def test_names_that_half_of_the_lists_write_in_another_way_are_one_thing() -> None:

@@ -16,6 +16,7 @@ from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, 
 from ndd_search.items.grades import Comparison, grade_count
 from ndd_search.items.items import Items
 from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.lists_without_duplicates import Known
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.probability_model import Learnt, Model, Odds
 from ndd_search.items.record_columns import read_table
@@ -138,7 +139,9 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             first, second = np.triu_indices(len(page), 1)
             graded = schema.graded(Comparison(FIELDS, table, {}), first, second)
             labels = np.array([-1, *[1] * (len(first) - 1)], np.int8)
-            odds = learn_odds(list(FIELDS.values()), graded, 0 * labels, graded, labels, graded, len(first))[0]
+            odds = learn_odds(
+                list(FIELDS.values()), graded, Known.nothing(len(first)), graded, labels, graded, len(first)
+            )[0]
             ways.append((graded, odds, schema.same_pairs(page), _leaders(schema, page)))
     (one, odds, pairs, leader), (other, others, again, leaders) = ways
     assert leader == leaders
