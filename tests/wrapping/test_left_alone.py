@@ -21,6 +21,7 @@ pytestmark = pytest.mark.one_kind_of_client
 MATCH = {"match": {"body": "market"}}
 NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 9, "num_candidates": 9}
 SUGGESTED = {"suggest": {"meant": {"text": "markte", "term": {"field": "body"}}}, "sort": ["price"]}
+NO_SOURCE = {"query": MATCH, "_source": None}
 SLICED = {"query": MATCH, "size": 3, "slice": {"id": 0, "max": 2}, "sort": ["_doc"]}
 IDS = {"ids": {"values": ["7-0", "7-1"]}}
 FOUND = {"term": {"_id": "7-0"}}
@@ -92,6 +93,7 @@ CALLS: dict[str, Any] = {
     "neighbours on a page too long for the engine": ("POST", "/{news}/_search", {"knn": NEAR, "size": 10_001}, {}),
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
     "size below zero that the URL overrides": ("POST", "/{news}/_search", {"query": MATCH, "size": -1}, {"size": "5"}),
+    "no _source, beside one in the URL": ("POST", "/{news}/_search", NO_SOURCE, {"_source_excludes": "body"}),
     "size that is true": ("POST", "/{news}/_search", {"query": MATCH, "size": True}, {}),
     "size that Python alone takes for a number": ("POST", "/{news}/_search", {"query": MATCH, "size": "1_0"}, {}),
     "inner hits with the name of ours": ("POST", "/{news}/_search", {"query": MATCH, "collapse": OWN_COPIES}, {}),

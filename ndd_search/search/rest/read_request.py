@@ -205,7 +205,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     is_limited = not names.isdisjoint(LIMITED)
     size = _requested("size", own, params, default_size(own) if is_limited else SIZE)
     start = _requested("from", own, params, 0)
-    if size is None or start is None or size < 1 or start < 0:
+    if size is None or start is None or size < 1 or start < 0 or own.get("_source", True) is None:
         return None  # invalid: the engine reports the error
     limits = limits_of(own, size) if is_limited else Limits(size)
     if limits.shown is not None:
@@ -224,7 +224,7 @@ def in_body(body: Mapping[str, Any], params: Mapping[str, str]) -> tuple[Mapping
 
     Engines sort by what the URL says after what the body says, and a `_source` in the URL replaces the body's.
     """
-    if _MOVED.isdisjoint(params):
+    if _MOVED.isdisjoint(params) or body.get("_source", True) is None:  # an engine refuses null
         return body, params
     moved = {name: params[name] for name in _MOVED & params.keys()}
     body, params = dict(body), {name: value for name, value in params.items() if name not in moved}
