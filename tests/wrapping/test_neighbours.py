@@ -19,6 +19,7 @@ THREE = {**NEAR, "k": 3}
 BARE = {"field": "vector", "query_vector": [1.0] * DIMENSIONS}
 OTHER = {**NEAR, "query_vector": [-1.0] * DIMENSIONS, "k": 4}
 FEW = {"match": {"title": "42"}}
+RESCORE = {"window_size": 5, "query": {"rescore_query": {"match": {"body": "market"}}}}
 PRICES = {"prices": {"value_count": {"field": "price"}}, "best": {"top_hits": {"size": 1}}}
 
 
@@ -36,6 +37,8 @@ LONE: dict[str, Any] = {
     "k that is left to the size": {"knn": BARE, "size": 7},
     "in a list": {"knn": [THREE]},
     "of a retriever": {"retriever": {"knn": THREE}},
+    "numbers in other forms": {"knn": {**THREE, "k": 3.0, "num_candidates": "9"}},
+    "candidates in another form": {"query": {"knn": {**BARE, "num_candidates": "5"}}, "aggs": PRICES, "size": 5},
     "with a filter": {"knn": {**THREE, "filter": {"range": {"price": {"gte": 8}}}}},
     "with a similarity": {"knn": {**NEAR, "similarity": 0.5}},
     "as a query": {"query": {"knn": THREE}, "size": 3},
@@ -98,6 +101,10 @@ REFUSED: dict[str, Any] = {
     "fewer candidates than the size": {"knn": {**BARE, "num_candidates": 4}},
     "fewer candidates than k": {"knn": {**NEAR, "num_candidates": 9}},
     "fewer candidates than k, as a query": {"query": {"knn": {**NEAR, "num_candidates": 9}}},
+    "a rescored retriever without k": {"retriever": {"rescorer": {"retriever": {"knn": BARE}, "rescore": RESCORE}}},
+    "k that is null": {"knn": {**NEAR, "k": None}},
+    "k of nothing, in a bool": {"query": {"bool": {"should": [FEW, {"knn": {**NEAR, "k": 0}}]}}},
+    "too many candidates": {"query": {"knn": {**NEAR, "num_candidates": 10_001}}},
 }
 
 

@@ -7,6 +7,7 @@ that would change scores or aggregations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ _RERANKING = ("text_similarity_reranker", "diversify")  # whose candidates are n
 # Parts of a search that have limits.
 LIMITED = {"knn", "neural", "hybrid", *_FUSING, *_RERANKING, "rescorer"}
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
+_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
 Body = Mapping[str, Any]
@@ -66,9 +68,10 @@ def default_size(body: Body) -> int:
 def limits_of(body: Body, size: int = SIZE) -> Limits:
     """Return the limits of a search for pages of this size: all its pages have the same."""
     bounds = list(_bounds({key: body[key] for key in ("knn", "query", "retriever") if key in body}))
-    if window := _rescored(body) or _reranked(body):
+    refused = any(_is_refused(node, place, size) for kind, node, place in bounds if kind == "knn")
+    if not refused and (window := _rescored(body) or _reranked(body)):
         return Limits(size, bounded=bool(bounds), found=window, shown=window)
-    if not bounds or any(_is_refused(node, place, size) for kind, node, place in bounds if kind == "knn"):
+    if refused or not bounds:
         return Limits(size)
     grows = not _aggregates(body)
     for kind, node, _ in bounds:
@@ -113,8 +116,9 @@ def _is_refused(node: Body, place: str, size: int) -> bool:
     """Return whether Elasticsearch refuses a neighbour search, which it would take with limits of ours."""
     if "field" not in node:
         return False
-    k = _number(node, "k") or {"knn": size, "query": 0}.get(place, MOST_CANDIDATES + 1)  # a retriever has no default
-    return k > (_number(node, "num_candidates") or MOST_CANDIDATES)
+    defaults = {"k": {"knn": size, "query": 1}.get(place, 0), "num_candidates": MOST_CANDIDATES}  # a retriever has none
+    k, candidates = (_number(node, name) or 0 if name in node else given for name, given in defaults.items())
+    return not 0 < k <= candidates <= MOST_CANDIDATES
 
 
 def _is_lone(body: Body, bounds: list[tuple[str, Body, str]]) -> bool:
@@ -161,9 +165,18 @@ def _rescored(body: Body) -> int | None:
     return min((_number(node, "window_size") or _RANK_WINDOW for node in nodes), default=None)
 
 
+def number_of(given: Any) -> int | None:
+    """Return a number, also from a text, as engines accept it; None for anything else."""
+    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
+        return None
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _number(node: Body, name: str) -> int | None:
-    value = node.get(name)
-    return value if isinstance(value, int) else None
+    return number_of(node.get(name))
 
 
 def _bounds(node: Any, place: str = "knn") -> Iterator[tuple[str, Body, str]]:

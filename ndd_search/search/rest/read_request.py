@@ -25,6 +25,7 @@ from ndd_search.search.rest.candidate_limits import (
     Limits,
     default_size,
     limits_of,
+    number_of,
 )
 from ndd_search.search.rest.write_response import INNER, filtered
 
@@ -32,7 +33,6 @@ INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with
 _PATH = re.compile(f"(?:{INDEX})?/_search")
 _TEMPLATE = re.compile(f"(?:{INDEX})?/_search/template")
 _OF_LINES = re.compile("/_(bulk|msearch|msearch/template)/?$")
-_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _READS = {
     *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
@@ -247,10 +247,10 @@ def _orders(given: str) -> list[Any]:
 
 def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], default: int) -> int | None:
     """Return a number of a search, None if it is invalid. The URL overrides the body, but engines check both."""
-    given = _number(body.get(name, default))
+    given = number_of(body.get(name, default))
     if name not in params:
         return given
-    return None if given is None or given < 0 else _number(params[name])
+    return None if given is None or given < 0 else number_of(params[name])
 
 
 def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -298,16 +298,6 @@ def is_write(request: Request) -> bool:
         return False
     parts = request.path.split("/")
     return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
-
-
-def _number(given: Any) -> int | None:
-    """Return a number, also from a text, as engines accept it; None for anything else."""
-    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
-        return None
-    try:
-        return int(given)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def is_search(request: Request) -> bool:
