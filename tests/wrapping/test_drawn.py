@@ -156,6 +156,21 @@ def without_facts(answer: Any) -> Any:
     return {**comparable(answer), "ndd": {k: v for k, v in answer["ndd"].items() if k in ("kept", "hidden", "late")}}
 
 
+def test_a_cursor_remembers_values_of_nested_documents(engine: Engine, rich: str, connect: Connect) -> None:
+    """Each hit is shown or listed once: a guard decides with a leader of an earlier page as on its own page."""
+    body = {"query": {"term": {"language": "en"}}, "sort": "price", "size": 7}
+    caller, options = connect(), {"must_match": ["comments.stars"]}
+    cursor: Any = True
+    found: list[str] = []
+    while cursor:
+        page = caller.search(index=rich, body={**body, "ndd": {**options, "cursor": cursor}})
+        found += ids([*page["hits"]["hits"], *page["ndd"]["late"]])
+        found += [id for hit in page["hits"]["hits"] for id in ids(copies(hit)[1])]
+        cursor = page["ndd"]["cursor"]
+    whole = connect(wrapped=False).search(index=rich, body={**body, "size": WHOLE})
+    assert sorted(found) == sorted(ids(whole["hits"]["hits"]))
+
+
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_drawn_searches_show_the_hits_of_the_engine_and_change_nothing_else(
     number: int, engine: Engine, rich: str, connect: Connect

@@ -275,7 +275,8 @@ class CursorPage(ContinuedPage):
     def compared(self, hit: Hit) -> Mapping[str, Any] | None:
         reading, of_sketches = self._plan.reading, self._plan.sketch_reading
         names = {*reading.fields, *reading.stored} - {*of_sketches.fields, *of_sketches.stored}
-        return {name: value for name, value in (hit.get("fields") or {}).items() if name in names} or None
+        found = hit.get("fields") or {}  # values of nested documents have the name of these
+        return {one: found[one] for one in found if any(f"{name}.".startswith(f"{one}.") for name in names)} or None
 
     def state(self) -> State:
         """Return the state before the new hits of a page."""
