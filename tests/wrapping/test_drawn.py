@@ -171,6 +171,22 @@ def test_a_cursor_remembers_values_of_nested_documents(engine: Engine, rich: str
     assert sorted(found) == sorted(ids(whole["hits"]["hits"]))
 
 
+def test_a_cursor_has_scores_beside_documents_that_are_suggested(engine: Engine, rich: str, connect: Connect) -> None:
+    """Engines fail for these if a search with a sort asks for scores; without a cursor it needs no sort."""
+    suggest = {"begun": {"prefix": "story", "completion": {"field": "begun", "size": 3}}}
+    body = {"query": {"match": {"title": "report"}}, "size": 5, "suggest": suggest, "track_scores": True}
+    own, caller = connect(wrapped=False).search(index=rich, body={**body, "size": WHOLE}), connect(cache=False)
+    scores = {hit["_id"]: hit["_score"] for hit in own["hits"]["hits"]}
+    cursor: Any = True
+    while cursor:
+        page = caller.search(index=rich, body={**body, "ndd": {"cursor": cursor}})
+        assert [hit["_score"] for hit in page["hits"]["hits"]] == [scores[id] for id in ids(page["hits"]["hits"])]
+        assert len(page["suggest"]["begun"][0]["options"]) == 3
+        if cursor is True:
+            assert page["hits"]["max_score"] == own["hits"]["max_score"]
+        cursor = page["ndd"]["cursor"]
+
+
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_drawn_searches_show_the_hits_of_the_engine_and_change_nothing_else(
     number: int, engine: Engine, rich: str, connect: Connect

@@ -252,6 +252,10 @@ class CursorSearch:
         self._pit = named if isinstance(named, str) else self._pit
         if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
+        if answer.hits and "suggest" in self.search.body and not several(self.search.body.get("sort") or None):
+            for hit in answer.hits:
+                hit["_score"] = hit["sort"][0]
+            answer.body["hits"]["max_score"] = None if after else answer.hits[0]["_score"]
         return answer.hits[-1]["sort"] if answer.hits else after
 
     def _close(self) -> Asking[None]:

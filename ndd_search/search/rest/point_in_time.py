@@ -62,8 +62,8 @@ def in_a_row(request: Request, search: Search, after: list[Any] | None, family: 
     request = replace(request, body={**request.body, "sort": ordered(search)})
     if after is not None:
         request = continued(request, after, family)
-    if not several(search.body.get("sort") or None):
-        request.body["track_scores"] = True  # as without a sort
+    if not several(search.body.get("sort") or None):  # then hits have scores; engines fail for those of suggestions
+        request.body["track_scores"] = "suggest" not in search.body
     return request
 
 
