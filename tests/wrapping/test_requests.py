@@ -329,6 +329,18 @@ def test_the_unique_estimate_is_the_same_where_totals_are_plain_numbers(library:
     assert plain["ndd"]["unique"]["relation"] == "estimate"
 
 
+@pytest.mark.parametrize("as_int", ["true", "false"])
+def test_hits_that_are_not_to_be_counted_have_the_total_of_the_engine(
+    as_int: str, library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    """Also once the whole result is known."""
+    body, path = {"query": MATCH, "size": 1000, "track_total_hits": False}, f"/{library.news}/_search"
+    params = {"rest_total_hits_as_int": as_int}
+    found, own = (caller.ask("POST", path, body, params) for caller in (wrapped, plain))
+    assert found["ndd"]["exhausted"]
+    assert found["hits"].get("total") == own["hits"].get("total")
+
+
 def test_script_fields_switch_the_source_off_as_without_us(library: Library, wrapped: Caller) -> None:
     if library.engine.family != "opensearch":
         pytest.skip("the published jars of Elasticsearch have no scripts")

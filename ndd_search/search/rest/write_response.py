@@ -76,8 +76,8 @@ def total_of(page: Page, total: Any, most: int | None = None) -> Any:
     Otherwise a client that pages until it has `total` hits would never end. Unless total is "hits", it is always the
     number of kept hits, and a lower bound ("gte") if the engine has more. most: upper bound, if limits were raised.
     """
-    if total is None:
-        return None
+    if total in (None, -1):  # the caller wants no count; -1 with rest_total_hits_as_int
+        return total
     value = total if isinstance(total, int) else total["value"]
     exact = page.info.exhausted
     counts_groups = page.options.total != "hits"
