@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import textwrap
 from collections.abc import Callable
 from itertools import chain
@@ -311,6 +312,18 @@ def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     texts = [form.format(("PARIS", "LEEDS")[i % 2], ("AFP", "dpa", "EFE")[i % 3], town) for i, town in enumerate(TOWNS)]
     assert rows_of(sketch_many(texts), 64).marked.all()
     assert len(ndd.collapse(texts, size=100)) == len(texts)
+
+
+def test_fillings_of_a_form_with_few_answers_stay_apart_though_its_last_sentence_is_an_edge() -> None:
+    """Half of these adverts share an answer with many others, and all of them the frame, which is more common."""
+    draw = random.Random(1)
+    adverts = [
+        f"Driver to {draw.choice(TOWNS[:12])} wanted for our branch in {draw.choice(TOWNS)}. Shift work, "
+        f"{draw.choice((20, 30, 40))} hours, pay {draw.randint(21, 56)}00 euros. Call {draw.choice(('Alder', 'Corvid', 'Delmar'))} today."
+        for _ in range(100)
+    ]
+    assert rows_of(sketch_many(adverts), 64).marked.all()
+    assert len(ndd.collapse(adverts, size=100)) > 90  # 41 without a look at the frame
 
 
 def test_fillings_stay_apart_whether_they_are_long_or_short() -> None:

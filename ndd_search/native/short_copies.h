@@ -2,7 +2,7 @@
 #pragma once
 #include "rule.h"
 
-enum { LEAST_SHARED = 4, MOST_APART = 12, MOST_APART_UNTOLD = 11 }; /* values inside; the last one without a table */
+enum { LEAST_SHARED = 4, MOST_APART = 12, MOST_APART_UNTOLD = 11, FRAME = 4 }; /* values inside; UNTOLD: without a table */
 enum { IS_WHOLE = 1, IS_MARKED = 2 };
 
 /* IS_WHOLE: a sketch has all values of its document, none of them as an odd and an even one; IS_MARKED: some are odd as well. */
@@ -40,6 +40,21 @@ static int64_t least_shared(const Page *page, const Rule *rule, int64_t hit, int
             length -= values_of(page, hit)[i] & 1;
     double least = (bar - 2 * ROUNDING) * (double)length;
     return least <= 1 ? 1 : (int64_t)ceil(least);
+}
+
+/* How many of the inner values that two hits share weigh more than a bound. */
+static int64_t count_commoner(const Page *page, Weights *weights, int64_t first, int64_t second, double bound)
+{
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    const uint32_t *of_a = weights_of(weights, page, first), *of_b = weights_of(weights, page, second);
+    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0, count = 0;
+    while (i < left && j < right) {
+        int32_t one = a[i] >> 1, other = b[j] >> 1;
+        if (one == other)
+            count += !((a[i] | b[j]) & 1) && (of_a[i] < of_b[j] ? of_a[i] : of_b[j]) > bound;
+        i += one <= other, j += other <= one;
+    }
+    return count;
 }
 
 /* Whether two hits that can be are such copies. weights: NULL without a table. */
@@ -83,5 +98,8 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
         return 1;
     if (!edge || shared < LEAST_SHARED || shared < smaller || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD))
         return 0;
-    return rare || !smaller || (most > 0 && (most + rule->third) * met >= usual);
+    if (rare || !smaller)
+        return 1;
+    return most > 0 && (most + rule->third) * met >= usual
+        && FRAME * count_commoner(page, weights, first, second, usual / met + rule->few_hold) < shared;
 }

@@ -19,11 +19,9 @@ BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
 LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 HARDLY, ENOUGH = 0.1, 80  # two texts that differ by this share are copies; by less below so many shingles
-SHARED, INNER, UNTOLD = (
-    4,
-    12,
-    11,
-)  # values of texts that differ at their edges: shared at least, inner ones of one alone at most, twice those of one
+# Values inside of texts that differ at their edges: shared at least, of one alone at most, twice those of one without a
+# table, and how many times as many are shared as are twice as common as on average.
+SHARED, INNER, UNTOLD, FRAME = 4, 12, 11, 4
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -158,9 +156,13 @@ class Oracle:
         most = max((1 - self.table.idf(value) for value in apart), default=0)
         scale = log(self.table.documents / HANDFUL)
         third, few = log(3) / scale, log(2) / scale
-        if min(abs(most + third - usual), abs(usual - few)) < CLOSE:
+        both_inside = [value >> 1 for value in both[0] & both[1] if not value & 1]
+        held = [min(of[value] for of in common) for value in both_inside]
+        near = min((abs(weight - usual - few) for weight in held), default=1.0)
+        if min(abs(most + third - usual), abs(usual - few), near) < CLOSE:
             raise Undecided
-        return usual < few or (len(apart) <= INNER and (not all(inner) or (most > 0 and most + third >= usual)))
+        alike = most > 0 and most + third >= usual and FRAME * sum(of > usual + few for of in held) < shared_inside
+        return usual < few or (len(apart) <= INNER and (not all(inner) or alike))
 
     def _estimated(self, values: frozenset[int]) -> float:
         """Estimate how many shingles a document has."""

@@ -15,7 +15,9 @@ in one of them only, as case and punctuation show edges; or if
 * and if a table tells that what they share is common, in twice a handful of documents or more, at most APART inner
   values are in only one of them. If both have such ones, one is in the table and about as common as the shared ones, in
   a third as many documents: an edited copy lacks what the other copies share, but a form leaves a place where no two
-  fillings have the same. If only one of them has, the other holds nothing that fills a form.
+  fillings have the same. And less than a quarter of the shared inner values are in more than twice as many documents
+  as they are on average: what copies share is about equally common, but fillings that are alike in some places share
+  these and, with all others, the frame. If only one of them has own values, the other holds nothing that fills a form.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.native import Rule
 
 SHARED, APART, APART_UNTOLD = 4, 12, 11  # values; a changed word is in three of each text
+FRAME = 4  # less than one in so many shared values may be more than twice as common as they are on average
 _AT_ONCE = 2**20  # values compared at a time
 _ROUNDING = 1e-9
 Flags = npt.NDArray[np.bool_]
@@ -104,9 +107,15 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     usual = np.bincount(pair[met], np.minimum(weights[place[met]], weights[place[np.flatnonzero(met) + 1]]), count)
     most = np.zeros(count)
     np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
+    both = np.flatnonzero(met & inner & np.append(inner[1:], False))
+    weight = np.minimum(weights[place[both]], weights[place[both + 1]])
+    of_frame = np.bincount(
+        pair[both], weight * common[pair[both]] > (usual + rule.few_hold * common)[pair[both]], count
+    )
     rare = usual < rule.few_hold * common
     copies &= np.where(rare, 2 * smaller, apart) <= APART
-    copies &= rare | (smaller == 0) | ((most > 0) & ((most + rule.third) * common >= usual))
+    alike = (most > 0) & ((most + rule.third) * common >= usual) & (FRAME * of_frame < shared)
+    copies &= rare | (smaller == 0) | alike
     return enough & (copies | same_words)
 
 
