@@ -196,37 +196,36 @@ class Sayings:
 class LeftOut:
     """The documents that a collection leaves out because of their ids.
 
-    field: see id_of. count: of those that an interrupted reading has left out.
+    field: see id_of.
     """
 
-    def __init__(self, pieces: Pieces, field: str | None, count: int = 0) -> None:
-        self._pieces, self.count = pieces, count
+    def __init__(self, pieces: Pieces, field: str | None) -> None:
+        self._pieces = pieces
         self._fields = repr(field) if field else "'_id' or 'id'"
         self._first: dict[int, str | None] = {}
         self._has_ids = False
 
     def add(self, number: int, name: str | None) -> None:
         """Leave a document out. number: of the document, from 1. name: its id, None for one without."""
-        self.count += 1
         self._has_ids |= name is not None
         if len(self._first) < TOLD:
             self._first[number] = name
 
-    def tell(self, report: Report, kept: int, fields: Iterable[str]) -> None:
+    def tell(self, report: Report, count: int, kept: int, fields: Iterable[str]) -> None:
         """Say which they are and why. The sources are read again for the lines of the first.
 
-        kept: how many documents there are beside. fields: of the first documents. Raises InvalidDocument if no document
-        has an id.
+        count: how many they are, with those that an interrupted reading left out. kept: how many documents there are
+        beside. fields: of the first documents. Raises InvalidDocument if no document has an id.
         """
-        if self.count and not kept and not self._has_ids:
+        if count and not kept and not self._has_ids:
             there = ", ".join(fields)
             what = f"none of them has anything in {self._fields}" + (f"; the fields there are {there}" if there else "")
-            raise InvalidDocument(many(self.count, "document"), what, "name the field that holds the ids")
+            raise InvalidDocument(many(count, "document"), what, "name the field that holds the ids")
         named = self._pieces.named(self._first) if self._first else {}
         for number, name in self._first.items():
             report(f"the collection: {named.get(number, f'document {number}')} is left out, {self._why(name)}")
-        if self.count > len(self._first):
-            more = f"{self.count - len(self._first):,} {'more ' if self._first else ''}of its lines or documents"
+        if count > len(self._first):
+            more = f"{count - len(self._first):,} {'more ' if self._first else ''}of its lines or documents"
             report(f"the collection: {more} are left out, because of their ids")
 
     def _why(self, name: str | None) -> str:

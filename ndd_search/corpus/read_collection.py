@@ -169,22 +169,23 @@ def read_rows(
     seen = {name for rows in parts for name in rows.ids}
     progress(len(seen))
     *start, place = before[-1][1] if before else (0, 0, 0)
-    resumed = pieces.pieces[start[0] : start[0] + 1]
-    stored = set(seen) if before and isinstance(next(iter(resumed), None), IndexSource) else set()
+    resumed, stored = pieces.pieces[start[0] : start[0] + 1], set[str]()
+    if before and isinstance(next(iter(resumed), None), IndexSource):  # read again, from its first document
+        stored, place = set(seen), place - start[1]
     waiting: list[Rows] = []
     there: dict[str, None] = {}
     any_text = any(len(rows.sketches.values) for rows in parts)
-    left_out = LeftOut(pieces, id, place - len(seen))
+    left_out = LeftOut(pieces, id)
     for batch in pieces.read(report, id, fields.wanted(id), (start[0], start[1])):
         if not seen:
             _note_absent(fields.text, batch.documents)
             there = dict.fromkeys(name for document in batch.documents for name in document)
         names, chosen = [], []
         for name, document in zip(batch.ids, batch.documents, strict=True):
+            place += 1
             if name in stored:  # read from the index before the interruption
                 stored.discard(name)
                 continue
-            place += 1
             if name is None or name in seen or not is_text(name):
                 left_out.add(place, name)
             else:
@@ -199,7 +200,7 @@ def read_rows(
             parts.append(Rows.joined(waiting, fields.kept))
             kept.add(parts[-1], (*batch.position, place))
             waiting = []
-    left_out.tell(report, len(seen), there)
+    left_out.tell(report, place - len(seen), len(seen), there)
     if seen and fields.text and not any_text:
         raise fields.without_text(len(seen), there)
     if waiting:

@@ -84,8 +84,7 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
         told.add(row["number"] + 1, row["id"])
     rows = rows.withColumn("place", F.col("number"))
     if count := left_out.count():
-        told.count = count
-        told.tell(report, rows.count() - count, ())
+        told.tell(report, count, rows.count() - count, ())
         rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
         numbered = work.numbered(rest.drop("place"), [F.col("before")])
         rows = numbered.withColumnsRenamed({"number": "place", "before": "number"})

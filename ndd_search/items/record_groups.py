@@ -244,5 +244,5 @@ def read_records(
             else:
                 seen[name] = None
                 records.append(document)
-    left_out.tell(report, len(records), there)
+    left_out.tell(report, place - len(records), len(records), there)
     return records, list(seen)

@@ -71,6 +71,23 @@ def test_a_reading_of_an_index_goes_on_though_its_documents_changed_meanwhile(
             ndd.Corpus.read(IndexSource(client, index, {"match_all": {}}), text="body", store=tmp_path / "store")
 
 
+def test_documents_that_are_left_out_count_once_though_an_index_is_read_again(
+    engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sketch_store, "PART", 1)
+    told: list[str] = []
+    with engine.client() as client:
+        for number in range(30):
+            body = {"body": f"{OTHER} {number}", **({"key": f"k{number}"} if number % 2 else {})}
+            client.index(index=index, id=str(number), body=body, refresh=number == 29)
+        for _ in range(2):
+            source = IndexSource(client, index)
+            corpus = ndd.Corpus.read(source, text="body", id="key", store=tmp_path / "store", report=told.append)
+            assert len(corpus) == 15
+    assert len(told) == 22
+    assert told[10] == told[21] == "the collection: 5 more of its lines or documents are left out, because of their ids"
+
+
 def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:
     """The decision is the same, and the frequency table of a small index counts all of its documents, too."""
     texts = made.texts(80, seed=3, frames=2, copies=0.5)
