@@ -84,8 +84,7 @@ def test_documents_that_are_left_out_count_once_though_an_index_is_read_again(
             source = IndexSource(client, index)
             corpus = ndd.Corpus.read(source, text="body", id="key", store=tmp_path / "store", report=told.append)
             assert len(corpus) == 15
-    assert len(told) == 22
-    assert told[10] == told[21] == "the collection: 5 more of its lines or documents are left out, because of their ids"
+    assert told == 2 * told[:15]
 
 
 def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:
