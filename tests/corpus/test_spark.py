@@ -112,7 +112,7 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize(("recipe", "bar"), PUBLISHED if LONG else PUBLISHED[::4])
+@pytest.mark.parametrize(("recipe", "bar"), PUBLISHED)
 def test_groups_by_a_published_method_are_those_of_one_machine(
     spark: Any, tmp_path: Path, recipe: str, bar: float | str
 ) -> None:
