@@ -54,6 +54,12 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
     assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
+@pytest.mark.parametrize("words", ["dedupe lines", "corpus groups lines", "index add folder lines"])
+def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words: str) -> None:
+    told = ndd(*words.split(), "--text", "first", "--text", "last", code=2).stderr
+    assert "argument --text: given twice: several names go into one, --text A,B" in told
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -37,6 +37,19 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+class _Once(argparse._StoreAction):
+    """Stores a value as "store" does, and refuses an option given twice, whose first value would be lost."""
+
+    given = False
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if self.given and option_string:
+            several = f": several names go into one, {option_string} A,B" if self.type is comma_list else ""
+            raise argparse.ArgumentError(self, f"given twice{several}")
+        self.given = True
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
     """Names the nearest word where an option, a choice or a command is misspelt.
 
@@ -44,6 +57,10 @@ class Parser(argparse.ArgumentParser):
     """
 
     given: Sequence[str] = ()
+
+    def __init__(self, *names: Any, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.register("action", None, _Once)
 
     def error(self, message: str) -> NoReturn:
         actions = list(every_action(self))
