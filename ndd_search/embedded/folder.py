@@ -57,7 +57,7 @@ def read_meta(folder: Path) -> Meta | None:
         ) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise IndexUnusable(
-            folder, "it is not an index of ndd-search", "name another folder, or an empty one"
+            folder, "it is not an index of ndd-search", "name one, or an empty folder to make one"
         ) from None
     try:
         Recipe.parse(meta.recipe)
