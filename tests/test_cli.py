@@ -54,6 +54,12 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
     assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
+@pytest.mark.parametrize("setting", ["must_match=titel", "keep=newest:titel"])
+def test_a_field_of_a_setting_that_no_document_has_is_refused(articles: Path, setting: str) -> None:
+    told = ndd("corpus", "groups", str(articles), "--text", "body", "--set", setting, code=2).stderr
+    assert "no document has a value in the field 'titel', which --set names" in told
+
+
 @pytest.mark.parametrize("words", ["dedupe lines", "corpus groups lines", "index add folder lines"])
 def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words: str) -> None:
     told = ndd(*words.split(), "--text", "first", "--text", "last", code=2).stderr

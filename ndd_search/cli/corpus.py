@@ -152,6 +152,10 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=move,
             )
         settings = settings_of(arguments)
+        for name in options_of(arguments).document_fields:
+            if all(value is None for value in corpus.columns[name]):
+                what = f"no document has a value in the field {name!r}, which --set names"
+                raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
         if is_new:
             none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)
             nothing = Corpus([], taken(corpus.sketches, none), corpus.recipe, columns)
