@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         settings = settings_of(arguments)
         for name in options_of(arguments).document_fields:
-            if all(value is None for value in corpus.columns[name]):
+            if len(corpus) and all(value is None for value in corpus.columns[name]):
                 what = f"no document has a value in the field {name!r}, which --set names"
                 raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
         if is_new:

@@ -120,7 +120,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     records, ids = read_records(arguments.sources, arguments.id, left_out)
     if not records:
         raise InvalidDocument(", ".join(arguments.sources), "there are no records", "name another file")
-    start = Items.read(arguments.schema) if arguments.schema else None
+    start = Items.read(arguments.schema, learnt=False) if arguments.schema else None
     labels = _labels(arguments.labels, dict(zip(ids, records, strict=True))) if arguments.labels else []
     schema = Items.learn(records, start, labels=labels)
     reasons = schema.reasons

@@ -40,13 +40,10 @@ if TYPE_CHECKING:
 class _Once(argparse._StoreAction):
     """Stores a value as "store" does, and refuses an option given twice, whose first value would be lost."""
 
-    given = False
-
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if self.given and option_string:
+        if option_string and getattr(namespace, self.dest, self.default) is not self.default:
             several = f": several names go into one, {option_string} A,B" if self.type is comma_list else ""
             raise argparse.ArgumentError(self, f"given twice{several}")
-        self.given = True
         super().__call__(parser, namespace, values, option_string)
 
 

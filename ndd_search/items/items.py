@@ -270,10 +270,15 @@ class Items(Schema):
         replace_file(file, json.dumps(self.as_dict(), indent=2) + "\n" if as_json else head + to_toml(self.as_dict()))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Items:
-        """Read a schema that `write` wrote. Raises InvalidSettings naming the file and the problem, OSError."""
+    def read(cls, path: str | os.PathLike[str], *, learnt: bool = True) -> Items:
+        """Read a schema that `write` wrote. Raises InvalidSettings naming the file and the problem, OSError.
+
+        learnt: whether what was learnt is read, too. It does not fit fields whose kind was edited: learn again.
+        """
         file = Path(path)
         content = parse_file(file)
+        if not learnt:
+            content.pop("learnt", None)
         if content.get("version") != VERSION:
             problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
             raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")

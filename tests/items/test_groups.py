@@ -252,6 +252,10 @@ def test_the_commands_learn_group_merge_and_compare(
     monkeypatch.setattr("sys.stdin", io.StringIO("y\nn\nskip\nq\n"))
     assert main(["items", "learn", str(source), "--out", schema, "--ask"]) == 0
     assert capsys.readouterr().out.count("One thing? y yes, n no") == 4
+    edited = tmp_path / "edited.toml"
+    edited.write_text(Path(schema).read_text().replace('kind = "date"', 'kind = "name"'))
+    assert main(["items", "learn", str(source), "--schema", str(edited), "--out", str(edited)]) == 0
+    assert ndd.items.Items.read(edited).fields["born"].kind == "name"
     labels = tmp_path / "labels.jsonl"
     labels.write_text(json.dumps({"a": records[0]["id"], "b": "nobody", "label": 1}))
     assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2

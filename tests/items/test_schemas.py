@@ -102,6 +102,16 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
             ndd.items.Items.read(file)
 
 
+def test_fields_of_another_kind_are_read_without_what_was_learnt(tmp_path: Path, learnt: ndd.items.Items) -> None:
+    file = tmp_path / "people.toml"
+    learnt.write(file)
+    file.write_text(file.read_text().replace('kind = "date"', 'kind = "name"'))
+    with pytest.raises(InvalidSettings, match="what was learnt does not fit its fields"):
+        ndd.items.Items.read(file)
+    again = ndd.items.Items.read(file, learnt=False)
+    assert (again.fields["born"].kind, again.learnt) == ("name", None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
