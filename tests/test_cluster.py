@@ -227,7 +227,7 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         assert not after.get("composed_of")
         other = f"{index}_2"
         try:
-            assert "index" in template(engine, *put, "--field", other, "--index", index).stdout
+            assert "index" in template(engine, "--field", other, *put[2:], "--index", index).stdout
             document = sketch_fields({"body": "some text"}, "body", field=other)
             client.index(index=index, id="1", body=document)
         finally:
