@@ -133,11 +133,10 @@ def test_a_shard_with_fewer_neighbours_than_k_is_counted_as_the_engine_counts_it
     for more in ({}, {"from": 5}, {"aggs": PRICES}, {"track_total_hits": 3}, {"track_total_hits": False}):
         of_engine, got = (one.search(index=index, body={**body, **more})["hits"] for one in (plain, wrapped))
         assert got.get("total") == of_engine.get("total")
-        if not {"track_total_hits", "aggs"} & more.keys():
-            assert got["total"] == {"value": 14, "relation": "eq"}
     whole = connect(mode="annotate")
+    number = plain.search(index=index, body=body)["hits"]["total"]["value"]  # 14 if the engine finds all
     pages = [whole.search(index=index, body={**body, "from": start})["hits"]["hits"] for start in (0, 5, 10, 15)]
-    assert [len(page) for page in pages] == [5, 5, 4, 0]
+    assert [len(page) for page in pages] == [max(min(number - start, 5), 0) for start in (0, 5, 10, 15)]
 
 
 def test_a_page_of_k_holds_k_different_neighbours(library: Library, wrapped: Caller, plain: Caller) -> None:
