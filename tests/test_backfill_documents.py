@@ -18,6 +18,8 @@ from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
+from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.scan import COMMENTED, snapshot
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
@@ -146,6 +148,24 @@ def test_the_reader_marks_such_documents_through_a_wrapped_client_and_changes_no
         report = backfill(client, index, ["text"])
         assert [left.count for left in report.tally.left.values()] == [len(CHANGED)]
         assert report.remaining == len(CHANGED)
+
+
+def test_no_document_is_lost_beside_one_with_comments_whose_id_other_indexes_have_too(
+    engine: Engine, index: str
+) -> None:
+    """By scroll, documents of the page are read again by their ids."""
+    names = [f"{index}-{letter}" for letter in "abcd"]
+    with engine.client() as client:
+        try:
+            for name in names:
+                put(engine, name, {str(number): f'{{"text": "{TEXT}"}}' for number in range(6)})
+            put(engine, names[3], {"3": f'{{"text": "{TEXT}" /* why */}}'})
+            with snapshot(client, f"{index}-*", Retry()) as now:
+                read = [hit for page in now.pages({"query": {"match_all": {}}}, 5) for hit in page]
+        finally:
+            client.indices.delete(index=",".join(names))
+    assert {(hit["_index"], hit["_id"]) for hit in read} == {(name, str(n)) for name in names for n in range(6)}
+    assert [(hit["_index"], hit["_id"]) for hit in read if COMMENTED in hit] == [(names[3], "3")]
 
 
 def test_a_field_that_is_not_mapped_as_sketches_are_is_never_removed(engine: Engine, index: str) -> None:

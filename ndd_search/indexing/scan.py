@@ -19,6 +19,7 @@ from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages
+_SAME_ID, _MOST = 1_000, 10_000  # documents of one id in an index, whose routing differs; hits of a search by default
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 
 COMMENTED = "ndd_search: comments"  # a key of such hits, beside "_source"
@@ -92,17 +93,20 @@ class Snapshot:
     def _by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
         """Read documents, by index and id, as they are now: in halves, until those that are no JSON are alone."""
         which = {"ids": {"values": [id for _, id in documents]}}
-        size = 2 * len(documents)  # another index of the expression may have an id too
-        page = {**body, "query": {"bool": {"filter": [body["query"], which]}}, "size": size}
+        where = {"terms": {"_index": sorted({index for index, _ in documents})}}
+        size = min(len(documents) + _SAME_ID, _MOST)
+        page = {**body, "query": {"bool": {"filter": [body["query"], which, where]}}, "size": size}
         page.pop("slice", None)
         try:
             response = self._search(page)
         except Exception as error:
             _unreadable(error)
-            if half := len(documents) // 2:
-                return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
-            response = self._without_comments(page)
-        return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in documents]
+            response = None if len(documents) > 1 else self._without_comments(page)
+        if response is None or (len(documents) > 1 and len(response["hits"]["hits"]) == size):  # some may be missing
+            half = len(documents) // 2
+            return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
+        wanted = set(documents)
+        return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in wanted]
 
     def _search(self, body: dict[str, Any]) -> Any:
         where = {} if "pit" in body else {"index": self.index}
