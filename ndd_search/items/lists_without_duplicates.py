@@ -57,7 +57,7 @@ def known_pairs(table: Table, first: Places, second: Places, alike: npt.NDArray[
     """
     columns = [column.codes for column in table.columns.values()]
     said = _said_by_names(columns, table.records, first, second, alike)
-    lists = _lists_by_fields(columns, table.records)
+    lists = lists_by_fields(columns, table.records)
     within = (said <= 0) & (lists[first] == lists[second]) & (lists[first] >= 0)
     told = float((said[~within] != 0).mean()) if (said[~within] != 0).any() else 1.0
     counts = np.where((said < 0) & ~within, 1 / told, 1.0)
@@ -90,7 +90,7 @@ def _said_by_names(
     return said
 
 
-def _lists_by_fields(columns: Sequence[Places], records: int) -> Places:
+def lists_by_fields(columns: Sequence[Places], records: int) -> Places:
     """Return of each record a number for the fields that it has, if the records with these are a list; else -1.
 
     They are a list if far fewer values of a field that names things are held by two of them than chance lets expect.
