@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from ndd_search.cli.output import tell, warn
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
-from ndd_search.core.setting_kinds import Whole
+from ndd_search.core.setting_values import Whole
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
 

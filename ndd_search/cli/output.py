@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_known, nearest
-from ndd_search.core.setting_kinds import Kind
+from ndd_search.core.setting_values import Kind, check_known, nearest
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
 from ndd_search.search.named_recipe import recipe_named

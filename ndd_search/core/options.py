@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_share, nearest
-from ndd_search.core.setting_kinds import (
+from ndd_search.core.setting_values import (
     Duration,
     Field,
     Kind,
@@ -21,9 +20,11 @@ from ndd_search.core.setting_kinds import (
     Text,
     Whole,
     YesNo,
+    check_share,
     check_values,
     checked,
     kinds_of,
+    nearest,
     seconds_of,
     setting,
 )

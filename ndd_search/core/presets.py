@@ -17,8 +17,7 @@ from typing import Any, TypedDict
 
 from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, SeenMode, Total
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_known, nearest
-from ndd_search.core.setting_kinds import Kind, Several, Text, YesNo
+from ndd_search.core.setting_values import Kind, Several, Text, YesNo, check_known, nearest
 
 log = logging.getLogger("ndd_search")
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from ndd_search import native
 from ndd_search.core.secret import HashNumbers, derived
-from ndd_search.core.setting_checks import check_one_of
-from ndd_search.core.setting_kinds import Whole, check_values, checked, setting
+from ndd_search.core.setting_values import Whole, check_one_of, check_values, checked, setting
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]

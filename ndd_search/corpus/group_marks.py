@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
-from ndd_search.core.sketching.fingerprint import still_fit
+from ndd_search.core.sketching.text_fingerprint import still_fit
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.resolve_indexes import look_up

@@ -28,7 +28,7 @@ from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_page
+from ndd_search.core.setting_values import check_page
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.printable import many
 from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta

@@ -14,7 +14,7 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
-from ndd_search.core.setting_checks import nearest
+from ndd_search.core.setting_values import nearest
 from ndd_search.embedded.stored_document import searchable
 from ndd_search.errors import importing
 

@@ -21,7 +21,7 @@ from typing import Any
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable

@@ -13,7 +13,6 @@ from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.fingerprint import still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
     KEYS,
@@ -25,6 +24,7 @@ from ndd_search.core.sketching.stored_sketch import (
     listed,
     sketch_in,
 )
+from ndd_search.core.sketching.text_fingerprint import still_fit
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.resolve_indexes import IndexFacts

@@ -14,9 +14,9 @@ import numpy as np
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.fingerprint import fields_of, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
+from ndd_search.core.sketching.text_fingerprint import fields_of, still_fit
 from ndd_search.core.text.printable import many
 from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
 from ndd_search.search.flow.options_context import options

@@ -22,7 +22,7 @@ from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import KINDS
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_kinds import Whole, check_values, setting
+from ndd_search.core.setting_values import Whole, check_values, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch

@@ -11,8 +11,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import Whole, check_values, checked, setting
+from ndd_search.core.setting_values import Whole, check_known, check_values, checked, setting
 from ndd_search.core.text.tokens import words_at
 
 Where = str | Callable[[Any], Any]

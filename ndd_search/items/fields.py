@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_names
+from ndd_search.core.setting_values import check_names
 from ndd_search.core.text.sentences import stemmer
 from ndd_search.items import compare_values
 from ndd_search.items.compare_names import Names

@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.guards import seconds_since_1970
-from ndd_search.core.setting_checks import nearest
+from ndd_search.core.setting_values import nearest
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.compare_values import kilometres

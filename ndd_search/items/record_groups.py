@@ -14,7 +14,7 @@ import numpy as np
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.setting_checks import check_known, check_share
+from ndd_search.core.setting_values import check_known, check_share
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded

@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.text.printable import many
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus.document_batches import Report

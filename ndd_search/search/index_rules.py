@@ -19,8 +19,7 @@ from urllib.parse import unquote
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import (
+from ndd_search.core.setting_values import (
     Field,
     Kind,
     OneOf,
@@ -28,6 +27,7 @@ from ndd_search.core.setting_kinds import (
     Text,
     Whole,
     YesNo,
+    check_known,
     check_values,
     checked,
     kinds_of,

@@ -29,7 +29,7 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, 
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_page, hits_in
+from ndd_search.core.setting_values import check_page, hits_in
 from ndd_search.core.sketching.sketches import Lack
 from ndd_search.errors import CursorUnusable
 

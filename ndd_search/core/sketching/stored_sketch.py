@@ -31,7 +31,7 @@ import numpy as np
 from ndd_search import native
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_one_of
+from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches, or_empty
 
 # Names under which `corpus mark` stores what group the document belongs to. They belong to one text, of which `judged`

@@ -15,8 +15,7 @@ from ndd_search.core.paging.cache import Cache, MemoryCache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
 from ndd_search.core.presets import CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import Kind, Seconds, Text, YesNo
+from ndd_search.core.setting_values import Kind, Seconds, Text, YesNo, check_known
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.learned_targets import Learned
 from ndd_search.search.flow.observer import Observer

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options
-from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import YesNo
+from ndd_search.core.setting_values import YesNo, check_known
 
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 

@@ -30,7 +30,7 @@ from ndd_search.core.paging.record_schema import RecordSchema, check_schema, pre
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_checks import check_one_of, check_page
+from ndd_search.core.setting_values import check_one_of, check_page
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature

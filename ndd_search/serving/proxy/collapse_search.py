@@ -18,22 +18,24 @@ from ndd_search.serving.proxy.content_encoding import packed
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
+from ndd_search.serving.proxy.url_options import (
+    may_want_options,
+    url_options,
+    wants_cursor,
+    wants_options,
+    with_options,
+)
 from ndd_search.serving.proxy.wire_format import (
     Given,
     PageHeaders,
     Raw,
     answer_bytes,
     given_search,
-    may_want_options,
     read_answer,
     sent_body,
     sent_headers,
     sent_target,
-    url_options,
     versioned_type,
-    wants_cursor,
-    wants_options,
-    with_options,
 )
 
 log = logging.getLogger("ndd_search")

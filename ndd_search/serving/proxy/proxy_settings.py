@@ -31,14 +31,14 @@ from urllib.parse import urlsplit
 
 from ndd_search.core.options import KINDS
 from ndd_search.core.presets import collapse_options
-from ndd_search.core.setting_checks import check_known
-from ndd_search.core.setting_kinds import (
+from ndd_search.core.setting_values import (
     Kind,
     Seconds,
     Several,
     Text,
     Whole,
     YesNo,
+    check_known,
     check_values,
     checked,
     kinds_of,

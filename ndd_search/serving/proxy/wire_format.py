@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from numbers import Number
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import unquote_plus
 
 from ndd_search.core.exact_numbers import exact_float
-from ndd_search.core.options import Mode
-from ndd_search.core.presets import read_option
-from ndd_search.core.setting_checks import check_one_of
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.errors import importing
 from ndd_search.search.flow.msearch import unique
@@ -33,10 +29,8 @@ with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
 _PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
 _OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
 _NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
-_SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
 _OF_EVERY_PAGE = (b"content-type", b"x-elastic-product", b"x-opensearch-version")
 _MOST_KNOWN = 100  # values of `accept` whose headers are kept
-_MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
@@ -77,36 +71,6 @@ def is_search(method: str, path: str) -> bool:
 def versioned_type(accept: str) -> str:
     """Return the media type of Elasticsearch in `accept`, "" if it names another or several, which is read as none."""
     return accept.strip() if _VENDOR.fullmatch(accept.strip()) else ""
-
-
-def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
-    """Return a query string without our parameters, the options that they give, and whether the search is left alone.
-
-    "ndd=drop&ndd.total=groups" gives the options mode and total, "ndd=on" gives {}; without a parameter of ours they
-    are None. "ndd=off" leaves the search alone. Raises ValueError for an unknown name or value.
-    """
-    if "ndd" not in query:
-        return query, None, False
-    named = [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
-    own = {name: unquote_plus(piece.partition("=")[2]) for name, piece in named if name == "ndd" or name[:4] == "ndd."}
-    if not own:
-        return query, None, False
-    rest = "&".join(piece for name, piece in named if name not in own)
-    switch = own.pop("ndd", "")
-    found = {name[4:]: read_option(name[4:], text) for name, text in own.items()}
-    if switch not in _SWITCH:
-        check_one_of("the parameter ndd", switch, ("on", "off", *get_args(Mode)))
-        found = {"mode": switch, **found}
-    return rest, found, not _SWITCH.get(switch, True)
-
-
-def with_options(request: Request, given: Mapping[str, Any]) -> Request:
-    """Return a search with the options of its URL beside those in its body, which count more."""
-    body = {} if request.body is None else request.body
-    own = body.get("ndd")
-    if own is False:
-        return request
-    return replace(request, body={**body, "ndd": {**given, **(own if isinstance(own, Mapping) else {})} or True})
 
 
 def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Given | None:
@@ -216,24 +180,6 @@ class PageHeaders:
         kind = vendor.replace(" ", "") or "application/json"
         product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
         return [(b"content-type", kind.encode("latin-1")), *product]
-
-
-def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
-    """Return whether a search that was not parsed may hold our key "ndd": in its body or in the parameter `source`."""
-    if exchange.header(b"content-encoding") or "source" in query or "%" in query:
-        return True
-    return _MAYBE_NDD.search(body) is not None
-
-
-def wants_options(body: Any) -> bool:
-    """Return whether a body holds our key "ndd", or may hold it in one of its lines."""
-    return b'"ndd"' in body if isinstance(body, bytes) else isinstance(body, Mapping) and "ndd" in body
-
-
-def wants_cursor(body: Any) -> bool:
-    """Return whether a search begins or continues a cursor."""
-    own = body.get("ndd") if isinstance(body, Mapping) else None
-    return isinstance(own, Mapping) and bool(own.get("cursor"))
 
 
 def _lines(text: bytes) -> bytes | None:
