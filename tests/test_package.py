@@ -135,6 +135,14 @@ def test_what_indexes_does_not_load_what_searches() -> None:
     ]
 
 
+def test_wrapping_a_client_loads_no_step_that_a_search_has_only_if_it_asks_for_it() -> None:
+    steps = ("explain_documents", "facet_count", "seen_items", "total_count", "whole_groups")
+    code = "import sys, ndd_search; ndd_search.wrap; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "ndd_search.search.flow.carry_out_search" in loaded
+    assert not {f"ndd_search.search.flow.{step}" for step in steps}.intersection(loaded)
+
+
 def test_only_the_command_line_uses_the_proxy() -> None:
     users = {module for module in MODULES if any(room_of(name) == "serving.proxy" for name in own_imports(module))}
     assert {module for module in users if room_of(module) != "serving.proxy"} == {"cli.agents", "cli.serve", "cli.ui"}

@@ -22,17 +22,12 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.choose_frequency_table import with_table_of_stream
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.explain_documents import Explanations, explained_ids
-from ndd_search.search.flow.facet_count import Facets
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.flow.seen_items import SeenItems
-from ndd_search.search.flow.total_count import AllGroups, GroupCount
-from ndd_search.search.flow.whole_groups import AllMembers
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_fields
@@ -77,25 +72,36 @@ def conversation(
 def steps_of(
     options: CollapseOptions, others: Mapping[str, Any], settings: Settings, has_cursor: bool = False
 ) -> list[Step]:
-    """Return the steps that a search asks for, in the order in which they work.
+    """Return the steps that a search asks for, in the order in which they work. Each is imported when one asks for it.
 
     others: as `options_and_others` returns them. Raises TypeError or ValueError for wrong values.
     """
     steps: list[Step] = []
     if (seen := others.get("seen")) is not None:
+        from ndd_search.search.flow.seen_items import SeenItems
+
         if settings.items is not None:
             raise ValueError(SEEN_WITH_ITEMS)
         steps.append(SeenItems.of(seen, settings.recipe))
+    if options.total in ("estimate", "groups"):
+        from ndd_search.search.flow.total_count import AllGroups, GroupCount
+
     if options.total == "estimate":
         steps.append(GroupCount())
     if options.total == "groups" and has_cursor:  # other searches examine the whole result for their page
         steps.append(AllGroups())
     if options.facets:
+        from ndd_search.search.flow.facet_count import Facets
+
         steps.append(Facets())
     if options.members == "all":
+        from ndd_search.search.flow.whole_groups import AllMembers
+
         steps.append(AllMembers())
-    if "explain" in others and (ids := explained_ids(others["explain"])):
-        steps.append(Explanations(ids))
+    if "explain" in others:
+        from ndd_search.search.flow.explain_documents import Explanations, explained_ids
+
+        steps += [Explanations(ids)] if (ids := explained_ids(others["explain"])) else []
     return steps
 
 
