@@ -238,6 +238,21 @@ def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: 
     assert ndd.collapse([*hits, {"body": "x", "prize": 1}], text="body", **settings).info.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"max_apart": {"price": "1d"}}, "time (an ISO 8601 text, or a number since 1970)"),
+        ({"keep": ["oldest:price"]}, "time (an ISO 8601 text, or a number since 1970)"),
+        ({"keep": ["lowest:price"]}, "number"),
+    ],
+)
+def test_a_field_in_which_no_hit_has_a_time_or_a_number_is_told(settings: Any, kind: str) -> None:
+    hits = [{"body": text, "price": "from three euros"} for text in NEWS]
+    told = f"no hit has a {kind} in the field 'price' that an option names"
+    assert ndd.collapse(hits, text="body", **settings).info.warnings == (told,)
+    assert ndd.collapse([*hits, {"body": "x", "price": 3}], text="body", **settings).info.warnings == ()
+
+
 CITIES = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Granada", "Hamar", "Innsbruck", "Jaen")
 MORE = ("Kassel", "Lund", "Mons", "Narvik", "Odense", "Pisa")
 

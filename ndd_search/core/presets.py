@@ -130,10 +130,20 @@ def chosen(
         raise TypeError(f'options must be CollapseOptions, got {options!r}: a preset is given as preset="messages"')
     preset = preset_of(given) if (given := changes.get("preset")) is not None else _NONE
     used = Recipe.of(preset.recipe if recipe is None else recipe)
-    if preset.recipe is not None and used != preset.recipe:
-        message = "preset %s is meant for sketches of recipe %s, these are of %s: use that recipe, or tune again"
-        log.warning(message, preset.name, preset.recipe.id, used.id)
+    if told := unfit_preset(changes, used):
+        log.warning(told)
     return collapse_options(options, **changes), used
+
+
+def unfit_preset(changes: Mapping[str, Any], recipe: Recipe) -> str:
+    """Return a warning if a preset in `changes` is meant for sketches of another recipe than the given, else ""."""
+    preset = preset_of(given) if (given := changes.get("preset")) is not None else _NONE
+    if preset.recipe in (None, recipe):
+        return ""
+    return (
+        f"preset {preset.name} is meant for sketches of recipe {preset.recipe.id}, these are of {recipe.id}: use that "
+        "recipe, or tune again"
+    )
 
 
 def preset_of(given: str | Preset) -> Preset:

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from itertools import takewhile
+from math import isnan
 from time import perf_counter
 from typing import Any
 
 from ndd_search.core.immutable import cached_property, dataclass
-from ndd_search.core.options import LISTING, CollapseOptions
+from ndd_search.core.matching.guards import number_in, seconds_since_1970
+from ndd_search.core.options import LISTING, ByField, CollapseOptions
 from ndd_search.core.paging.explain_hit import Explanation, explain
 from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.layout import NO_OTHERS, Group, Layout
@@ -26,6 +28,7 @@ from ndd_search.core.sketching.sketches import Lack
 log = logging.getLogger("ndd_search")
 
 _CUT = "a document to show could not be fetched, the page ends before it"
+_TIME = "time (an ISO 8601 text, or a number since 1970)"
 
 
 @dataclass(frozen=True)
@@ -239,12 +242,18 @@ def slice_page(
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
-    """Return warnings about fields that settings name and no hit has. Each is logged once."""
-    warnings = [
-        f"no hit has the field {name!r} that an option names: check its spelling"
-        for name in options.document_fields
-        if hits and all(reader.value(hit, name) is None for hit in hits)
-    ]
+    """Return warnings about fields that options name and no hit has, or none as a time or number. Each is logged once."""
+    warnings = []
+    by_order = [one for one in options.preferences if isinstance(one, ByField)]
+    times = {*options.max_apart, *(one.field for one in by_order if one.is_time)}
+    numbers = {one.field for one in by_order if not one.is_time}
+    for name in options.document_fields if hits else ():
+        if all(reader.value(hit, name) is None for hit in hits):
+            warnings.append(f"no hit has the field {name!r} that an option names: check its spelling")
+            continue
+        for fields, read, kind in ((times, seconds_since_1970, _TIME), (numbers, number_in, "number")):
+            if name in fields and all(isnan(read(reader.value(hit, name))) for hit in hits):
+                warnings.append(f"no hit has a {kind} in the field {name!r} that an option names")
     for sentence in warnings:
         _log_once(sentence)
     return warnings

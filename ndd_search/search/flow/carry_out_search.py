@@ -25,7 +25,7 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew, preset_warning
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.candidate_limits import raised
@@ -120,7 +120,7 @@ class Conversation:
         self.round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
         if self._remember and not any(map(callable, options.keep)):
-            self.key = self._make_key(options.as_text, search.start, search.size)
+            self.key = self._make_key(options.as_text, search.start, search.size, preset_warning(search, settings))
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""

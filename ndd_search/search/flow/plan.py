@@ -22,9 +22,11 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, first_window
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Shown
+from ndd_search.core.presets import unfit_preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.learned_targets import LearnedOfCaller, width_for
+from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
@@ -79,8 +81,9 @@ class Plan:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about a mapping as text, and fields that options name and that are read as the caller requests."""
+        """Sentences about an unfit preset, a mapping as text, and fields of options that are read as requested."""
         texts = [_AS_TEXT.format(name) for name in self.sketch_reading.fields]
+        texts += filter(None, [preset_warning(self.search, self.settings)])
         told = [self.settings.tell(self.search.request.path, sentence) for sentence in texts]
         if not self.reading.fields or (self.is_split and self.options.members != "all"):
             return told
@@ -121,6 +124,13 @@ class Plan:
     def filter(self) -> SketchFilter:
         """What removes the sketches from an answer unless the caller names them."""
         return SketchFilter(self.search.body, self.field)
+
+
+def preset_warning(search: Search, settings: Settings) -> str:
+    """Return a warning about a preset of the search, or of the block around it, that fits other sketches; else ""."""
+    if settings.items is not None:
+        return ""
+    return unfit_preset({**(surrounding() or {}), **search.changes}, settings.recipe)
 
 
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
