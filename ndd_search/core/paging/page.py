@@ -242,7 +242,7 @@ def slice_page(
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
-    """Return warnings about fields that options name and no hit has, or none as a time or number. Each is logged once."""
+    """Return warnings about fields that options name and no hit has, or none as a time or number; logged once each."""
     warnings = []
     by_order = [one for one in options.preferences if isinstance(one, ByField)]
     times = {*options.max_apart, *(one.field for one in by_order if one.is_time)}
