@@ -57,7 +57,12 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
 @pytest.mark.parametrize("setting", ["must_match=titel", "keep=newest:titel"])
 def test_a_field_of_a_setting_that_no_document_has_is_refused(articles: Path, setting: str) -> None:
     told = ndd("corpus", "groups", str(articles), "--text", "body", "--set", setting, code=2).stderr
-    assert "no document has a value in the field 'titel', which --set names" in told
+    assert "no document has a value in the field 'titel', which an option names" in told
+
+
+def test_a_field_of_addresses_that_no_document_has_is_refused(articles: Path) -> None:
+    told = ndd("corpus", "hosts", str(articles), "--text", "body", "--url", "titel", code=2).stderr
+    assert "no document has a value in the field 'titel', which an option names" in told
 
 
 @pytest.mark.parametrize("words", ["dedupe lines", "corpus groups lines", "index add folder lines"])

@@ -133,3 +133,12 @@ def test_the_mark_of_an_editor_is_no_part_of_a_ranked_list(tmp_path: Path) -> No
     assert ndd("dedupe", tmp_path / "marked.jsonl", "--text", "body").stdout == line
     (tmp_path / "wide.jsonl").write_text(line, encoding="utf-16")
     assert "it is in UTF-16; convert it first" in ndd("dedupe", tmp_path / "wide.jsonl", code=2).stderr
+
+
+def test_a_list_without_lines_and_one_of_json_objects_are_told() -> None:
+    assert ndd("dedupe", stdin="", code=1).stderr == "ndd-search: standard input is empty\n"
+    lines = '{"id": 1, "body": "one two three four"}\n{"id": 2, "body": "one two three four"}\n'
+    told = ndd("dedupe", stdin=lines)
+    assert "standard input holds JSON objects, which are compared as they are written: name their texts" in told.stderr
+    assert told.stdout.splitlines()[0] == lines.splitlines()[0]
+    assert ndd("dedupe", "--text", "body", stdin=lines).stderr == ""

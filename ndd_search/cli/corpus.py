@@ -152,9 +152,9 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=move,
             )
         settings = settings_of(arguments)
-        for name in options_of(arguments).document_fields:
-            if len(corpus) and all(value is None for value in corpus.columns[name]):
-                what = f"no document has a value in the field {name!r}, which --set names"
+        for name in fields_of_command(arguments) if len(corpus) and not is_new else ():  # new ones may be few
+            if all(value is None for value in corpus.columns[name]):
+                what = f"no document has a value in the field {name!r}, which an option names"
                 raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
         if is_new:
             none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)

@@ -58,8 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     lines, fields = input_lines(Path(arguments.file)), arguments.text
     hits: dict[int, Any] = dict(json_lines(lines, left_out) if fields else enumerate(lines, 1))
     texts = [text_of(hit, fields) for hit in hits.values()] if fields else lines
+    source = "standard input" if arguments.file == "-" else arguments.file
+    if not lines:
+        warn(f"{source} is empty")
+    elif not fields and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines[:SAMPLE]):
+        warn(f"{source} holds JSON objects, which are compared as they are written: name their texts with --text FIELD")
     if texts and all(text is None for text in texts):
-        source = "standard input" if arguments.file == "-" else arguments.file
         names = ", ".join(dict.fromkeys(name for hit in islice(hits.values(), SAMPLE) for name in hit))
         what = f"no line has text in {', '.join(fields)}; the fields there are {names}"
         raise InvalidDocument(source, what, "check the names in --text")
