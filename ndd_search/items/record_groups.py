@@ -219,7 +219,7 @@ def records_of(given: Any) -> list[Any]:
     records = list(given)
     for one in records[:1]:
         if isinstance(one, str | Path):
-            raise TypeError(f"a record is a mapping or an object, got {one!r}; several files are one pattern, 'all/*.csv'")
+            raise TypeError(f"a record is a mapping or an object, got {one!r}; name several files by one pattern")
     return records
 
 

@@ -193,7 +193,7 @@ def test_a_source_is_read_as_groups_reads_it_and_paths_are_no_records(
     assert ndd.items.Items.guess(str(source)).fields == ndd.items.Items.guess(made.records).fields
     assert learnt.questions(source) == learnt.questions(made.records)
     assert len(learnt.candidates(source)) == len(learnt.candidates(made.records))
-    with pytest.raises(TypeError, match=r"got 'people\.csv'; several files are one pattern"):
+    with pytest.raises(TypeError, match=r"got 'people\.csv'; name several files by one pattern"):
         ndd.items.Items.learn(["people.csv"])
 
 
