@@ -314,16 +314,19 @@ def test_fillings_of_a_form_with_edges_stay_apart() -> None:
     assert len(ndd.collapse(texts, size=100)) == len(texts)
 
 
-def test_fillings_of_a_form_with_few_answers_stay_apart_though_its_last_sentence_is_an_edge() -> None:
+@pytest.mark.parametrize(("count", "seed"), [(20, 3), (40, 2), (100, 1), (100, 3)])
+def test_fillings_of_a_form_with_few_answers_stay_apart_though_its_last_sentence_is_an_edge(
+    count: int, seed: int
+) -> None:
     """Half of these adverts share an answer with many others, and all of them the frame, which is more common."""
-    draw = random.Random(1)
+    draw = random.Random(seed)
     adverts = [
         f"Driver to {draw.choice(TOWNS[:12])} wanted for our branch in {draw.choice(TOWNS)}. Shift work, "
         f"{draw.choice((20, 30, 40))} hours, pay {draw.randint(21, 56)}00 euros. Call {draw.choice(TOWNS[:3])} today."
-        for _ in range(100)
+        for _ in range(count)
     ]
     assert rows_of(sketch_many(adverts), 64).marked.all()
-    assert len(ndd.collapse(adverts, size=100)) > 90  # 41 without a look at the frame
+    assert len(ndd.collapse(adverts, size=100)) >= 0.95 * count  # 15, 34, 98 and 30 if frequent answers were the form
 
 
 def test_fillings_stay_apart_whether_they_are_long_or_short() -> None:

@@ -30,16 +30,42 @@ static double least_bar_of(const Page *page, const Rule *rule, int64_t hit)
     return least_resemblance(rule, by_length ? shingles_of(page, hit) : rule->known);
 }
 
+static int64_t count_inner(const int32_t *values, int64_t length)
+{
+    int64_t inner = length;
+    for (int64_t i = 0; i < length; i++)
+        inner -= values[i] & 1;
+    return inner;
+}
+
 /* How many values a hit shares at least with any near-duplicate, of which it has `length`. A pair shares at least `bar` times
  * the values of either of the two, whichever of them ends first; or of those inside, if they differ at their edges. */
 static int64_t least_shared(const Page *page, const Rule *rule, int64_t hit, int edges, int64_t length)
 {
     double bar = edges & IS_WHOLE ? rule->least : least_bar_of(page, rule, hit);
     if (edges & IS_MARKED)
-        for (int64_t i = 0; i < length_of(page, hit); i++)
-            length -= values_of(page, hit)[i] & 1;
+        length -= length_of(page, hit) - count_inner(values_of(page, hit), length_of(page, hit));
     double least = (bar - 2 * ROUNDING) * (double)length;
     return least <= 1 ? 1 : (int64_t)ceil(least);
+}
+
+/* What two hits share, as the weight of their common values; and the largest weight of an inner value of one of them alone. */
+static double weigh_shared_values(const Page *page, Weights *weights, int64_t first, int64_t second, double *most)
+{
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    const uint32_t *of_a = weights_of(weights, page, first), *of_b = weights_of(weights, page, second);
+    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0;
+    double usual = 0;
+    while (i < left || j < right) {
+        int32_t one = i < left ? a[i] >> 1 : INT32_MAX, other = j < right ? b[j] >> 1 : INT32_MAX;
+        double weight = one < other ? of_a[i] : other < one ? of_b[j] : of_a[i] < of_b[j] ? of_a[i] : of_b[j];
+        if (one == other)
+            usual += weight;
+        else if (!((one < other ? a[i] : b[j]) & 1) && weight > *most)
+            *most = weight;
+        i += one <= other, j += other <= one;
+    }
+    return usual;
 }
 
 /* How many of the inner values that two hits share weigh more than a bound. */
@@ -61,45 +87,28 @@ static int64_t count_commoner(const Page *page, Weights *weights, int64_t first,
 static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights, int64_t first, int64_t second)
 {
     const int32_t *a = values_of(page, first), *b = values_of(page, second);
-    const uint32_t *of_a = weights ? weights_of(weights, page, first) : NULL;
-    const uint32_t *of_b = weights ? weights_of(weights, page, second) : NULL;
-    int64_t left = length_of(page, first), right = length_of(page, second), i = 0, j = 0;
-    int64_t own[2] = {0, 0}, inner[2] = {0, 0}, shared = 0; /* inside: of one only, of each, and of both */
-    double met = 0, usual = 0, most = 0;
-    int edge = 0;
-    while (i < left || j < right) {
-        int32_t one = i < left ? a[i] >> 1 : INT32_MAX, other = j < right ? b[j] >> 1 : INT32_MAX;
-        if (one == other) {
-            if (weights)
-                usual += of_a[i] < of_b[j] ? of_a[i] : of_b[j];
-            inner[0] += !(a[i] & 1);
-            inner[1] += !(b[j] & 1);
-            shared += !((a[i] | b[j]) & 1);
-            met++, i++, j++;
-            continue;
-        }
-        int of_second = other < one;
-        int32_t value = of_second ? b[j] : a[i];
-        double weight = !weights ? 0 : of_second ? of_b[j] : of_a[i];
-        if (value & 1)
-            edge = 1;
-        else {
-            own[of_second]++;
-            inner[of_second]++;
-            most = weight > most ? weight : most;
-        }
-        i += !of_second, j += of_second;
+    int64_t left = length_of(page, first), right = length_of(page, second), met = 0, shared = 0;
+    int64_t inner[2] = {count_inner(a, left), count_inner(b, right)}, own[2] = {inner[0], inner[1]};
+    for (int64_t i = 0, j = 0; i < left && j < right;) { /* without a branch: most pairs end here */
+        int32_t one = a[i] >> 1, other = b[j] >> 1, same = one == other;
+        met += same;
+        shared += same & ~(a[i] | b[j]);
+        own[0] -= same & ~a[i];
+        own[1] -= same & ~b[j];
+        i += one <= other, j += other <= one;
     }
-    int rare = !weights || usual < rule->few_hold * met;
-    int64_t smaller = own[0] < own[1] ? own[0] : own[1], apart = rare ? 2 * smaller : own[0] + own[1];
+    int64_t smaller = own[0] < own[1] ? own[0] : own[1], apart = own[0] + own[1], edges = left + right - 2 * met - apart;
     if ((double)shared < (rule->least - ROUNDING) * (double)(inner[0] > inner[1] ? inner[0] : inner[1]))
         return 0;
-    if (!edge && !own[0] && !own[1]) /* the same words */
+    if (!edges && !apart) /* the same words */
         return 1;
-    if (!edge || shared < LEAST_SHARED || shared < smaller || apart > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD))
+    if (!edges || shared < LEAST_SHARED || shared < smaller
+        || 2 * smaller > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD))
         return 0;
-    if (rare || !smaller)
+    double most = 0, usual = weights ? weigh_shared_values(page, weights, first, second, &most) : 0, count = (double)met;
+    if (!weights || usual < rule->few_hold * count) /* what they share is rare */
         return 1;
-    return most > 0 && (most + rule->third) * met >= usual
-        && FRAME * count_commoner(page, weights, first, second, usual / met + rule->few_hold) < shared;
+    return apart <= MOST_APART
+        && (!smaller || (most > 0 && (most + rule->third) * count >= usual
+            && FRAME * count_commoner(page, weights, first, second, usual / count + rule->few_hold) < shared));
 }

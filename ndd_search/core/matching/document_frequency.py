@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.choose_leaders import assign_leaders, choose_leaders, components
+from ndd_search.core.matching.choose_leaders import choose_leaders, components
 from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
-from ndd_search.core.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
+from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
@@ -40,7 +40,7 @@ UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
 _BARE = 2  # a story counts once if it has at most this many sketches without edges for each with edges
-_BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
+_BUCKETS = 2**20  # at most, by the low bits of values, to leave out rare values before the others are sorted
 _FEW = 500  # documents up to which all pairs are compared
 
 
@@ -153,21 +153,22 @@ def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Consta
 def _fillings(rows: Rows, recipe: Recipe) -> list[int]:
     """Return the places of those different short texts that fill one form with at least _FILLINGS - 1 others.
 
-    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and values of its own.
-    Among copies of one text, some have no values of their own, and some lack values that most others hold. A form is a
-    group of which at most a tenth are no fillings.
+    Texts that a chain of resembling ones connects are a group. Values that most of them hold belong to its form. A
+    filling has nearly all of these, and twice as many others as it lacks: answers, of which some may be frequent. Among
+    copies of one text, some have no others, and some lack values that most copies hold. A form is a group of which at
+    most a tenth are no fillings.
     """
     found: list[int] = []
     within = _inside(rows, recipe)
     insides = Sketches(within.values, within.offsets)
-    leader, _ = assign_leaders(insides, recipe.k, Decision(Constants().least, recipe.size))
-    for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
-        places = np.flatnonzero(leader == group).tolist()
+    group_of = components(len(insides), resembling_pairs(within, Decision(Constants().least, recipe.size)))
+    for group in np.flatnonzero(np.bincount(group_of) >= _FILLINGS).tolist():
+        places = np.flatnonzero(group_of == group).tolist()
         members = [insides[place] for place in places]
         _, value, counts = np.unique(np.concatenate(members), return_inverse=True, return_counts=True)
         of_form, owner = 2 * counts > len(members), np.repeat(np.arange(len(members)), [len(one) for one in members])
-        own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
-        fills = (own > 0) & (2 * (of_form.sum() - kept) <= own)
+        kept, others = (np.bincount(owner, which[value]) for which in (of_form, ~of_form))
+        fills = (others > 0) & (2 * (of_form.sum() - kept) <= others)
         if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
             found += places
     return found
@@ -222,8 +223,9 @@ def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
     group: of each row. least: values in fewer rows may be left out. Most values of a sample are in one row, and sorting
     them would take most of the time of a count.
     """
-    bucket = rows.values & (_BUCKETS - 1)
-    many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
+    buckets = min(_BUCKETS, 16 << len(rows.values).bit_length())
+    bucket = rows.values & (buckets - 1)
+    many = (np.bincount(bucket, minlength=buckets) >= least).take(bucket)
     return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
 
 
