@@ -329,6 +329,18 @@ def test_fillings_of_a_form_with_few_answers_stay_apart_though_its_last_sentence
     assert len(ndd.collapse(adverts, size=100)) >= 0.95 * count  # 15, 34, 98 and 30 if frequent answers were the form
 
 
+def test_fillings_stay_apart_though_a_third_of_them_have_one_answer() -> None:
+    """What an edited copy lacks, most copies have."""
+    texts = [
+        f"The road through {town} is closed to all cars and lorries from Monday on, because the bridge behind the old "
+        "mill needs new railings and a new floor. The long way round leads over the hills of "
+        f"{TOWNS[max(at - 5, 0)]}. Open until Friday."
+        for at, town in enumerate(TOWNS[:13])
+    ]
+    assert rows_of(sketch_many(texts), 64).marked.all()
+    assert len(ndd.collapse(texts, size=100)) == len(texts)  # 1 if a third were enough
+
+
 def test_fillings_stay_apart_whether_they_are_long_or_short() -> None:
     """One word in a slot is in three shingles, six words are in eight."""
     names = [*TOWNS[:7], *(" ".join(TOWNS[at - 6 : at][:: 1 if at % 2 else -1]) for at in range(7, 20))]

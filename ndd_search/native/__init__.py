@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 31  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 32  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -41,8 +41,7 @@ class Rule(NamedTuple):
     content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one
     differ: float = 0.0  # share that may differ whatever the idf, for each of 80 shingles of the shorter document
     edges: float = 0.0  # 1: odd values touch an edge of their text, and texts that differ there count
-    third: float = 0.0  # how much less a value weighs than one that three times as many documents hold
-    few_hold: float = 0.0  # what a value weighs that twice a handful of documents hold
+    twice: float = 0.0  # how much more a value weighs than one that half as many documents hold, a handful at least
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
     measure: int = 0  # that `least` is a bar on: kmv, broder, overlap or shorter; only collections take others than kmv
 

@@ -244,11 +244,10 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
         return 1;
     rule->known += frequencies->documents;
     double scale = log(frequencies->documents / handful);
-    double third = UNIT * log(3) / scale, few_hold = UNIT * log(2) / scale;
-    if (is_between(third) || is_between(few_hold))
+    double twice = UNIT * log(2) / scale;
+    if (is_between(twice))
         return 0;
-    rule->third = rint(third);
-    rule->few_hold = rint(few_hold);
+    rule->twice = rint(twice);
     if (!frequencies->found)
         return 1;
     if (!(*table = malloc(size_of_table(slots))))

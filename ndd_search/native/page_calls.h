@@ -268,9 +268,9 @@ static int rule_is_regular(const Rule *rule)
 static int get_rule(PyObject *tuple, Rule *rule)
 {
     long long shortest, measure;
-    if (!PyArg_ParseTuple(tuple, "dddddddddddLL:rule", &rule->least, &rule->asked, &rule->few, &rule->known, &rule->power,
-                          &rule->margin, &rule->content, &rule->differ, &rule->edges, &rule->third, &rule->few_hold,
-                          &shortest, &measure))
+    if (!PyArg_ParseTuple(tuple, "ddddddddddLL:rule", &rule->least, &rule->asked, &rule->few, &rule->known, &rule->power,
+                          &rule->margin, &rule->content, &rule->differ, &rule->edges, &rule->twice, &shortest,
+                          &measure))
         return 0;
     rule->shortest = shortest;
     rule->measure = measure;

@@ -15,7 +15,7 @@ typedef struct {
     double power, margin;       /* of the discount of the resemblance for common values */
     double differ;              /* the share that may differ whatever the idf, for each of ENOUGH shingles */
     double edges;               /* 1: odd values touch an edge of their text, see short_copies.h; */
-    double third, few_hold;     /* weights, see there */
+    double twice;               /* a weight, see there */
     double content;             /* shingles of both documents' own that put `own_bar` half-way to 1 - least; 0: none do */
     int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
     int64_t measure;            /* that `least` is a bar on; only collections read it, see is_measured_pair */

@@ -103,12 +103,12 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     if (!edges && !apart) /* the same words */
         return 1;
     if (!edges || shared < LEAST_SHARED || shared < smaller
-        || 2 * smaller > (rule->few_hold > 0 ? MOST_APART : MOST_APART_UNTOLD))
+        || 2 * smaller > (rule->twice > 0 ? MOST_APART : MOST_APART_UNTOLD))
         return 0;
     double most = 0, usual = weights ? weigh_shared_values(page, weights, first, second, &most) : 0, count = (double)met;
-    if (!weights || usual < rule->few_hold * count) /* what they share is rare */
+    if (!weights || usual < rule->twice * count) /* what they share is rare */
         return 1;
     return apart <= MOST_APART
-        && (!smaller || (most > 0 && (most + rule->third) * count >= usual
-            && FRAME * count_commoner(page, weights, first, second, usual / count + rule->few_hold) < shared));
+        && (!smaller || (most > 0 && (most + rule->twice) * count >= usual
+            && FRAME * count_commoner(page, weights, first, second, usual / count + rule->twice) < shared));
 }

@@ -154,15 +154,14 @@ class Oracle:
         common = [{value >> 1: 1 - self.table.idf(value) for value in values} for values in both]
         usual = sum(min(of[value] for of in common) for value in shared) / len(shared)
         most = max((1 - self.table.idf(value) for value in apart), default=0)
-        scale = log(self.table.documents / HANDFUL)
-        third, few = log(3) / scale, log(2) / scale
+        double = log(2) / log(self.table.documents / HANDFUL)
         both_inside = [value >> 1 for value in both[0] & both[1] if not value & 1]
         held = [min(of[value] for of in common) for value in both_inside]
-        near = min((abs(weight - usual - few) for weight in held), default=1.0)
-        if min(abs(most + third - usual), abs(usual - few), near) < CLOSE:
+        near = min((abs(weight - usual - double) for weight in held), default=1.0)
+        if min(abs(most + double - usual), abs(usual - double), near) < CLOSE:
             raise Undecided
-        alike = most > 0 and most + third >= usual and FRAME * sum(of > usual + few for of in held) < shared_inside
-        return usual < few or (len(apart) <= INNER and (not all(inner) or alike))
+        alike = most > 0 and most + double >= usual and FRAME * sum(of > usual + double for of in held) < shared_inside
+        return usual < double or (len(apart) <= INNER and (not all(inner) or alike))
 
     def _estimated(self, values: frozenset[int]) -> float:
         """Estimate how many shingles a document has."""

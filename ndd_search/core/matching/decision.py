@@ -205,7 +205,7 @@ class Decision:
         if self.frequency_table is None:
             return rule
         scale = log(self.frequency_table.documents / self.frequency_table.handful)
-        return rule._replace(third=round(UNIT * log(3) / scale), few_hold=round(UNIT * log(2) / scale))
+        return rule._replace(twice=round(UNIT * log(2) / scale))
 
     @property
     def floor(self) -> float:

@@ -13,9 +13,9 @@ in one of them only, as case and punctuation show edges; or if
   may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words that differ
   are more often two slots,
 * and if a table tells that what they share is common, in twice a handful of documents or more, at most APART inner
-  values are in only one of them. If both have such ones, one is in the table and about as common as the shared ones, in
-  a third as many documents: an edited copy lacks what the other copies share, but a form leaves a place where no two
-  fillings have the same. And less than a quarter of the shared inner values are in more than twice as many documents
+  values are in only one of them. If both have such ones, one is in the table and in at least half as many documents as
+  the shared ones are on average: an edited copy lacks what the other copies share, but a form leaves a place where no
+  answer is as frequent. And less than a quarter of the shared inner values are in more than twice as many documents
   as they are on average: what copies share is about equally common, but fillings that are alike in some places share
   these and, with all others, the frame. If only one of them has own values, the other holds nothing that fills a form.
 """
@@ -109,12 +109,10 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     np.maximum.at(most, pair[alone & inner], weights[place[alone & inner]])
     both = np.flatnonzero(met & inner & np.append(inner[1:], False))
     weight = np.minimum(weights[place[both]], weights[place[both + 1]])
-    of_frame = np.bincount(
-        pair[both], weight * common[pair[both]] > (usual + rule.few_hold * common)[pair[both]], count
-    )
-    rare = usual < rule.few_hold * common
+    of_frame = np.bincount(pair[both], weight * common[pair[both]] > (usual + rule.twice * common)[pair[both]], count)
+    rare = usual < rule.twice * common
     copies &= np.where(rare, 2 * smaller, apart) <= APART
-    alike = (most > 0) & ((most + rule.third) * common >= usual) & (FRAME * of_frame < shared)
+    alike = (most > 0) & ((most + rule.twice) * common >= usual) & (FRAME * of_frame < shared)
     copies &= rare | (smaller == 0) | alike
     return enough & (copies | same_words)
 
