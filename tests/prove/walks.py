@@ -414,7 +414,7 @@ def check_pages(walk: Walk, pages: Answers) -> None:
     if not walk.bounded:
         assert sum(length not in (0, size) for length in lengths) <= 1, lengths
     for one in pages:
-        assert one["ndd"]["degraded"] is None
+        assert one["ndd"]["degraded"] is None, one["ndd"]["degraded"]
         assert "error" not in one
         assert one["ndd"]["kept"] + one["ndd"]["hidden"] == one["ndd"]["examined"], one["ndd"]
     order = shown(pages)

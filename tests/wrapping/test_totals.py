@@ -510,10 +510,13 @@ def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
     articles: Articles, connect: Connect, proxy: Proxy
 ) -> None:
     caller = connect(proxy.url, window=100, frequency_table=False, facets=["desks"])
-    proxy.reset(lambda _, request: Harm(status=500) if b"ndd_sample" in request.body else None)
+    refusal = Harm(status=500, body=b'{"error": {"root_cause": [{"reason": "too many buckets"}]}}')
+    proxy.reset(lambda _, request: refusal if b"ndd_sample" in request.body else None)
     answer = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})
     assert len(answer["hits"]["hits"]) == SIZE
-    assert "facets count documents" in answer["ndd"]["degraded"]
+    before, _, reason = answer["ndd"]["degraded"].partition(": ")
+    assert before.endswith("samples of their buckets failed")
+    assert "too many buckets" in reason
     assert sum(one["doc_count"] for one in answer["aggregations"]["desks"]["buckets"]) == GROUPS * COPIES
     proxy.reset()
     again = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})

@@ -27,7 +27,7 @@ from ndd_search.core.sketching.sketches import VALUES
 from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
 from ndd_search.search.flow.plan import Plan, Step
-from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
+from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.total_count import (
     UNSORTED,
@@ -38,7 +38,7 @@ from ndd_search.search.flow.total_count import (
     sample_of,
     smallest_first,
 )
-from ndd_search.search.rest.read_answer import MALFORMED, Hit, HitReader
+from ndd_search.search.rest.read_answer import MALFORMED, Hit, HitReader, reason_of
 from ndd_search.search.rest.read_request import Request, Search
 
 _SAMPLED, _PARTS, _BARE = "ndd_sample", "ndd_parts", "ndd_bare"
@@ -67,9 +67,9 @@ class Facets(Step):
         try:
             counts = yield from _counts(facets, examined, found, plan, round_trips)
         except MALFORMED:
-            counts = None
-        if counts is None:
-            return replace(state, degraded=state.degraded or _FAILED, lasting=False)
+            counts = "its answer is malformed"
+        if isinstance(counts, str):
+            return replace(state, degraded=state.degraded or f"{_FAILED}: {counts}", lasting=False)
         return replace(state, facets=counts)
 
     def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:
@@ -82,8 +82,8 @@ class Facets(Step):
 
 def _counts(
     facets: Mapping[str, Any], state: State, found: Any, plan: Plan, round_trips: RoundTrips
-) -> Asking[_Counts | None]:
-    """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
+) -> Asking[_Counts | str]:
+    """Return the counts of facets by their names, or why there are none. found: the engine's aggregations."""
     stream = state.stream
     buckets = {name: buckets_of(found, name) for name in facets}
     count = sum(_number(facet, buckets[name]) for name, facet in facets.items())
@@ -93,8 +93,8 @@ def _counts(
     have_ids = {"_id" in hit for hit in stream.hits}
     request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else [], have_ids))
     (answer,) = yield from round_trips.later([request])
-    if trouble([answer], like=answer):
-        return None
+    if reason := trouble([answer], like=answer):
+        return LATE if reason == LATE else reason_of(answer.body)
     typed = plan.search.request.params.get("typed_keys", "false") != "false"
     aggregations = untyped(answer.body.get("aggregations")) if typed else answer.body.get("aggregations")
     sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
