@@ -34,6 +34,7 @@ from ndd_search.cli.corpus_arguments import (
     ADDRESSES,
     BUDGET_SETTING,
     SETTINGS,
+    check_fields,
     fields_of_command,
     is_first_run,
     options_of,
@@ -152,10 +153,8 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=move,
             )
         settings = settings_of(arguments)
-        for name in fields_of_command(arguments) if len(corpus) and not is_new else ():  # new ones may be few
-            if all(value is None for value in corpus.columns[name]):
-                what = f"no document has a value in the field {name!r}, which an option names"
-                raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
+        if len(corpus):
+            check_fields(arguments, lambda name: any(value is not None for value in corpus.columns[name]))
         if is_new:
             none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)
             nothing = Corpus([], taken(corpus.sketches, none), corpus.recipe, columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_values import Whole
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
+from ndd_search.errors import InvalidDocument
 
 ADDRESSES = ("http://", "https://")
 SETTINGS = ("must_match", "numbers_must_match", "max_apart")  # options of a search that all actions have
@@ -32,6 +34,17 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
     """The fields of documents whose values a command keeps."""
     fields = [*options_of(arguments).document_fields, *getattr(arguments, "fields", [])]
     return list(dict.fromkeys([*fields, *([arguments.url] if arguments.action == "hosts" else [])]))
+
+
+def check_fields(arguments: argparse.Namespace, has_value: Callable[[str], bool]) -> None:
+    """Raise InvalidDocument for a field that an option names and no document has; a few new ones may lack any.
+
+    has_value: whether a document has a value in a field.
+    """
+    for name in fields_of_command(arguments) if arguments.action != "new" else ():
+        if not has_value(name):
+            what = f"no document has a value in the field {name!r}, which an option names"
+            raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
 
 
 def options_of(arguments: argparse.Namespace) -> CollapseOptions:

@@ -14,6 +14,7 @@ from ndd_search.cli import LeftOut
 from ndd_search.cli.cluster import Address
 from ndd_search.cli.corpus_arguments import (
     ADDRESSES,
+    check_fields,
     fields_of_command,
     is_first_run,
     options_of,
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         against = SparkCorpus.load(spark, arguments.against, _work(arguments)) if knows else None
         corpus = _read(spark, arguments, source, against.recipe if against else None, report)
         _spread(spark, corpus.count + (against.count if against else 0))
+        if corpus.count:
+            check_fields(arguments, corpus.has_value)
         if is_new:
             nothing = SparkCorpus(corpus.documents.limit(0), corpus.recipe, corpus.fields, corpus.work)
             _new(arguments, corpus, against or nothing, source)

@@ -117,6 +117,11 @@ class SparkCorpus:
         count: int = self.documents.count()
         return count
 
+    def has_value(self, field: str) -> bool:
+        """Whether any document has a value in a field that was kept."""
+        value = F.from_json("fields", "map<string,string>")[field]
+        return not self.documents.filter(value.isNotNull()).isEmpty()
+
     @cached_property
     def frequency_table(self) -> FrequencyTable:
         """The frequency table of the collection itself, the same as that of Corpus."""

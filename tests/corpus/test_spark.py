@@ -204,6 +204,16 @@ def test_what_spark_cannot_read_of_an_index_is_refused(
     assert told in capsys.readouterr().err
 
 
+def test_a_field_of_a_setting_that_no_document_has_is_refused(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    source, out = write(tmp_path / "docs", documents()), str(tmp_path / "groups.parquet")
+    command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--store", str(tmp_path / "work")]
+    assert main([*command, "--out", out, "--set", "must_match=stie"]) == 2
+    assert "no document has a value in the field 'stie', which an option names" in capsys.readouterr().err
+
+
 @for_long_runs
 def test_the_command_writes_a_folder_of_parquet(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

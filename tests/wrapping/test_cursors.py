@@ -190,6 +190,8 @@ def test_an_engine_that_opens_no_further_point_in_time_gives_the_first_page_with
             body = {**SEARCH, "ndd": options}
             answer = caller.search(index=index, body=body)
             filtered = caller.search(index=index, body=body, params={"filter_path": "hits.hits._id"})
+            numbers = {"cursor": True, "numbers_must_match": True}
+            both = caller.search(index=index, body={**SEARCH, "ndd": numbers})["ndd"]["degraded"]
             with pytest.raises(CursorUnusable, match="no further point in time"):
                 page_by_page(caller, index=index, body=SEARCH)
         finally:
@@ -198,6 +200,8 @@ def test_an_engine_that_opens_no_further_point_in_time_gives_the_first_page_with
     assert answer["hits"]["total"] == {"value": len(leaders(filled)), "relation": "eq"}
     assert answer["ndd"]["cursor"] is None
     assert "no further point in time" in answer["ndd"]["degraded"]
+    assert "no further point in time" in both
+    assert "hits without stored numbers stand alone" in both
     assert filtered["hits"] == {"hits": [{"_id": id} for id in shown(answer)]}
     assert filtered["ndd"]["degraded"] == answer["ndd"]["degraded"]
 

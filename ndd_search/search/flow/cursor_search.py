@@ -90,8 +90,10 @@ def _or_without(talk: CursorSearch, options: CollapseOptions, others: Mapping[st
     answer = yield from Conversation(search, options, settings, steps, remember=False).made()
     if not answer.ok or not isinstance(answer.body, dict):
         return answer
-    told = {"degraded": settings.tell(search.request.path, NO_POINT), "cursor": None, "page": 1}
-    return replace(answer, body=search.filtered({**answer.body, "ndd": {**answer.body.get("ndd", {}), **told}}))
+    block = answer.body.get("ndd", {})
+    reasons = filter(None, [settings.tell(search.request.path, NO_POINT), block.get("degraded")])
+    told = {"degraded": "; ".join(reasons), "cursor": None, "page": 1}
+    return replace(answer, body=search.filtered({**answer.body, "ndd": {**block, **told}}))
 
 
 def _checked_cursor(token: str, own: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
