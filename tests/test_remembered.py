@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import elastic_transport
 import pytest
 from elasticsearch import Elasticsearch
 from hypothesis import given
@@ -68,6 +69,19 @@ def test_an_asynchronous_client_that_has_sent_a_request_is_still_the_same_caller
 
 def test_a_client_that_signs_its_requests_shares_nothing() -> None:
     assert opensearch(http_auth=sign).caller != opensearch(http_auth=sign).caller
+
+
+class Bare(elastic_transport.BaseNode):
+    """A node of a class of the user's own, which keeps no settings."""
+
+    def __init__(self, config: Any) -> None:
+        pass
+
+
+def test_a_client_whose_nodes_keep_no_settings_shares_nothing() -> None:
+    made = [elasticsearch(node_class=Bare) for _ in range(2)]
+    assert made[0].caller != made[1].caller
+    assert made[0].cluster != made[1].cluster
 
 
 @pytest.mark.parametrize(

@@ -362,6 +362,8 @@ def origin_of(transport: Any) -> Origin:
 def _nodes(transport: Any) -> list[dict[str, Any]]:
     """Return the settings of each node, from the node pool of elasticsearch-py or the hosts of opensearch-py."""
     if pool := getattr(transport, "node_pool", None):
+        if not all(hasattr(node, "config") for node in pool.all()):
+            return []  # of a class of the user's own, whose addresses are unknown
         configs = [node.config for node in pool.all()]
         return [{one.name: _plain(getattr(config, one.name)) for one in fields(config)} for config in configs]
     hosts = getattr(transport, "hosts", None) or []
