@@ -160,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
             nothing = Corpus([], taken(corpus.sketches, none), corpus.recipe, columns)
             _new(arguments, corpus, against or nothing, settings)
         elif arguments.action == "hosts":
-            _hosts(arguments, corpus, settings)
+            _hosts(arguments, corpus, settings, report)
         elif arguments.action == "pairs":
             _pairs(arguments, corpus, settings)
         else:
@@ -254,14 +254,15 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
     tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
 
 
-def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
+def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any], report: LeftOut) -> None:
     with moving("hosts", len(corpus), arguments.json) as moved:
         found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
     if arguments.out:
         found.write(arguments.out)
     else:
         _print_rows(found.rows())
-    tell_hosts(arguments, found.without_host, len(corpus), len(found), sum(pair.is_mirror for pair in found.pairs))
+    mirrors = sum(pair.is_mirror for pair in found.pairs)
+    tell_hosts(arguments, report, found.without_host, len(corpus), len(found), mirrors)
 
 
 def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_values import Whole
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
+from ndd_search.corpus.document_batches import Report
 from ndd_search.errors import InvalidDocument
 
 ADDRESSES = ("http://", "https://")
@@ -65,10 +66,12 @@ def sentence_of(facts: dict[str, int]) -> str:
     return f"{many(facts['documents'], 'document')} in {many(facts['groups'], 'group')}; {copies} of another one"
 
 
-def tell_hosts(arguments: argparse.Namespace, without: int, documents: int, pairs: int, mirrors: int) -> None:
+def tell_hosts(
+    arguments: argparse.Namespace, report: Report, without: int, documents: int, pairs: int, mirrors: int
+) -> None:
     """Print what was found about hosts. without: documents without a host."""
     if without:
-        warn(f"{many(without, 'document')} left out, whose {arguments.url!r} names no host")
+        report(f"{many(without, 'document')} left out, whose {arguments.url!r} names no host")
     if arguments.out:
         sentence = f"{many(pairs, 'pair')} of hosts with the same pages, {many(mirrors, 'mirror')}"
         tell(arguments, {"documents": documents, "pairs": pairs, "mirrors": mirrors}, sentence)

@@ -63,8 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
         if is_new:
             nothing = SparkCorpus(corpus.documents.limit(0), corpus.recipe, corpus.fields, corpus.work)
             _new(arguments, corpus, against or nothing, source)
+        elif arguments.action == "hosts":
+            _hosts(arguments, corpus, report)
         else:
-            actions = {"groups": _groups, "unique": _unique, "pairs": _pairs, "hosts": _hosts}
+            actions = {"groups": _groups, "unique": _unique, "pairs": _pairs}
             actions[arguments.action](arguments, corpus, source)
         if arguments.save and not is_new:
             corpus.save(arguments.save)
@@ -127,10 +129,10 @@ def _pairs(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> Non
     tell(arguments, {"documents": corpus.count, "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
 
 
-def _hosts(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
+def _hosts(arguments: argparse.Namespace, corpus: SparkCorpus, report: LeftOut) -> None:
     found = corpus.hosts(arguments.url, **settings_of(arguments), min_share=arguments.min_share)
     count = _write(found.table, arguments.out)
-    tell_hosts(arguments, found.without_host, corpus.count, count, found.table.filter("mirror").count())
+    tell_hosts(arguments, report, found.without_host, corpus.count, count, found.table.filter("mirror").count())
 
 
 def _new(arguments: argparse.Namespace, corpus: SparkCorpus, against: SparkCorpus, source: DataFrame | None) -> None:
