@@ -253,6 +253,15 @@ def test_a_field_in_which_no_hit_has_a_time_or_a_number_is_told(settings: Any, k
     assert ndd.collapse([*hits, {"body": "x", "price": 3}], text="body", **settings).info.warnings == ()
 
 
+def test_one_of_several_fields_of_a_text_that_no_hit_has_is_told() -> None:
+    hits = [{"body": text, "title": None} for text in NEWS]
+    assert ndd.collapse(hits, text=["body"]).info.warnings == ()
+    told = "no hit has the field 'title' of its text: check its spelling"
+    assert ndd.collapse(hits, text=["title", "body"]).info.warnings == (told,)
+    for others in ([*hits, {"title": "x"}], []):
+        assert ndd.collapse(others, text=["title", "body"]).info.warnings == ()
+
+
 CITIES = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Granada", "Hamar", "Innsbruck", "Jaen")
 MORE = ("Kassel", "Lund", "Mons", "Narvik", "Odense", "Pisa")
 

@@ -97,7 +97,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         remedy = "pass text='FIELD' or a callable" if items is None else "name the fields of hits in the schema"
         raise InvalidDocument(f"none of {many(len(ranked), 'hit')}", lacking, remedy)
     page = slice_page(stream, from_, size, reader, options)
-    warnings = (*page.info.warnings, *([FORGED.format(len(forged), min(forged))] if forged else ()))
+    absent = [f"no hit has the field {name!r} of its text: check its spelling" for name in reader.absent_texts(ranked)]
+    warnings = (*page.info.warnings, *absent, *([FORGED.format(len(forged), min(forged))] if forged else ()))
     return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))
 
 

@@ -215,6 +215,11 @@ class HitReader:
             return bool(record_of(hit, self, self.items))
         return self._text(hit) is not None
 
+    def absent_texts(self, hits: Sequence[Any]) -> list[str]:
+        """Return which of several fields with the text no hit has."""
+        names = () if self.text is None or isinstance(self.text, str) or callable(self.text) else self.text
+        return [name for name in names if hits and all(self.value(hit, name) is None for hit in hits)]
+
     def _text(self, hit: Any) -> str | None:
         if hit is UNKNOWN or isinstance(hit, Earlier):
             return None
