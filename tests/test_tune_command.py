@@ -199,6 +199,7 @@ def test_of_more_than_300_queries_300_are_taken(folder: Path, queries: Path) -> 
     ("lines", "told"),
     [
         ("\n \n", "it holds no query; write one per line"),
+        ('{"query": "unfinished', "line 1 is left out, it is not valid JSON"),
         ('{"query": {"match_all": {}}}', "none of the queries succeeded"),
         ("nothing has this word", "none of 1 queries finds a hit"),
     ],

@@ -62,7 +62,7 @@ from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
-from ndd_search.corpus.sketch_store import taken
+from ndd_search.corpus.sketch_store import check_saved, taken
 from ndd_search.corpus.write_files import check_kind, line_of, write
 from ndd_search.errors import InvalidDocument
 
@@ -126,6 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _mark(arguments)
     if arguments.out:
         check_kind(arguments.out)
+    if arguments.save:
+        check_saved(arguments.save)
     files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
     report_to = getattr(arguments, "report", None)
     files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))

@@ -125,9 +125,8 @@ def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Que
     with open_text(arguments.queries) as lines:
         queries = read_queries(lines, failures.append)
     if not queries:
-        raise InvalidDocument(
-            arguments.queries, "it holds no query", "write one per line, in words or as a search body"
-        )
+        problem = failures[0] if failures else "it holds no query"
+        raise InvalidDocument(arguments.queries, problem, "write one per line, in words or as a search body")
     return queries if len(queries) <= _MOST_QUERIES else random.Random(0).sample(queries, _MOST_QUERIES)
 
 

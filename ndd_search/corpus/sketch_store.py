@@ -109,11 +109,18 @@ class Store:
         return names
 
 
+def check_saved(path: str | Path) -> None:
+    """Raise ValueError for a file of sketches whose name does not end in .parquet."""
+    if not str(path).endswith(".parquet"):
+        raise ValueError(f"{path}: sketches are saved as Parquet, in a file whose name ends in .parquet")
+
+
 def write_rows(path: Path, rows: Rows, recipe: Recipe, more: Mapping[bytes, bytes] | None = None) -> None:
     """Write documents as Parquet; a file that is there is replaced when the new one is whole.
 
-    Raises InvalidDocument if a column cannot hold the values of a field.
+    Raises InvalidDocument if a column cannot hold the values of a field, ValueError for another ending than .parquet.
     """
+    check_saved(path)
     with importing("pyarrow", "storing sketches", "pyarrow", "corpus"):
         import pyarrow as pa
     offsets = pa.array(rows.sketches.offsets, pa.int64())

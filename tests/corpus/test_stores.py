@@ -234,3 +234,10 @@ except ndd.NDDError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout.splitlines()[0] == "1"
     assert 'pip install "ndd-search[corpus]"' in done.stdout
+
+
+def test_sketches_are_saved_in_no_file_of_another_kind(tmp_path: Path) -> None:
+    corpus = ndd.Corpus.read([{"id": "a", "body": "one two three four"}], text="body")
+    with pytest.raises(ValueError, match=r"saved\.csv: sketches are saved as Parquet"):
+        corpus.save(tmp_path / "saved.csv")
+    assert not list(tmp_path.iterdir())
