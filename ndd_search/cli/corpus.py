@@ -126,11 +126,11 @@ def run(arguments: argparse.Namespace) -> int:
         return _mark(arguments)
     if arguments.out:
         check_kind(arguments.out)
-    if arguments.save:
-        check_saved(arguments.save)
     files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
     report_to = getattr(arguments, "report", None)
     files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
+    if arguments.save:
+        check_saved(arguments.save)
     if arguments.action == "new":  # --save may replace the file of --against
         Pieces((Path(arguments.against),)).check_outputs(arguments.out, folders=bool(arguments.spark))
     if arguments.spark:
