@@ -69,6 +69,7 @@ def test_a_field_of_addresses_that_no_document_has_is_refused(articles: Path) ->
 def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words: str) -> None:
     told = ndd(*words.split(), "--text", "first", "--text", "last", code=2).stderr
     assert "argument --text: given twice: several names go into one, --text A,B" in told
+    assert "argument --size: given twice" in ndd("dedupe", "lines", "--size", "10", "--size=20", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ class _Once(argparse._StoreAction):
     """Stores a value as "store" does, and refuses an option given twice, whose first value would be lost."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if option_string and getattr(namespace, self.dest, self.default) is not self.default:
+        times = sum(word.partition("=")[0] == option_string for word in Parser.given)
+        if option_string and (times > 1 or getattr(namespace, self.dest, self.default) is not self.default):
             several = f": several names go into one, {option_string} A,B" if self.type is comma_list else ""
             raise argparse.ArgumentError(self, f"given twice{several}")
         super().__call__(parser, namespace, values, option_string)
