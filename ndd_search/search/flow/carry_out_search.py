@@ -25,7 +25,7 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew, preset_warning
+from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.candidate_limits import raised
@@ -66,7 +66,8 @@ def conversation(
     if search.limits.bounded and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])
         steps = steps_of(options, others, own_settings)
-    return Conversation(search, options, own_settings, steps, others.get("cache", True) and not is_bypassed)
+    remember = others.get("cache", True) and not is_bypassed
+    return Conversation(search, options, own_settings, steps, remember, changes.get("preset"))
 
 
 def steps_of(
@@ -109,18 +110,20 @@ class Conversation:
     """The requests for one search, and the answer for its caller, which may be cached.
 
     steps: what it has beside its page. remember: whether its page may be read from the cache and stored there.
+    preset: that the search names, as one that does not fit its sketches is a warning of its page.
     """
 
     key: bytes | None = None  # of the page in the cache
 
     def __init__(
-        self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], remember: bool
-    ) -> None:
+        self, search: Search, options: CollapseOptions, settings: Settings, steps: Sequence[Step], remember: bool,
+        preset: Any = None,
+    ) -> None:  # fmt: skip
         self.search, self.options, self.settings, self.steps = search, options, settings, steps
         self.round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None and all(step.is_remembered for step in steps)
         if self._remember and not any(map(callable, options.keep)):
-            self.key = self._make_key(options.as_text, search.start, search.size, preset_warning(search, settings))
+            self.key = self._make_key(options.as_text, search.start, search.size, preset)
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""

@@ -83,7 +83,9 @@ class Plan:
     def warnings(self) -> list[str]:
         """Sentences about an unfit preset, a mapping as text, and fields of options that are read as requested."""
         texts = [_AS_TEXT.format(name) for name in self.sketch_reading.fields]
-        texts += filter(None, [preset_warning(self.search, self.settings)])
+        changes = {**(surrounding() or {}), **self.search.changes}
+        if "preset" in changes and self.settings.items is None:
+            texts += filter(None, [unfit_preset(changes, self.settings.recipe)])
         told = [self.settings.tell(self.search.request.path, sentence) for sentence in texts]
         if not self.reading.fields or (self.is_split and self.options.members != "all"):
             return told
@@ -124,13 +126,6 @@ class Plan:
     def filter(self) -> SketchFilter:
         """What removes the sketches from an answer unless the caller names them."""
         return SketchFilter(self.search.body, self.field)
-
-
-def preset_warning(search: Search, settings: Settings) -> str:
-    """Return a warning about a preset of the search, or of the block around it, that fits other sketches; else ""."""
-    if settings.items is not None:
-        return ""
-    return unfit_preset({**(surrounding() or {}), **search.changes}, settings.recipe)
 
 
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
