@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.core.text.tokens import runs
+
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -34,9 +36,7 @@ class Ragged(NamedTuple):
     def taken(self, which: Places) -> tuple[Places, Places]:
         """Return the items of some lists, and for each the place in `which` of its list."""
         counts = self.lengths(which)
-        owner = np.repeat(np.arange(len(which)), counts)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.items[np.repeat(self.offsets[which], counts) + within], owner
+        return self.items[runs(self.offsets[which], counts)], np.repeat(np.arange(len(which)), counts)
 
 
 def distinct(keys: Places, bound: int) -> tuple[Places, Places | slice]:

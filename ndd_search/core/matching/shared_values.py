@@ -15,6 +15,7 @@ import numpy as np
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.sketch_rows import Ranks, Rows
 from ndd_search.core.sketching.sketches import VALUES
+from ndd_search.core.text.tokens import runs
 
 _AT_ONCE = 2**20  # meetings
 _MANY = 8  # a value that more than one of so many rows holds is counted by a product, of which a row has 8 * k at most
@@ -78,9 +79,7 @@ def partners(begin: Ranks, count: Ranks) -> Iterator[tuple[Ranks, Ranks]]:
     while start < len(count):
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
         chosen = count[start:stop]
-        second = np.repeat(np.arange(start, stop), chosen)
-        within = np.arange(len(second)) - np.repeat(np.cumsum(chosen) - chosen, chosen)
-        yield np.repeat(begin[start:stop], chosen) + within, second
+        yield runs(begin[start:stop], chosen), np.repeat(np.arange(start, stop), chosen)
         start = stop
 
 
@@ -103,8 +102,7 @@ def shared_values(rows: Rows, first: Places, second: Places) -> Iterator[Shared]
         stop = done + max(int(np.searchsorted(sizes, _LOOKED_UP)), 1)
         lengths = rows.lengths[first[done:stop]]
         pair = np.repeat(np.arange(done, min(stop, len(first))), lengths)
-        within = np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        left = rows.offsets[first[pair]] + within
+        left = runs(rows.offsets[first[done:stop]], lengths)
         wanted = second[pair] * (VALUES + 1) + rows.values[left]
         right = np.searchsorted(keys, wanted)
         there = np.append(keys, -1)[right] == wanted
