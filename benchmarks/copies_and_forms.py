@@ -8,6 +8,9 @@
     for package in *.deb; do dpkg-deb -x $package unpacked; done
     python -m benchmarks.copies_and_forms unpacked --part sayings
     python -m benchmarks.copies_and_forms unpacked --part dictionary        # of dict-foldoc and dict-devil
+    git clone --depth 1 https://github.com/aws/aws-cli                  # notes on releases
+    git clone --depth 1 https://github.com/ambicuity/New-Grad-Jobs      # titles, firms and towns of jobs
+    python -m benchmarks.copies_and_forms . --part notices
 
 Copies:  sentences of real texts, 12 to 60 words, 2 to 30 times. Each copy has an edge of its own (dateline, byline,
          mark, source, site, link, tag), one in three has one other word changed. Stories are in English, German,
@@ -18,17 +21,19 @@ Manuals: sections in sentences of one form, cut into chunks, in two versions tha
 
 A list has 100 texts and counts its own frequency table; an index has 300 or 3,000, and its table is counted in all of
 them. The other texts are sentences of the same collections. Printed is the share of pairs that have one leader: high
-for copies and versions, low for forms. The part "train" has other texts, edges and forms than "held_out"; constants
-were chosen with the first only. Those of the part "independent" were written before their author had read the rule,
-also in Russian, Arabic and Chinese; its texts are those of "held_out". The part "feeds" has edges and forms of feeds,
-in English; one of two rules was chosen by it. The part "licences" has sentences of licence texts, edges that were
-written without knowledge of the rule, and forms filled with the fields of records; no rule was chosen by it.
-The part "sayings" was made when the rule was fixed: its texts are those of `fortune`, its forms are the messages of
-programs with one or two slots, 48 of them for each seed, and its edges those of "licences". The part "dictionary", with
-edges and forms of its own, was made when the rule in use was fixed, and measured once.
-The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen nothing of the rule:
-twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index of 300. The folder
-indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a dateline of its own.
+for copies and versions, low for forms; and of fillings the share that others hide. The part "train" has other texts,
+edges and forms than "held_out"; constants were chosen with the first only. Those of the part "independent" were written
+before their author had read the rule, also in Russian, Arabic and Chinese; its texts are those of "held_out". The part
+"feeds" has edges and forms of feeds, in English; one of two rules was chosen by it. The part "licences" has sentences
+of licence texts, edges that were written without knowledge of the rule, and forms filled with the fields of records; no
+rule was chosen by it. The part "sayings" was made when the rule was fixed: its texts are those of `fortune`, its forms
+are the messages of programs with one or two slots, 48 of them for each seed, and its edges those of "licences". The
+part "dictionary", with edges and forms of its own, was made when the rule in use was fixed, and measured once. So was
+"notices": of its fillings (adverts, weather, reports, scores) many share an answer, and most have a last sentence that
+counts as an edge. The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen
+nothing of the rule: twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index
+of 300. The folder indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a
+dateline of its own.
 """
 
 from __future__ import annotations
@@ -122,6 +127,8 @@ class World:
         if part == "sayings":
             self.made["forms"] = self.rng.sample(_messages(data), 48)
         self.records = _records(data) if part == "licences" else {}
+        if part == "notices":
+            self.records["notices"] = list(_answers(data, self.made, self.rng))
         self.bodies = {language: self._bodies(found, language == "zh") for language, found in sentences.items()}
         self.others = [self.document(body) for bodies in self.bodies.values() for body in bodies]
         self.rng.shuffle(self.others)
@@ -267,7 +274,27 @@ def _definitions(data: Path) -> dict[str, list[str]]:
     return {"en": [one for one in dict.fromkeys(sentences) if 12 <= len(one.split()) <= 60 and one.isascii()][:20_000]}
 
 
-READ = {"sayings": _sayings, "dictionary": _definitions}  # texts of unpacked packages
+@cache
+def _notes(data: Path) -> dict[str, list[str]]:
+    """Return the notes on releases of a program in a clone of its repository."""
+    notes = re.findall(r"^\* [\w-]+: *`*[^:]+?`*: *(.+)$", (data / "aws-cli/CHANGELOG.rst").read_text(), re.MULTILINE)
+    return {"en": [one for one in dict.fromkeys(note.replace("`", "") for note in notes) if len(one.split()) <= 60]}
+
+
+def _answers(data: Path, made: dict[str, Any], rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield answers for forms: of a dozen towns, a dozen jobs, and a few words for every other slot."""
+    jobs = json.loads((data / "New-Grad-Jobs/jobs.json").read_text())["jobs"]
+    towns, titles = ({one[kind].split(",")[0]: None for one in jobs} for kind in ("location", "title"))
+    few = rng.sample([one for one in towns if one.isalpha()], 12), rng.sample(list(titles), 12)
+    for _ in range(500):
+        numbers = {"pay": rng.randint(14, 40), "n": rng.randint(2, 40), "m": rng.randint(1, 9), "h": rng.randint(1, 9)}
+        words = {slot: rng.choice(some) for slot, some in made["answers"]}
+        town, town2 = rng.sample(few[0], 2)
+        company = rng.choice(jobs)["company"]
+        yield {**numbers, **words, "town": town, "town2": town2, "job": rng.choice(few[1]), "company": company}
+
+
+READ = {"sayings": _sayings, "dictionary": _definitions, "notices": _notes}  # texts of unpacked packages and of clones
 
 
 @cache
@@ -355,7 +382,11 @@ def measure_page(
     sketches = sketch_many(texts, RECIPE)
     counted = count_in_list(sketches, RECIPE) if table is None else table
     for rule in RULES:
-        score.setdefault((rule.name, row, column), []).append(joined(members, rule.leaders(texts, sketches, counted)))
+        leaders = rule.leaders(texts, sketches, counted)
+        score.setdefault((rule.name, row, column), []).append(joined(members, leaders))
+        if row.startswith("forms, "):
+            hidden = len(members) - len({*leaders[list(members)].tolist()})
+            score.setdefault((rule.name, f"hidden, {row}", column), []).append((hidden, len(members)))
 
 
 def stories(world: World, counts: Iterable[int]) -> Iterator[Story]:

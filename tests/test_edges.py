@@ -329,6 +329,15 @@ def test_fillings_of_a_form_with_few_answers_stay_apart_though_its_last_sentence
     assert len(ndd.collapse(adverts, size=100)) >= 0.95 * count  # 15, 34, 98 and 30 if frequent answers were the form
 
 
+def test_copies_are_one_though_many_texts_begin_with_their_first_words() -> None:
+    """Most of what the copies share is in no other text."""
+    draw, note = random.Random(1), "This release adds support for reading the {} of a file from the end of the tape"
+    texts = [*(head + note.format("name") for head in HEADS["agency"]), note.format("size") + TAILS[0]]
+    others = [f"This release adds support for {' '.join(draw.sample(OTHER_STORY.split(), 8))}" for _ in range(80)]
+    counted = count_document_frequency(sketch_many([*texts, *others]), ndd.Recipe())
+    assert len(ndd.collapse(texts, frequency_table=counted).hits) == 1
+
+
 def test_fillings_stay_apart_though_a_third_of_them_have_one_answer() -> None:
     """What an edited copy lacks, most copies have."""
     texts = [

@@ -108,6 +108,9 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     double most = 0, usual = weights ? weigh_shared_values(page, weights, first, second, &most) : 0, count = (double)met;
     if (!weights || usual < rule->twice * count) /* what they share is rare */
         return 1;
+    int64_t scarce = shared - count_commoner(page, weights, first, second, rule->twice + 1);
+    if (scarce >= 2 * smaller && 3 * scarce >= 2 * shared)
+        return 1;
     return apart <= MOST_APART
         && (!smaller || (most > 0 && (most + rule->twice) * count >= usual
             && FRAME * count_commoner(page, weights, first, second, usual / count + rule->twice) < shared));

@@ -157,11 +157,14 @@ class Oracle:
         double = log(2) / log(self.table.documents / HANDFUL)
         both_inside = [value >> 1 for value in both[0] & both[1] if not value & 1]
         held = [min(of[value] for of in common) for value in both_inside]
-        near = min((abs(weight - usual - double) for weight in held), default=1.0)
+        bars = usual + double, double + 1e-6 + CLOSE  # many values are in twice a handful of documents: above these
+        near = min((abs(weight - bar) for weight in held for bar in bars), default=1.0)
         if min(abs(most + double - usual), abs(usual - double), near) < CLOSE:
             raise Undecided
-        alike = most > 0 and most + double >= usual and FRAME * sum(of > usual + double for of in held) < shared_inside
-        return usual < double or (len(apart) <= INNER and (not all(inner) or alike))
+        frame, scarce = sum(of > bars[0] for of in held), sum(of < bars[1] for of in held)
+        alike = most > 0 and most + double >= usual and FRAME * frame < shared_inside
+        rare = usual < double or (scarce >= twice and 3 * scarce >= 2 * shared_inside)
+        return rare or (len(apart) <= INNER and (not all(inner) or alike))
 
     def _estimated(self, values: frozenset[int]) -> float:
         """Estimate how many shingles a document has."""

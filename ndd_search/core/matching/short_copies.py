@@ -12,12 +12,14 @@ in one of them only, as case and punctuation show edges; or if
   it says something else of the same event; and at most half of APART: two changed words. The other may have more, as it
   may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words that differ
   are more often two slots,
-* and if a table tells that what they share is common, in twice a handful of documents or more, at most APART inner
-  values are in only one of them. If both have such ones, one is in the table and in at least half as many documents as
-  the shared ones are on average: an edited copy lacks what the other copies share, but a form leaves a place where no
-  answer is as frequent. And less than a quarter of the shared inner values are in more than twice as many documents
-  as they are on average: what copies share is about equally common, but fillings that are alike in some places share
-  these and, with all others, the frame. If only one of them has own values, the other holds nothing that fills a form.
+* and if a table tells that what they share is common, at most APART inner values are in only one of them. It is rare if
+  it is in fewer than twice a handful of documents on average, or if two thirds of the inner values are in no more and
+  outnumber those of only one of them two to one: a story may contain a phrase that many texts have. If both have such
+  ones, one is in the table and in at least half as many documents as the shared ones are on average: an edited copy
+  lacks what the other copies share, but a form leaves a place where no answer is as frequent. And less than a quarter
+  of the shared inner values are in more than twice as many documents as they are on average: what copies share is about
+  equally common, but fillings that are alike in some places share these and, with all others, the frame. If only one of
+  them has own values, the other holds nothing that fills a form.
 """
 
 from __future__ import annotations
@@ -110,7 +112,8 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     both = np.flatnonzero(met & inner & np.append(inner[1:], False))
     weight = np.minimum(weights[place[both]], weights[place[both + 1]])
     of_frame = np.bincount(pair[both], weight * common[pair[both]] > (usual + rule.twice * common)[pair[both]], count)
-    rare = usual < rule.twice * common
+    scarce = np.bincount(pair[both], weight <= rule.twice + 1, count)
+    rare = (usual < rule.twice * common) | ((scarce >= 2 * smaller) & (3 * scarce >= 2 * shared))
     copies &= np.where(rare, 2 * smaller, apart) <= APART
     alike = (most > 0) & ((most + rule.twice) * common >= usual) & (FRAME * of_frame < shared)
     copies &= rare | (smaller == 0) | alike
