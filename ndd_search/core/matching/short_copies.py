@@ -12,14 +12,16 @@ in one of them only, as case and punctuation show edges; or if
   it says something else of the same event; and at most half of APART: two changed words. The other may have more, as it
   may begin or end with words that no sign sets apart. Without a table half of APART_UNTOLD, as two words that differ
   are more often two slots,
-* and if a table tells that what they share is common, at most APART inner values are in only one of them. It is rare if
-  it is in fewer than twice a handful of documents on average, or if two thirds of the inner values are in no more and
-  outnumber those of only one of them two to one: a story may contain a phrase that many texts have. If both have such
-  ones, one is in the table and in at least half as many documents as the shared ones are on average: an edited copy
-  lacks what the other copies share, but a form leaves a place where no answer is as frequent. And less than a quarter
-  of the shared inner values are in more than twice as many documents as they are on average: what copies share is about
-  equally common, but fillings that are alike in some places share these and, with all others, the frame. If only one of
-  them has own values, the other holds nothing that fills a form.
+* and if a table tells that what they share is common, at most APART inner values are in only one of them. If both have
+  inner values of their own, one of these is in the table and in at least half as many documents as the shared ones are
+  on average: an edited copy lacks what the other copies share, but a form leaves a place where no answer is as
+  frequent. And less than a quarter of the shared inner values are in more than twice as many documents as they are on
+  average: what copies share is about equally common, but fillings that are alike in some places share these and, with
+  all others, the frame. If only one of them has own values, the other holds nothing that fills a form.
+
+What they share is rare if it is in fewer than twice a handful of documents on average, or if two thirds of the shared
+inner values are, and these are at least twice as many as the smaller number of own ones: a story may contain a phrase
+that many texts have.
 """
 
 from __future__ import annotations
