@@ -51,9 +51,6 @@ class Preset:
         return {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
 
 
-_DEFAULTS = CollapseOptions()
-
-
 class CollapseChanges(TypedDict, total=False):
     """CollapseOptions as keyword arguments, for type checkers."""
 

@@ -6,11 +6,11 @@ import re
 import struct
 from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from ndd_search import native
 from ndd_search.core.secret import HashNumbers, derived
-from ndd_search.core.setting_values import Whole, check_one_of, check_values, checked, setting
+from ndd_search.core.setting_values import OneOf, Whole, check_values, checked, setting
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -60,27 +60,21 @@ class Recipe:
 
     version: ClassVar[int] = 3  # raised when normalisation, tokens or hashes change any value
 
-    kind: Kind = "words"
+    kind: Kind = setting(OneOf(get_args(Kind)), "words")
     size: int = setting(Whole(1, 64), 3)
     k: int = setting(Whole(1, 4096), 64)
     seed: int = setting(Whole(0, 2**64 - 1), 0)
-    hash: Literal["mix64", "crc32"] = "mix64"
-    markup: Literal["keep", "html", "mail"] = "keep"
-    urls: Literal["keep", "drop"] = "keep"
+    hash: Literal["mix64", "crc32"] = setting(OneOf(("mix64", "crc32")), "mix64")
+    markup: Literal["keep", "html", "mail"] = setting(OneOf(("keep", "html", "mail")), "keep")
+    urls: Literal["keep", "drop"] = setting(OneOf(("keep", "drop")), "keep")
     language: str | None = None
-    method: Method = "min-k"
-    estimator: Estimator = "kmv"
+    method: Method = setting(OneOf(get_args(Method)), "min-k")
+    estimator: Estimator = setting(OneOf(get_args(Estimator)), "kmv")
     fingerprint: str = ""
     key: InitVar[str | None] = None
 
     def __post_init__(self, key: str | None) -> None:
         check_values(self)
-        check_one_of("kind", self.kind, _LETTER)
-        check_one_of("hash", self.hash, ("mix64", "crc32"))
-        check_one_of("markup", self.markup, ("keep", "html", "mail"))
-        check_one_of("urls", self.urls, ("keep", "drop"))
-        check_one_of("method", self.method, _SUFFIX)
-        check_one_of("estimator", self.estimator, ("kmv", "broder", "overlap"))
         if self.kind not in ("lines", "sentences") and self.hash != "mix64":
             raise ValueError(f'hash must be "mix64" for {self.kind}, got "{self.hash}"')
         if self.hash == "crc32" and self.seed:
