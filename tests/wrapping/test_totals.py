@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -517,6 +518,12 @@ def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
     before, _, reason = answer["ndd"]["degraded"].partition(": ")
     assert before.endswith("samples of their buckets failed")
     assert "too many buckets" in reason
+    part = {"timed_out": True, "took": 1, "hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}
+    proxy.reset(
+        lambda _, request: Harm(status=200, body=json.dumps(part).encode()) if b"ndd_sample" in request.body else None
+    )
+    partial = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})
+    assert partial["ndd"]["degraded"].endswith("failed: its answer is partial")
     assert sum(one["doc_count"] for one in answer["aggregations"]["desks"]["buckets"]) == GROUPS * COPIES
     proxy.reset()
     again = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})

@@ -94,7 +94,7 @@ def _counts(
     request = sampling(plan.search.as_found, facets, _sampler(plan, size, limits if held else [], have_ids))
     (answer,) = yield from round_trips.later([request])
     if reason := trouble([answer], like=answer):
-        return LATE if reason == LATE else reason_of(answer.body)
+        return LATE if reason == LATE else "its answer is partial" if answer.has_hits else reason_of(answer.body)
     typed = plan.search.request.params.get("typed_keys", "false") != "false"
     aggregations = untyped(answer.body.get("aggregations")) if typed else answer.body.get("aggregations")
     sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
