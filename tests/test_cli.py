@@ -72,6 +72,11 @@ def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words
     assert "argument --size: given twice" in ndd("dedupe", "lines", "--size", "10", "--size=20", code=2).stderr
 
 
+def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -> None:
+    ndd("index", "add", str(articles), str(tmp_path / "folder"), "--text", "body")
+    assert not ndd("search", str(tmp_path / "folder"), "--size", "3", "--", "--size").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

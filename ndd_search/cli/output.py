@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -40,7 +41,7 @@ class _Once(argparse._StoreAction):
     """Stores a value as "store" does, and refuses an option given twice, whose first value would be lost."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        times = sum(word.partition("=")[0] == option_string for word in Parser.given)
+        times = sum(word.partition("=")[0] == option_string for word in takewhile("--".__ne__, Parser.given))
         if option_string and (times > 1 or getattr(namespace, self.dest, self.default) is not self.default):
             several = f": several names go into one, {option_string} A,B" if self.type is comma_list else ""
             raise argparse.ArgumentError(self, f"given twice{several}")
