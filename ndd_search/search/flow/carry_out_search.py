@@ -27,7 +27,7 @@ from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
-from ndd_search.search.flow.search_state import State
+from ndd_search.search.flow.search_state import State, joined
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_fields
@@ -275,7 +275,7 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     plain: Callable[[Hit], Hit] = without_added if plan.added_fields else dict
     search, limits = plan.search, plan.search.limits
     page = page.with_hits(state.documents)
-    degraded = state.stopped or state.degraded or plan.unread or page.info.degraded
+    degraded = joined(state.stopped, state.degraded, plan.unread, page.info.degraded)
     if degraded:
         plan.settings.degrade(search.request.path, degraded)
     body = dict(state.envelope or {})

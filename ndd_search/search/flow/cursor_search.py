@@ -39,7 +39,7 @@ from ndd_search.search.flow.plan import (
     planned_anew,
 )
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
-from ndd_search.search.flow.search_state import State
+from ndd_search.search.flow.search_state import State, joined
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search, several
@@ -91,8 +91,8 @@ def _or_without(talk: CursorSearch, options: CollapseOptions, others: Mapping[st
     if not answer.ok or not isinstance(answer.body, dict):
         return answer
     block = answer.body.get("ndd", {})
-    reasons = filter(None, [settings.tell(search.request.path, NO_POINT), block.get("degraded")])
-    told = {"degraded": "; ".join(reasons), "cursor": None, "page": 1}
+    reasons = joined(settings.tell(search.request.path, NO_POINT), block.get("degraded"))
+    told = {"degraded": reasons, "cursor": None, "page": 1}
     return replace(answer, body=search.filtered({**answer.body, "ndd": {**block, **told}}))
 
 
@@ -198,7 +198,7 @@ class CursorSearch:
         for step in self.steps:
             state, made = yield from step.with_page(state, made, examined, self._round_trips)
         bare = {"missing"} == set(state.stream.lacking) and self.settings.items is None and not plan.options.reads_keys
-        state = replace(state, degraded=state.degraded or NO_SKETCH) if bare else state
+        state = replace(state, degraded=joined(state.degraded, NO_SKETCH)) if bare else state
         body, next_cursor = page.answer(state, made, self._pit, self._round_trips)
         body["ndd"]["warnings"] += [NO_SKETCH] if bare else []
         for step in self.steps:

@@ -28,7 +28,7 @@ from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
 from ndd_search.search.flow.plan import Plan, Step
 from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
-from ndd_search.search.flow.search_state import State
+from ndd_search.search.flow.search_state import State, joined
 from ndd_search.search.flow.total_count import (
     UNSORTED,
     can_be_sampled,
@@ -69,7 +69,7 @@ class Facets(Step):
         except MALFORMED:
             counts = "its answer is malformed"
         if isinstance(counts, str):
-            return replace(state, degraded=state.degraded or f"{_FAILED}: {counts}", lasting=False)
+            return replace(state, degraded=joined(state.degraded, f"{_FAILED}: {counts}"), lasting=False)
         return replace(state, facets=counts)
 
     def with_answer(self, body: dict[str, Any], state: State, plan: Plan) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class State:
 
     documents: hits with everything the user asked for, by rank; the hits of the stream may lack it.
     stopped: why no more hits are fetched, "" if they may be.
-    degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
+    degraded: other reasons for a degraded page, "" for none. partial: whether the first answer is partial.
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
     table: digest of the frequency table for all hits of the stream; LISTED for one counted in the stream's first
            window, "" for none. frequency_table: that table; for LISTED it is counted when hits are added.
@@ -50,3 +50,8 @@ class State:
     def stop(self, reason: str) -> State:
         """Return the state of a search that fetches no more hits. It is not cached."""
         return replace(self, stopped=reason, lasting=False)
+
+
+def joined(*reasons: str | None) -> str:
+    """Return the reasons for a degraded page in one line, "" if there are none."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
