@@ -28,12 +28,12 @@ before their author had read the rule, also in Russian, Arabic and Chinese; its 
 of licence texts, edges that were written without knowledge of the rule, and forms filled with the fields of records; no
 rule was chosen by it. The part "sayings" was made when the rule was fixed: its texts are those of `fortune`, its forms
 are the messages of programs with one or two slots, 48 of them for each seed, and its edges those of "licences". The
-part "dictionary", with edges and forms of its own, was made when the rule in use was fixed, and measured once. So was
-"notices": of its fillings (adverts, weather, reports, scores) many share an answer, and most have a last sentence that
-counts as an edge. The part "twelve_languages" is a set of copies and fillings that a third author wrote, who had seen
-nothing of the rule: twelve_languages.json.gz says more. Its stories are one index, in lots of 20 stories for an index
-of 300. The folder indexes hold teasers of 24 words of "held_out" and "train", and copies of some of them, each with a
-dateline of its own.
+part "dictionary", with edges and forms of its own, was made when a former rule was fixed. The last two numbers of the
+rule in use were chosen by the part "notices": of its fillings (adverts, weather, reports, scores) many share an answer,
+and most have a last sentence that counts as an edge. The part "twelve_languages" is a set of copies and fillings that a
+third author wrote, who had seen nothing of the rule: twelve_languages.json.gz says more. Its stories are one index, in
+lots of 20 stories for an index of 300. The folder indexes hold teasers of 24 words of "held_out" and "train", and
+copies of some of them, each with a dateline of its own.
 """
 
 from __future__ import annotations

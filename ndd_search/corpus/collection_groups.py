@@ -281,6 +281,7 @@ class Newcomers:
         """Write the sketches of both collections as one, to compare the next one with.
 
         A document of the earlier collection whose id is in this one, too, is replaced. Fields that both have kept stay.
+        Raises ValueError if the name does not end with .parquet.
         """
         corpus = self._groups.corpus
         replaced = set(corpus.ids[self.earlier :])

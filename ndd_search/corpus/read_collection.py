@@ -113,7 +113,7 @@ class Documents:
         return places
 
     def save(self, path: str | Path) -> None:
-        """Write ids, sketches and kept fields as Parquet."""
+        """Write ids, sketches and kept fields as Parquet. Raises ValueError if the name does not end with .parquet."""
         sketch_store.write_rows(Path(path), Rows(self.ids, self.sketches, self.columns), self.recipe)
 
     def read_again(self, wanted: Set[str]) -> Iterator[Document]:

@@ -305,7 +305,7 @@ class _Fit:
         logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
         for f in range(len(self.fields)):
             self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
-        weight: Any = (self.has @ logs.astype(np.float32)).reshape(-1, kinds)
+        weight = (self.has @ logs.astype(np.float32)).reshape(-1, kinds)
         weight[self.two, 0] = weight[self.one, 1:] = -np.inf
         most = _largest(weight)[:, None]
         weight = np.exp(weight - most)
@@ -329,9 +329,9 @@ class _Fit:
         )
 
 
-def _largest(table: Floats) -> Floats:
+def _largest(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the largest value of each row. Rows are short: numpy compares whole columns many times faster."""
-    largest: Floats = np.ascontiguousarray(table.T).max(axis=0)
+    largest: npt.NDArray[Any] = np.ascontiguousarray(table.T).max(axis=0)
     return largest
 
 

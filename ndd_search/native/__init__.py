@@ -41,7 +41,8 @@ class Rule(NamedTuple):
     content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one
     differ: float = 0.0  # share that may differ whatever the idf, for each of 80 shingles of the shorter document
     edges: float = 0.0  # 1: odd values touch an edge of their text, and texts that differ there count
-    twice: float = 0.0  # how much more a value weighs than one that half as many documents hold, a handful at least
+    twice: float = 0.0  # how much more a value weighs that twice as many documents hold; a handful weighs 0, so this is
+    # also the weight of a value that twice a handful hold
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
     measure: int = 0  # that `least` is a bar on: kmv, broder, overlap or shorter; only collections take others than kmv
 

@@ -108,6 +108,7 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
     double most = 0, usual = weights ? weigh_shared_values(page, weights, first, second, &most) : 0, count = (double)met;
     if (!weights || usual < rule->twice * count) /* what they share is rare */
         return 1;
+    /* Stored weights are rounded by less than one. */
     int64_t scarce = shared - count_commoner(page, weights, first, second, rule->twice + 1);
     if (scarce >= 2 * smaller && 3 * scarce >= 2 * shared)
         return 1;

@@ -114,7 +114,7 @@ def _copies(rows: Rows, first: Places, second: Places, rule: Rule, table: Freque
     both = np.flatnonzero(met & inner & np.append(inner[1:], False))
     weight = np.minimum(weights[place[both]], weights[place[both + 1]])
     of_frame = np.bincount(pair[both], weight * common[pair[both]] > (usual + rule.twice * common)[pair[both]], count)
-    scarce = np.bincount(pair[both], weight <= rule.twice + 1, count)
+    scarce = np.bincount(pair[both], weight <= rule.twice + 1, count)  # stored weights are rounded by less than one
     rare = (usual < rule.twice * common) | ((scarce >= 2 * smaller) & (3 * scarce >= 2 * shared))
     copies &= np.where(rare, 2 * smaller, apart) <= APART
     alike = (most > 0) & ((most + rule.twice) * common >= usual) & (FRAME * of_frame < shared)

@@ -110,7 +110,7 @@ class Conversation:
     """The requests for one search, and the answer for its caller, which may be cached.
 
     steps: what it has beside its page. remember: whether its page may be read from the cache and stored there.
-    preset: that the search names, as one that does not fit its sketches is a warning of its page.
+    preset: the one that the search names. If it does not fit the sketches, the page has a warning.
     """
 
     key: bytes | None = None  # of the page in the cache
