@@ -116,6 +116,8 @@ def test_a_page_of_a_ranked_list_says_when_there_is_more() -> None:
 def test_a_field_that_no_line_has_is_told_once() -> None:
     done = ndd("dedupe", "--text", "body", "--set", "keep=newest:nope", stdin='{"body": "x y z"}\n' * 2, process=True)
     assert done.stderr == "ndd-search: no hit has the field 'nope' that an option names: check its spelling\n"
+    wrong = ndd("dedupe", "--text", "body", "--set", "keep=lowest:body", stdin='{"body": "x y z"}\n' * 2, process=True)
+    assert wrong.stderr == "ndd-search: no hit has a number in the field 'body' that an option names\n"
 
 
 def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:

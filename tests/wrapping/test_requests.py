@@ -213,6 +213,10 @@ def test_keep_and_guards_read_fields_that_the_user_did_not_ask_for(library: Libr
     assert all(of[id]["published"] >= of[other]["published"] for id, rest in groups for other in rest)
     assert len(groups) == plain["ndd"]["kept"]
     assert matched["ndd"]["kept"] > plain["ndd"]["kept"]
+    lowest = caller.search(index=library.news, body={**body, "ndd": {"keep": ["lowest:language"]}})
+    assert lowest["ndd"]["warnings"] == ["no hit has a number in the field 'language' that an option names"]
+    assert not newest["ndd"]["warnings"]
+    assert not matched["ndd"]["warnings"]
     for hit in matched["hits"]["hits"]:
         assert {of[one["_id"]]["language"] for one in copies(hit)} <= {of[hit["_id"]]["language"]}
     for hit in [*newest["hits"]["hits"], *matched["hits"]["hits"]]:
