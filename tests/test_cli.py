@@ -386,10 +386,10 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
 
 @pytest.mark.once
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
-    lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(20_000))
+    lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(4_000))
     (tmp_path / "lines").write_text(lines)
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    line = f"'{sys.executable}' -c '{code}' dedupe --size 20000 < '{tmp_path}/lines' | head -1"
+    line = f"'{sys.executable}' -c '{code}' dedupe --size 4000 < '{tmp_path}/lines' | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False, timeout=60
     )
