@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,16 +111,21 @@ def test_a_small_index_with_many_copies_of_few_stories_shows_each_story_once(tmp
     assert [hit["inner_hits"]["near_duplicates"]["hits"]["total"]["value"] for hit in hits] == [7] * 6
 
 
-def test_a_frame_of_thousands_of_documents_is_counted_without_all_their_pairs() -> None:
+@pytest.mark.parametrize(("count", "shared", "own"), [(count_document_frequency, 44, 20), (count_in_list, 8, 2)])
+def test_a_frame_of_thousands_of_documents_is_counted_without_all_their_pairs(
+    count: Any, shared: int, own: int
+) -> None:
+    """Those of ten values are short texts, of which a list counts the ones that fill a form."""
     rng = np.random.default_rng(0)
-    frame = rng.integers(0, VALUES, 44, np.int32)
-    sketches = [np.unique(np.concatenate((frame, rng.integers(0, VALUES, 20, np.int32)))) for _ in range(8000)]
+    values = rng.integers(0, VALUES // 2, (8001, 44), np.int32) * 2  # even ones: none touches an edge
+    frame = values[0, :shared]
+    sketches = [np.unique(np.concatenate((frame, of_text))) for of_text in values[1:, :own]]
     tracemalloc.start()
     try:
-        counted = count_document_frequency(sketches, RECIPE)
+        counted = count(sketches, RECIPE)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 100e6  # bytes; two numbers for each of these 32 million pairs would be five times as much
     assert np.isin(frame, counted.values).all()
-    assert counted.documents == 8000
+    assert counted.documents == 8000 + (UNSEEN if count is count_in_list else 0)

@@ -134,9 +134,7 @@ def _counted(
 
 def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
     """Count the values of different rows, in two passes. edged: sketches with edges that each of them stands for."""
-    few = len(rows.lengths) <= _FEW
-    alike = Decision(constants.least, recipe.size)
-    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, alike)
+    pairs = _pairs(rows, Decision(constants.least, recipe.size))
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
@@ -146,6 +144,7 @@ def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Consta
         return frequency_table
     table = frequency_table if frequency_table.telling else None
     decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
+    few = len(rows.lengths) <= _FEW
     copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
     return _count(rows, components(len(rows.lengths), copied), edged, recipe, constants)
 
@@ -161,7 +160,7 @@ def _fillings(rows: Rows, recipe: Recipe) -> list[int]:
     found: list[int] = []
     within = _inside(rows, recipe)
     insides = Sketches(within.values, within.offsets)
-    group_of = components(len(insides), resembling_pairs(within, Decision(Constants().least, recipe.size)))
+    group_of = components(len(insides), _pairs(within, Decision(Constants().least, recipe.size)))
     for group in np.flatnonzero(np.bincount(group_of) >= _FILLINGS).tolist():
         places = np.flatnonzero(group_of == group).tolist()
         members = [insides[place] for place in places]
@@ -229,9 +228,11 @@ def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
     return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
 
 
-def _pairs_with_the_first(rows: Rows, decision: Decision) -> Pairs:
-    """Return the pairs of a row and the first row with one of its values that a decision accepts."""
+def _pairs(rows: Rows, decision: Decision) -> Pairs:
+    """Return the pairs of rows that a decision accepts; of many rows those with the first row that has a value alone."""
     count = len(rows.lengths)
+    if count <= _FEW:
+        return resembling_pairs(rows, decision)
     held = _sorted(rows, np.arange(count), least=2)
     owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
     first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
