@@ -229,7 +229,7 @@ def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
 
 
 def _pairs(rows: Rows, decision: Decision) -> Pairs:
-    """Return the pairs of rows that a decision accepts; of many rows those with the first row that has a value alone."""
+    """Return the pairs of rows that a decision accepts; of many rows, only with the first that has a value."""
     count = len(rows.lengths)
     if count <= _FEW:
         return resembling_pairs(rows, decision)
