@@ -325,6 +325,7 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
     ("words", "sentence"),
     [
         (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index add FILE"),
+        (["search", "http://localhost:9200", "x"], "name an index folder; ndd-search ui searches an engine"),
         (["search", "{tmp}", "x", "--preset", "web"], "it is not an index"),
         (["dedupe", "--set", "totl=groups", "{tmp}/articles.jsonl"], "unknown option 'totl' (did you mean total?)"),
         (

@@ -151,6 +151,7 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
     ("call", "error", "problem"),
     [
         (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
+        (lambda: ndd.collapse({"hits": {}}), TypeError, "got one dict: of an engine's answer pass answer"),
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
         (lambda: ndd.collapse([CLIMATE, None]), TypeError, "a hit is a NoneType: leave it out"),
         (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hit: no text under"),

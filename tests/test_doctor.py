@@ -51,6 +51,19 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
     assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
 
 
+def test_a_field_that_no_document_has_and_documents_without_text_are_told(engine: Engine, index: str) -> None:
+    empty = {"id": "empty", "ndd": {"sketch": [], "recipe": "w3-k64-v3"}}
+    with engine.client() as client:
+        filled(client, index, [{"id": str(n), "title": "three words here"} for n in range(3)])
+        fill(client, index, [empty])
+        diagnosis = Doctor(index=index, fields=["title", "boddy"]).examine(client)
+    (warning,) = told(diagnosis, "warning")
+    assert "none of 4 sampled documents has a field boddy; check its name" in warning
+    notes = "".join(told(diagnosis, "note"))
+    assert "25.0% of 4 sampled documents have no text" in notes
+    assert "75% of the texts are too short to resemble any but an identical one" in notes
+
+
 def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
     engine: Engine, index: str
 ) -> None:
@@ -168,11 +181,11 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
     monkeypatch.setenv("COLUMNS", "200")  # so that no sentence is broken
     words = ["doctor", index, "--fields", "title,text"]
     with engine.client() as client:
-        filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
+        filled(client, index, [{"id": str(n), "title": f"Steel {n}", "text": f"{TEXT} {n}"} for n in range(10)])
         shown = run(words[0], engine.url, *words[1:]).stdout
         assert "every one of 10 documents has a sketch" in shown
         assert "computed with" in shown
-        client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
+        client.index(index=index, id="new", body={"title": "Steel", "text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
         assert facts["figures"]["recipes"] == {"w3-k64-v3": 10, "(none)": 1}
 

@@ -273,13 +273,16 @@ with ndd.Index.open(sys.argv[1], text="body") as index:
 """
 
 
-def test_documents_of_which_none_has_text_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_of_which_none_has_text_are_told_and_a_field_that_the_first_ones_lack(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with ndd.Index.open(tmp_path / "folder", ["titel", "body"]) as index:
         index.add([{"id": 1, "title": "one"}, {"id": 2, "body": "two"}])
-        assert not caplog.messages
         index.add([{"id": 3, "title": "three"}])
+        index.add([{"id": 4, "body": "four"}])
     assert [one.partition(": ")[2] for one in caplog.messages] == [
-        "none of 1 document added has text in titel, body: no search finds them"
+        "none of 2 documents added has text in titel: check its name",
+        "none of 1 document added has text in titel, body: no search finds them",
     ]
 
 

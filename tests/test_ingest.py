@@ -185,6 +185,16 @@ def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
     assert line.startswith("document 7 has no text in title, body and gets no sketch")
 
 
+def test_a_text_field_that_none_of_the_first_documents_has_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Different documents with one title would be near-duplicates."""
+    documents = [{"_id": str(number), "title": "a b c d", "body": f"e f {number}"} for number in range(30)]
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        through(*documents, fields=["title", "boddy"])
+        through(*documents, {"_id": "30", "title": "a"}, fields=["title", "body"])
+        through({"_id": "31", "body": "e f"}, *documents, fields=["title", "body"])
+    assert caplog.messages == ["none of the first 10 documents with a text has a field boddy: check its name"]
+
+
 def test_a_text_in_a_key_with_dots_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     """An update that holds it as an object leaves the key, which nothing in the update tells of."""
     documents = [{"_id": "1", "page": {"body": "a b c d"}}, *({"_id": id, "page.body": "a b c d"} for id in "78")]
@@ -380,8 +390,9 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
         ({"duplicates": DuplicatePolicy("skip", client=None), "keys": 0}, "leave out keys=0"),
+        ({"duplicates": "skip"}, "duplicates must be a policy, as DuplicatePolicy"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         ndd.with_sketches([], **{"fields": FIELDS, **settings})

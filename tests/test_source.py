@@ -121,7 +121,7 @@ def test_an_error_of_the_source_passes_unless_the_page_has_hits_and_is_forgotten
 
 @pytest.mark.parametrize("answer", [None, "a text", {"hits": []}, 7, (7, 7)])
 def test_an_answer_that_holds_no_list_of_hits_is_an_error(answer: Any) -> None:
-    with pytest.raises(TypeError, match=r"fetch\(0, 100\) must return a list of hits"):
+    with pytest.raises(TypeError, match=r"what fetch\(0, 100\) returned must be a list of hits"):
         ndd.stream(lambda start, count: answer).page()
 
 

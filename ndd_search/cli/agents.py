@@ -31,7 +31,7 @@ from ndd_search.serving.proxy.proxy_settings import address_of
 from ndd_search.serving.proxy.server import is_loopback
 from ndd_search.serving.ui.searcher import Asked, Found, Searcher, SearchFailed
 
-with importing("mcp", "the tools for agents", "mcp", "agents"):
+with importing("mcp", "the server for agents", "mcp", "agents"):
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 

@@ -28,7 +28,7 @@ _CLIENTS = {
     "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
     "opensearch": ("opensearchpy", "OpenSearch", "timeout"),
 }
-_REMEDIES: dict[int | None, str] = {404: "name one that exists", 400: "correct what the server refuses"}
+_REMEDIES: dict[int | None, str] = {404: "name what exists", 400: "nothing is lost: correct what the server refuses"}
 _LONGEST = 500  # characters of a reason: a client's own may hold the whole answer
 _SECONDS = 120  # timeout of a request: a page of large documents takes long on a busy server
 
@@ -174,8 +174,8 @@ def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iter
         except Exception as error:
             if (reason := server_reason(error)) is None:
                 raise
-            remedy = _REMEDIES.get(status_of(error), "run the same command again")
-            raise IndexUnusable(address.url, shorten(reason, _LONGEST), f"nothing is lost: {remedy}") from error
+            remedy = _REMEDIES.get(status_of(error), "nothing is lost: run the same command again")
+            raise IndexUnusable(address.url, shorten(reason, _LONGEST), remedy) from error
 
 
 def warn_of_undone(tally: Tally) -> None:

@@ -84,7 +84,10 @@ def open_index(folder: Path, **settings: Any) -> Index:
 def existing(folder: Path) -> Meta:
     """Read the metadata of an existing index. Raises IndexUnusable if there is none."""
     if (meta := read_meta(folder)) is None:
-        raise IndexUnusable(folder, "there is no index here", f"create it: ndd-search index add FILE {folder}")
+        remedy = f"create it: ndd-search index add FILE {folder}"
+        if str(folder).startswith(("http:", "https:")):
+            remedy = "name an index folder; ndd-search ui searches an engine"
+        raise IndexUnusable(folder, "there is no index here", remedy)
     return meta
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +31,11 @@ def value_of(document: Any, path: str) -> Any:
         if inner is not _ABSENT and (value := value_of(inner, rest)) is not None:
             return value
     return None
+
+
+def absent_fields(paths: Iterable[str], documents: Sequence[Any]) -> list[str]:
+    """Return those fields that none of some documents has."""
+    return [path for path in paths if all(value_of(document, path) is None for document in documents)]
 
 
 def splits(path: str) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
+from itertools import islice
 from operator import index
 from typing import Any, TypeVar
 
@@ -257,11 +258,13 @@ def check_page(size: int, from_: int) -> None:
     check_whole("from_", from_, 0)
 
 
-def hits_in(name: str, given: Iterable[Any]) -> list[Any]:
-    """Return hits as a new list. Raises TypeError for what is not several hits."""
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(f"{name} must be a list of hits, got one {type(given).__name__}")
-    return list(given)
+def hits_in(name: str, given: Any, most: int | None = None) -> list[Any]:
+    """Return hits as a new list, at most `most` of them. Raises TypeError for what is not several hits."""
+    is_answer = isinstance(getattr(given, "body", given), Mapping)
+    if is_answer or isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        remedy = ': of an engine\'s answer pass answer["hits"]["hits"]' if is_answer else ""
+        raise TypeError(f"{name} must be a list of hits, got one {type(given).__name__}{remedy}")
+    return list(islice(given, most))
 
 
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:

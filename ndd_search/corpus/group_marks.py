@@ -58,7 +58,7 @@ class _Marking:
         if not isinstance(stored, Mapping):
             return f"its field {self.field} holds a value of your own"
         if not fits:
-            return "its text is not the one that was grouped; make the groups again"
+            return "the text has changed since it was grouped; make the groups again"
         if {name: stored.get(name) for name in _PROPERTIES} == wanted:
             return None
         return {"doc": {self.field: wanted}}

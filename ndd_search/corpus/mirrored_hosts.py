@@ -145,7 +145,7 @@ def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:
 
 
 def page_of(place: int, url: Any) -> Page | None:
-    """The page of a URL, None without a host."""
+    """The page of a URL, None without a host; a word without a dot is none."""
     text = str(url or "")
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
@@ -153,7 +153,8 @@ def page_of(place: int, url: Any) -> Page | None:
     except ValueError:
         return None
     path = parts.path + (f"?{parts.query}" if parts.query else "")
-    if not host or any(map(str.isspace, host)):
+    is_word = "//" not in text and "." not in (host or "")
+    if not host or is_word or any(map(str.isspace, host)):
         return None
     return Page(place, host, path.lstrip("/").split("/"), str(url))
 

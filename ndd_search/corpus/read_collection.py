@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches, sketch_many
@@ -58,7 +58,7 @@ class Fields:
 
     def without_text(self, documents: int, names: Iterable[str] = ()) -> InvalidDocument:
         """The error for a collection of which no document has text. names: of the fields that some of them have."""
-        there = ", ".join(names)
+        there = ", ".join(name for name in names if not name.startswith("_"))
         what = f"none of them has text in {', '.join(self.text)}" + (f"; the fields there are {there}" if there else "")
         return InvalidDocument(many(documents, "document"), what, "name the fields that hold text")
 
@@ -212,7 +212,7 @@ def read_rows(
 
 def _note_absent(fields: Sequence[str], batch: Sequence[Document]) -> None:
     """Log the text fields that no document of the first batch has, if another one has text."""
-    absent = [name for name in fields if all(value_of(document, name) is None for document in batch)]
+    absent = absent_fields(fields, batch)
     if absent and len(absent) < len(fields):
         log.warning("none of the first %d documents has a field %s: check its name", len(batch), ", ".join(absent))
 

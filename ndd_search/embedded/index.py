@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -143,17 +143,18 @@ class Index:
 
         documents: mappings that can be written as JSON, with an id under "id" or "_id" (a string or an integer); any
         iterable, read once, in batches. They are committed every 10,000 documents and at the end: an error or a crash
-        loses only documents after the last commit. If none has text, the log says so. Raises InvalidDocument naming the
-        document.
+        loses only documents after the last commit. If none has text, or the first ones lack one of the text fields, the
+        log says so. Raises InvalidDocument naming the document.
         """
         if isinstance(documents, str | bytes | Mapping):
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
-        added, textless, remaining = 0, 0, iter(documents)
+        added, remaining, is_new, with_text = 0, iter(documents), len(self) == 0, set[str]()
         with self._engine.writer() as writer:
             while batch := [self._read(document, n) for n, document in enumerate(islice(remaining, _BATCH), added)]:
                 prepared = self._prepared(batch)
                 added += len(batch)
-                textless += sum(not any(document.texts) for document in batch)
+                for one in batch:
+                    with_text.update(compress(self.meta.text, one.texts))
                 with engine_errors(self.path):
                     for document in prepared:
                         writer.delete_documents_by_term("id", document["id"][0])
@@ -163,11 +164,11 @@ class Index:
             with engine_errors(self.path):
                 writer.commit()
                 self._count_common()
-        if added and textless == added:
-            fields = ", ".join(self.meta.text)
-            log.warning(
-                "%s: none of %s added has text in %s: no search finds them", self.path, many(added, "document"), fields
-            )
+        absent = [name for name in self.meta.text if name not in with_text]
+        if added and absent and (is_new or not with_text):
+            remedy = "check its name" if with_text else "no search finds them"
+            named = many(added, "document"), ", ".join(absent)
+            log.warning("%s: none of %s added has text in %s: %s", self.path, *named, remedy)
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
@@ -36,7 +36,9 @@ class Figures:
                     where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read, chosen at random.
     average_length: average number of values in their sketches.
-    short:          share of them with too few shingles to resemble any but an identical text.
+    short:          share of them with a text of too few shingles to resemble any but an identical one.
+    without_text:   share of them whose sketch is empty, as their text is.
+    absent:         source fields that none of them has.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
     wrong_keys:     share of them whose keys are not those of their sketch.
     wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
@@ -49,6 +51,8 @@ class Figures:
     sampled: int = 0
     average_length: float = 0.0
     short: float = 0.0
+    without_text: float = 0.0
+    absent: Sequence[str] = ()
     wrong: float | None = None
     wrong_keys: float = 0.0
     wrong_marks: float = 0.0
@@ -157,6 +161,12 @@ class Doctor:
             what = f"{share} have the mark of a group of another text"
             remedy = f"{run} --recheck, which removes these marks; then run ndd-search corpus groups and mark again"
             yield Finding("warning", "sample", what, remedy)
+        if figures.absent:
+            what = f"none of {many(figures.sampled, 'sampled document')} has a field {', '.join(figures.absent)}"
+            yield Finding("warning", "sample", what, "check its name, here and where documents are sketched")
+        if figures.without_text:
+            what = f"{figures.without_text:.1%} of {many(figures.sampled, 'sampled document')} have no text"
+            yield Finding("note", "sample", what, "each is shown by itself; sketch a field that all documents have")
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
             yield Finding(
@@ -176,12 +186,15 @@ class Doctor:
             return figures
         sketches = self._where.decode([hit.get("fields", {}) for hit in sample], self.recipe)
         lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
-        texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
+        sources = [hit.get("_source", {}) for hit in sample]
+        texts = [text_of(source, self.fields) or "" for source in sources] if self.fields else []
         return dataclasses.replace(
             figures,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=float((lengths < self.recipe.min_shingles).mean()),
+            short=float(((lengths > 0) & (lengths < self.recipe.min_shingles)).mean()),
+            without_text=float((lengths == 0).mean()),
+            absent=absent_fields(self.fields, sources),
             wrong=self._wrong(texts, sketches) if texts else None,
             wrong_keys=self._wrong_keys(sample, sketches),
             wrong_marks=self._wrong_marks(sample),

@@ -87,6 +87,8 @@ def with_sketches(
     If `actions` is an iterator, a second iteration continues it. If it is a list, a second iteration starts again, with
     an empty memory of `duplicates`.
     """
+    if not isinstance(duplicates, DuplicatePolicy | None):
+        raise TypeError(f'duplicates must be a policy, as DuplicatePolicy("skip", client=client), got {duplicates!r}')
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
     return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates)

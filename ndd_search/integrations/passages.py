@@ -13,7 +13,7 @@ or in `left_out`, or comes after the last place that was asked for.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ndd_search.core.matching.group_by_keys import passed_over
 from ndd_search.core.paging.layout import kept_apart
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import hits_in
 from ndd_search.errors import InvalidDocument
 from ndd_search.integrations.chosen_passages import Copy, Passage, Passages, Relation
 from ndd_search.integrations.group_passages import Containment, Given, Groups, groups_of, others
@@ -62,10 +63,9 @@ def passages(
     The passages given are not changed. A passage without text is shown on its own.
     Raises InvalidDocument when no passage at all has a text, ValueError or TypeError for a setting that cannot be.
     """
-    if isinstance(ranked, str | bytes | Mapping):
-        raise TypeError(f"passages are a list, got one {type(ranked).__name__}")
+    ranked = hits_in("ranked", ranked)
     found = Fields(text=text, id=id, source=source, document=document, start=start, stored=stored)
-    return select(list(ranked), found, passage_options(options, **changes))
+    return select(ranked, found, passage_options(options, **changes))
 
 
 def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Passages:

@@ -88,7 +88,7 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
         return None, "it has no value, or one for all records"
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
     fractions = sum(bool(_FRACTION.fullmatch(str(value).strip())) for value in sample) > len(sample) / 2
-    most = f"{_MOST:.0%} of its values can be read as"
+    most = f"at least {_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),
         (Date, bool(_DATE.search(name)) and _fits(sample, _day_of), f"its name is that of a date, and {most} dates"),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ndd_search.core.document_fields import value_of
+from ndd_search.core.document_fields import absent_fields, value_of
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.setting_values import check_one_of
@@ -133,6 +133,8 @@ def group_items(
     if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
         what = f"none of them has a value in {', '.join(schema.fields)}"
         raise InvalidDocument(many(len(records), "record"), what, "name the fields of the records: Name(source=FIELD)")
+    if absent := absent_fields(schema.paths, records):
+        log.warning("no record has a field %s: check its name", ", ".join(absent))
     for name, count in table.bad.items():
         log.warning(
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].example

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.document_fields import absent_fields, text_of
 from ndd_search.core.exact_numbers import holds_written
 from ndd_search.core.text.printable import safe
 from ndd_search.embedded.stored_document import id_of, source_of, texts_of
@@ -79,7 +79,7 @@ def with_text(
     if not any(text_of(document, fields) for document in first):
         problem = f"{_no_document(first)} has text in {', '.join(fields)}; the fields there are {_names(first)}"
         raise InvalidDocument(source, problem, remedy)
-    return [name for name in fields if all(value_of(document, name) is None for document in first)], documents
+    return absent_fields(fields, first), documents
 
 
 def peek(source: Path, documents: Iterable[Document]) -> tuple[list[Document], Iterator[Document]]:

@@ -83,6 +83,8 @@ def test_pages_without_a_host_and_texts_of_very_many_hosts_are_counted(
     monkeypatch.setattr(hosts_module, "MOST_HOSTS", 2)
     text = "The page that you asked for is not here, please go back to where you came from"
     same = [{"url": f"h{number}.example/404", "text": text} for number in range(3)]
+    named = ndd.Corpus.read([*same, {"url": "word", "text": text}], text="text", fields=["url"])
+    assert named.hosts().without_host == 1
     hosts = ndd.Corpus.read(same, text="text", fields=["url"]).hosts()
     assert (len(hosts), hosts.ubiquitous) == (0, 1)
 

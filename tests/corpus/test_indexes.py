@@ -143,7 +143,7 @@ def test_a_document_whose_text_changed_since_it_was_grouped_is_not_marked_but_to
         assert run("groups", target, "--text", "body", "--min-similarity", "0.5", "--out", groups) == 0
         client.index(index=index, id="b", body={"id": "b", "body": "now about something else"}, refresh=True)
         assert run("mark", groups, target) == 3
-        told = "not changed: 1 document (b): its text is not the one that was grouped; make the groups again"
+        told = "not changed: 1 document (b): the text has changed since it was grouped; make the groups again"
         assert told in capsys.readouterr().err
         assert "ndd" not in client.get(index=index, id="b")["_source"]
         assert client.get(index=index, id="a")["_source"]["ndd"]["group_size"] == 2

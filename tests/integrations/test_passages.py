@@ -334,7 +334,7 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
 @pytest.mark.parametrize(
     ("call", "error", "problem"),
     [
-        (lambda: passages(STEEL), TypeError, "passages are a list, got one str"),
+        (lambda: passages(STEEL), TypeError, "ranked must be a list of hits, got one str"),
         (lambda: passages([{"body": STEEL}]), InvalidDocument, "none of 1 passages: no text under text or content"),
         (lambda: passages([{"body": STEEL}], text="boddy"), InvalidDocument, "no text under 'boddy'"),
         (lambda: passages([STEEL], size=-1), ValueError, "size must be at least 0, got -1"),

@@ -224,6 +224,8 @@ def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pyte
         "c.d": 3,
     }
     (merged,) = schema.groups([record]).merged_records({"nmae": "first"})
+    ndd.items.Items(name=ndd.items.Name(), nmae=ndd.items.Name()).groups([record | {"name": "Ann"}])
+    assert "no record has a field nmae: check its name" in caplog.text
     del merged["ndd"]
     assert merged == {
         "author.name": "Ann", "author.born": {"year": 1900}, "at.lat": 1, "at.lon": 2, "at.height": 5, "id": 1, "c.d": 3

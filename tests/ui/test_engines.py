@@ -72,6 +72,8 @@ def test_the_page_behind_the_proxy(engine: RealEngine, index: str) -> None:
         assert ask(served.url, "GET", f"/{index}/_count").status == 200
     with serving(engine.url, search_page="ndd-none") as served:
         assert "no such index" in text(served, "q=climate", status=404)
+    with serving(engine.url, search_page="ndd-none*") as served:
+        assert "no index matches ndd-none*" in text(served, "q=climate", status=404)
 
 
 def test_callers_search_with_their_own_rights(behind_page: Engine) -> None:

@@ -247,9 +247,11 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     by_order = [one for one in options.preferences if isinstance(one, ByField)]
     times = {*options.max_apart, *(one.field for one in by_order if one.is_time)}
     numbers = {one.field for one in by_order if not one.is_time}
-    for name in options.document_fields if hits else ():
+    schema = () if reader.items is None else reader.items.paths
+    for name in (*options.document_fields, *schema) if hits else ():
         if all(reader.value(hit, name) is None for hit in hits):
-            warnings.append(f"no hit has the field {name!r} that an option names: check its spelling")
+            by = "the schema of items" if name in schema else "an option"
+            warnings.append(f"no hit has the field {name!r} that {by} names: check its spelling")
             continue
         for fields, read, kind in ((times, seconds_since_1970, _TIME), (numbers, number_in, "number")):
             if name in fields and all(isnan(read(reader.value(hit, name))) for hit in hits):

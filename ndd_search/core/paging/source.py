@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from inspect import isawaitable
-from itertools import islice
 from threading import RLock
 from time import perf_counter
 from typing import Any, Unpack
@@ -305,7 +304,4 @@ def _fetched(given: Any, request: Fetch) -> Fetched:
     is_pair = isinstance(given, tuple) and len(given) == 2
     if is_pair and (given[1] is None or (hasattr(given[1], "__index__") and not isinstance(given[1], bool))):
         hits, total = given[0], None if given[1] is None else int(given[1])
-    if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
-        what = f"fetch({request.start}, {request.size})"
-        raise TypeError(f"{what} must return a list of hits, or a pair (hits, total), got {type(hits).__name__}")
-    return Fetched(list(islice(hits, request.size)), total)
+    return Fetched(hits_in(f"what fetch({request.start}, {request.size}) returned", hits, request.size), total)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ndd_search.core.document_fields import splits, text_of
+from ndd_search.core.document_fields import absent_fields, splits, text_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, check_name, is_sketch_object
@@ -21,6 +21,7 @@ from ndd_search.search.writing.helper_actions import Action, touches
 logger = logging.getLogger("ndd_search")
 
 Fields = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+_LOOKED_AT = 10  # documents, among which a text field should be at least once
 MOST_SKETCHES = 16  # per document: each is six fields of the mapping, and an index holds 1,000 by default
 
 
@@ -71,6 +72,8 @@ class Sketcher:
         self.first = next(iter(self.fields))
         sources = dict.fromkeys(chain.from_iterable(self.fields.values()))
         self._dotted = [head for source in sources for head, _ in [*splits(source), (source, "")] if "." in head]
+        self._absent = list(sources) if len(sources) > 1 else []  # text fields that no document had so far
+        self._looked_at = 0
         self.report = IngestReport()
         self._where = {name: SketchField(name, storage) for name in self.fields}
 
@@ -111,10 +114,21 @@ class Sketcher:
                 found[0],
             )
 
+    def _tell_absent(self, document: Mapping[str, Any]) -> None:
+        """Warn once of text fields that none of the first documents with a text has."""
+        self._absent, self._looked_at = absent_fields(self._absent, [document]), self._looked_at + 1
+        if self._absent and self._looked_at == _LOOKED_AT:
+            absent, self._absent = ", ".join(self._absent), []
+            logger.warning(
+                "none of the first %d documents with a text has a field %s: check its name", _LOOKED_AT, absent
+            )
+
     def _whole(self, action: Action, document: dict[str, Any], name: str) -> Sketch | None:
         """Add the sketch to a whole document. Without text, remove a sketch that the document came with."""
         self._tell_dotted(action, document)
         text = self._text(action, document, name)
+        if self._absent and text is not None and name == self.first:
+            self._tell_absent(document)
         found = None if text is None else self._sketch(action, text)
         where = self._where[name]
         carried = document.get(name)
@@ -198,7 +212,7 @@ class Sketcher:
         what = f"has no text in {names}" if error is None else f"cannot be sketched ({error!r})"
         action.unsketched.append(f"{_name(action)} {what}")
         if self.report.unchanged[reason] == 1:
-            logger.warning("%s %s and gets no sketch; further ones are only counted, in report", _name(action), what)
+            logger.warning("%s %s and gets no sketch; further ones are not named", _name(action), what)
 
 
 def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:

@@ -92,6 +92,8 @@ class UpstreamSearcher(Searcher):
             Request("POST", f"{self._path}/_search", {}, headers, _body(asked, source, moment)), self._send
         )
         response = self._body(answer)
+        if response.get("_shards", {}).get("total") == 0:
+            raise SearchFailed(HTTPStatus.NOT_FOUND, f"no index matches {self.name}")
         sources = [(str(one["key"]), one["doc_count"]) for one in _buckets(response, "sources")]
         months = {one["key_as_string"]: one["doc_count"] for one in _buckets(response, "months")}
         notes = _slips(asked.q)

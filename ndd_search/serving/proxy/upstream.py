@@ -248,7 +248,7 @@ def _socket(address: Any) -> socket.socket:
 
 
 def _problem(node: Node, problem: str, status: int = HTTPStatus.BAD_GATEWAY) -> Unreachable:
-    return Unreachable(str(node), problem, "check that the engine runs and can be reached from the proxy", status)
+    return Unreachable(str(node), problem, "check that the engine runs and can be reached from here", status)
 
 
 def _reason(error: BaseException) -> str:
