@@ -25,11 +25,11 @@ from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.backfill_jobs import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
 from ndd_search.indexing.retry import Retry, server_reason, status_of
 from ndd_search.indexing.scan import snapshot
+from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.store_frequency_table import store_frequency_table
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import (
@@ -40,7 +40,7 @@ from ndd_search.search.rest.mapping import (
     mapping_properties,
 )
 from ndd_search.search.rest.wider_requests import stored_sketch
-from ndd_search.search.writing.sketcher import chosen_fields
+from ndd_search.search.writing.add_sketches import chosen_fields
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index

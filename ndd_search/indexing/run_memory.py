@@ -11,7 +11,7 @@ import numpy as np
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.stored_keys import looked_up
-from ndd_search.search.writing.helper_actions import Action
+from ndd_search.search.writing.read_helper_actions import Action
 
 NONE: Sketch = np.empty(0, np.int32)
 

@@ -21,7 +21,7 @@ from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, P
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
-from ndd_search.items.clusters import correlation
+from ndd_search.items.correlation_clustering import correlation
 from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.merged_record import Rules, merge_group
@@ -120,7 +120,7 @@ def group_items(
 ) -> ItemGroups:
     """Find the records of a collection that are one thing.
 
-    method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.clusters).
+    method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.correlation_clustering).
             "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
             "communities": the parts of chains with many pairs inside; needs networkx.
     Raises InvalidDocument if no record has a value in any field of the schema.

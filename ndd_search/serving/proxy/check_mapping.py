@@ -12,8 +12,8 @@ from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.mapping import Finding, Level, check_mapping, is_mapped
 from ndd_search.search.rest.read_answer import reason_of
 from ndd_search.search.rest.read_request import Request
+from ndd_search.search.writing.add_sketches import Sketcher
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
-from ndd_search.search.writing.sketcher import Sketcher
 from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.upstream import Upstream, sent
 

@@ -16,7 +16,7 @@ from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_ke
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import OWN
-from ndd_search.search.writing.helper_actions import Action, touches
+from ndd_search.search.writing.read_helper_actions import Action, touches
 
 logger = logging.getLogger("ndd_search")
 
