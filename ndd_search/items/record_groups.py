@@ -120,7 +120,7 @@ def group_items(
 ) -> ItemGroups:
     """Find the records of a collection that are one thing.
 
-    method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.correlation_clustering).
+    method: "correlation": groups whose members agree with one another on the whole.
             "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
             "communities": the parts of chains with many pairs inside; needs networkx.
     Raises InvalidDocument if no record has a value in any field of the schema.
