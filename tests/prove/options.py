@@ -236,7 +236,7 @@ def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iter
             made = [{"_index": index_of(name, place, half), "_id": str(place), **each} for place, each in places]
             actions += ndd.with_sketches([each for each in made if each["place"] not in UNSKETCHED], **given)
             actions += [each for each in made if each["place"] in UNSKETCHED]
-    with engine.client() as client:
+    with engine.client() as client, many_points_in_time(client, engine):
         try:
             for name in names.values():
                 for end in _ENDS:
@@ -251,6 +251,17 @@ def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iter
         finally:
             for name in names.values():
                 client.indices.delete(index=",".join(f"{name}-{end}" for end in _ENDS), ignore_unavailable=True)
+
+
+@contextmanager
+def many_points_in_time(client: Any, engine: Engine) -> Iterator[None]:
+    """Let OpenSearch hold more than 300 points in time: cursors that ended keep theirs for minutes."""
+    points = {"search.max_open_pit_context": 100_000}
+    if engine.family == "opensearch":
+        client.cluster.put_settings(body={"transient": points})
+    yield
+    if engine.family == "opensearch":
+        client.cluster.put_settings(body={"transient": dict.fromkeys(points)})
 
 
 @contextmanager
