@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.text.tokens import distinct
 from ndd_search.corpus.communities import connected
 from ndd_search.items.integer_lists import Floats, Places
 
@@ -23,6 +24,7 @@ _WHOLE = 40  # members of a chain of pairs up to which all its pairs are compare
 _NEVER = -1e9
 _STEPS = 3  # how often pairs are added to those compared
 _NEIGHBOURS = 100  # of a record in a longer chain, of which all pairs are compared
+_HELD = 4_000_000  # pairs, of which many are the same ones
 
 Judge = Callable[[Places, Places], Floats]
 
@@ -74,15 +76,17 @@ def _two_steps(count: int, first: Places, second: Places, known: Places) -> Plac
 
 def _together(count: int, of: Places, records: Places, most: int, known: Places) -> Places:
     """Return the pairs of records with the same `of`, which ascends; of each record those with its next neighbours."""
-    parts = [np.empty(0, np.int64)]
+    every, parts = np.empty(0, np.int64), list[Places]()
     for shift in range(1, most):
         same = np.flatnonzero(of[:-shift] == of[shift:])
         if not len(same):
             break
         a, b = records[same], records[same + shift]
         parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
-    every = np.unique(np.concatenate(parts))
-    return every[~np.isin(every, known)]
+        if sum(map(len, parts)) > _HELD:
+            every, parts = distinct(every, *parts), []
+    every = distinct(every, *parts)
+    return every[~np.isin(every, distinct(known), assume_unique=True)]
 
 
 def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[list[int]]:

@@ -35,6 +35,7 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, ro
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
+from ndd_search.core.text.tokens import starts_of_runs
 
 UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
@@ -197,23 +198,16 @@ def _count(rows: Rows, group: Ranks, edged: Ranks, recipe: Recipe, constants: Co
     most = np.where(balance < 0, np.inf, 1.0)  # that a group counts
     documents = round(float(np.minimum(np.sqrt(np.bincount(group)), most).sum()), _PLACES)
     held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
-    groups = _starts_of_runs(held)
+    groups = starts_of_runs(held)
     sizes = np.diff(np.append(groups, len(held)))
     weights = np.minimum(np.sqrt(sizes), most[held[groups] & (2**31 - 1)])  # one for each value and group
     values = held[groups] >> 31
-    starts = _starts_of_runs(values)
+    starts = starts_of_runs(values)
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
     common = counts > constants.handful
     return FrequencyTable(
         documents, values[starts[common]].astype(np.int32), counts[common], recipe.id, constants.handful
     )
-
-
-def _starts_of_runs(ascending: npt.NDArray[np.int64]) -> Ranks:
-    """Return the places of numbers that differ from the one before."""
-    new = np.ones(len(ascending), bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    return np.flatnonzero(new)
 
 
 def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:

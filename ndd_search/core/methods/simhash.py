@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.shingles import BATCH, batches_of, many_shingle_texts, shingle_texts
+from ndd_search.core.text.tokens import distinct
 
 Prints = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
@@ -232,8 +233,8 @@ class Tables:
             self._orders = [self._order(mask) for mask in self.masks]
             self._sorted = len(self.prints)
         wanted = np.uint64(fingerprint)
-        runs = [self._run(order, mask, wanted & mask) for order, mask in zip(self._orders, self.masks, strict=True)]
-        candidates = np.unique(np.concatenate([*runs, np.arange(self._sorted, len(self.prints))]).astype(np.int64))
+        found = [self._run(order, mask, wanted & mask) for order, mask in zip(self._orders, self.masks, strict=True)]
+        candidates = distinct(*found, np.arange(self._sorted, len(self.prints)))
         differing = distance(self.prints[candidates], wanted)
         return candidates[differing <= self.most], differing[differing <= self.most]
 
