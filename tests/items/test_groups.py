@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -24,11 +25,26 @@ from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds
+from ndd_search.items.correlation_clustering import _together
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.schema_report import write_report
 from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
+
+
+def test_neighbours_of_records_in_dense_chains_are_paired_without_holding_all_their_pairs() -> None:
+    """Of 200 neighbours each of a thousand records has, of 300 records in all, most pairs come again and again."""
+    records = np.concatenate([np.arange(at, at + 200) % 300 for at in range(1000)])
+    tracemalloc.start()
+    try:
+        every = _together(300, np.repeat(np.arange(1000), 200), records, 100, np.arange(1, 300))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    near = {(a, b) for a in range(300) for b in range(a + 1, 300) if min(b - a, a + 300 - b) < 100}
+    assert {*map(tuple, np.transpose(np.divmod(every, 300)).tolist())} == {one for one in near if one[0]}
+    assert peak < 150e6  # bytes; 15 million pairs would be three times as much
 
 
 def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.items.Items) -> None:

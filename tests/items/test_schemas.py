@@ -143,7 +143,10 @@ def test_fields_are_guessed_from_their_values() -> None:
     kinds = {name: field.kind for name, field in guessed.fields.items()}
     assert {name: kind for name, (kind, _) in guessed.reasons.items() if kind != "-"} == kinds
     assert guessed.reasons["same"] == ("-", "it has no value, or one for all records")
-    assert guessed.reasons["opened"][1] == "its name is that of a date, and at least 90% of its values can be read as dates"
+    assert (
+        guessed.reasons["opened"][1]
+        == "its name is that of a date, and at least 90% of its values can be read as dates"
+    )
     assert guessed.reasons["id"][0] == "-"
     assert kinds == {
         "title": "name", "place": "place", "homepage": "url", "opened": "date", "phone": "exact", "stars": "number",
