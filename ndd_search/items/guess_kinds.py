@@ -21,6 +21,7 @@ _LOOKED_AT = 10_000  # records
 _MOST = 0.9  # share of values that have to fit a kind
 _LATITUDE = re.compile("(.*?)(latitude|lat)", re.IGNORECASE)
 _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$", re.IGNORECASE)
+_DAY = re.compile(r"(?:\d{1,2}([-./])\d{1,2}\1\d{4}|\d{4}([-./])\d{1,2}\2\d{1,2})(?:[T\s].*)?", re.DOTALL)
 _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
@@ -91,7 +92,7 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
     most = f"at least {_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),
-        (Date, bool(_DATE.search(name)) and _fits(sample, _day_of), f"its name is that of a date, and {most} dates"),
+        (Date, _fits(sample, _day_of if _DATE.search(name) else _full_day_of), f"{most} dates"),
         (Exact, bool(_CODE.search(name)), "its name is that of a code"),
         (Number, numeric or (fractions and _fits(sample, number_of)), "its values are numbers"),
         (
@@ -132,6 +133,13 @@ def _are_categories(counts: Counter[str]) -> bool:
 
 def _day_of(value: Any) -> date:
     return date(*(part or 1 for part in date_of(value)))
+
+
+def _full_day_of(value: Any) -> date:
+    """Return a day of which one sign divides year, month and day. Raises ValueError: other texts may be names."""
+    if not _DAY.fullmatch(str(value)):
+        raise ValueError
+    return _day_of(value)
 
 
 def _fits(values: list[Any], parse: Any) -> bool:
