@@ -70,7 +70,10 @@ class _PassedOn(Driver):
     """Sends searches as they are to a proxy, which collapses them."""
 
     async def handle_async(self, request: Request, send: AsyncSend, *_: Any) -> Answer:
-        return await send(request)
+        answer = await send(request)
+        if "[ndd]" in answer.complaint:  # an engine's, which knows no such key
+            raise SearchFailed(answer.status, "this address is not that of ndd-search serve: leave out --proxy")
+        return answer
 
 
 def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:

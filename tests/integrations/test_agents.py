@@ -118,6 +118,12 @@ def test_the_tools_through_a_proxy_show_what_the_proxy_collapses(engine: Engine,
     with serving(engine.url) as served:
         asked([served.url, filled, "--proxy", "--origins", "source"], walk)
 
+    async def ask(client: Any) -> None:
+        failed = await client.call_tool("search", {"query": "ministers"})
+        assert "this address is not that of ndd-search serve: leave out --proxy" in failed.content[0].text
+
+    asked([engine.url, filled, "--proxy"], ask)
+
 
 def test_an_index_that_is_not_there_is_told_to_the_agent(tmp_path: Path) -> None:
     async def ask(client: Any) -> None:
