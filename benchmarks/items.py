@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ndd_search.items import Category, Date, Exact, Items, Name, Number, Place, Text
 from ndd_search.items.grades import Graded
-from ndd_search.items.lists_without_duplicates import lists_by_fields
+from ndd_search.items.lists_without_duplicates import in_one_list, lists_by_fields
 from ndd_search.items.probability_model import THIN
 from tests.items.made import PEOPLE, households, people, sites
 
@@ -156,9 +156,9 @@ def overview(name: str, records: Records, thing: Groups, schema: Items | None, *
     met = learnt.candidates(records)
     recall = (thing[met.first] == thing[met.second]).sum() / max(pairs_in(thing), 1)
     print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record")
-    lists = lists_by_fields([column.codes for column in fixed.table.columns.values()], len(records))
-    both = np.stack([lists, thing], axis=1)[lists >= 0]
-    print(f"    lists by their fields {len(set(lists.tolist()) - {-1})}, pairs of one thing in one {pairs_in(both)}")
+    lists = lists_by_fields(fixed.table)
+    within = in_one_list(fixed.table, lists, met.first, met.second) & (thing[met.first] == thing[met.second])
+    print(f"    lists by their fields {len(lists)}, candidates of one thing in one {within.sum()}")
     for doubt in doubts:
         print(f"    doubt: {doubt}", flush=True)
 

@@ -30,7 +30,7 @@ from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
 from ndd_search.items.learn_odds import learn_odds
-from ndd_search.items.lists_without_duplicates import Known, contradicted, known_pairs
+from ndd_search.items.lists_without_duplicates import Known, contradicted, known_pairs, lists_by_fields
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
@@ -132,7 +132,8 @@ class Items(Schema):
         others = counted.graded(comparison, low, high)
         labelled_as = np.where(np.array(same, np.bool_), 1, -1).astype(np.int8)
         of_all = max(table.records * (table.records - 1) / 2, 1)
-        known = known_pairs(table, *pairs, counted.log_odds(graded) > _MAYBE)
+        lists = lists_by_fields(table)
+        known = known_pairs(table, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         told = labelled, labelled_as, others, of_all
         readings = learn_odds(schema.kinds, graded, Known.nothing(len(graded)), *told)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
@@ -164,6 +165,7 @@ class Items(Schema):
                 round(float(probability.sum()) * len(found) / max(len(graded), 1)),
                 unsure(model.log_odds(graded.grades) - schema.bar),
                 notes,
+                lists,
             )
         )
         learnt.__dict__.update({LEARNT_FROM: comparison, "reasons": reasons})

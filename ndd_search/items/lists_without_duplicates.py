@@ -7,7 +7,7 @@ that is held as often as there are lists is that of one thing. Two such names ar
 are, as "Dale County" and "Dallas County": similarity alone would teach that near names are variants of one.
 
 Lists often have fields of their own, too: one names the city of each port, the other one does not. Hardly any name is
-then held by two records that have the same fields, and these are two things.
+then held by two records that have the same fields, and these are two things, for groups, too.
 """
 
 from __future__ import annotations
@@ -50,15 +50,16 @@ class Known(NamedTuple):
         return cls(np.zeros(pairs, np.int8), np.ones(pairs))
 
 
-def known_pairs(table: Table, first: Places, second: Places, alike: npt.NDArray[np.bool_]) -> Known:
+def known_pairs(
+    table: Table, lists: Sequence[Sequence[str]], first: Places, second: Places, alike: npt.NDArray[np.bool_]
+) -> Known:
     """Return what the lists say about pairs of records.
 
-    alike: which pairs may be one thing by their similarity alone.
+    lists: the fields of each. alike: which pairs may be one thing by their similarity alone.
     """
     columns = [column.codes for column in table.columns.values()]
     said = _said_by_names(columns, table.records, first, second, alike)
-    lists = lists_by_fields(columns, table.records)
-    within = (said <= 0) & (lists[first] == lists[second]) & (lists[first] >= 0)
+    within = (said <= 0) & in_one_list(table, lists, first, second)
     told = float((said[~within] != 0).mean()) if (said[~within] != 0).any() else 1.0
     counts = np.where((said < 0) & ~within, 1 / told, 1.0)
     return Known(np.where(within, np.int8(-1), said), counts)
@@ -90,14 +91,25 @@ def _said_by_names(
     return said
 
 
-def lists_by_fields(columns: Sequence[Places], records: int) -> Places:
-    """Return of each record a number for the fields that it has, if the records with these are a list; else -1.
+def in_one_list(table: Table, lists: Sequence[Sequence[str]], first: Places, second: Places) -> npt.NDArray[np.bool_]:
+    """Return which pairs of records are in one list. lists: the fields of each."""
+    filled = {name: (column.codes[first] >= 0, column.codes[second] >= 0) for name, column in table.columns.items()}
+    same = np.zeros(len(first), np.bool_)
+    for fields in lists:
+        same |= np.logical_and.reduce([end == (name in fields) for name, both in filled.items() for end in both])
+    return same
 
-    They are a list if far fewer values of a field that names things are held by two of them than chance lets expect.
-    Of the values of a field, those count that have the most frequent number of holders.
+
+def lists_by_fields(table: Table) -> tuple[tuple[str, ...], ...]:
+    """Return the fields of each list: those that its records have, and no other ones.
+
+    Records with the same fields are a list if far fewer values of a field that names things are held by two of them
+    than chance lets expect. Of the values of a field, those count that have the most frequent number of holders.
     """
-    filled: Places = np.unique(np.stack(columns) >= 0, axis=1, return_inverse=True)[1].reshape(-1)
-    is_list = np.zeros(filled.max(initial=0) + 1, np.bool_)
+    columns, records = [column.codes for column in table.columns.values()], table.records
+    rows, filled = np.unique(np.stack(columns) >= 0, axis=1, return_inverse=True)
+    filled = filled.reshape(-1)  # some numpy return a row
+    is_list = np.zeros(rows.shape[1], np.bool_)
     for codes in columns:
         sizes = np.bincount(codes[codes >= 0])
         count = int(np.bincount(np.minimum(sizes, _MOST), minlength=3)[2:].argmax()) + 2
@@ -109,7 +121,8 @@ def lists_by_fields(columns: Sequence[Places], records: int) -> Places:
         share = np.bincount(filled[codes >= 0], minlength=len(is_list)) / (codes >= 0).sum()
         expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(is_list))
         is_list |= (expected >= _FEWEST) & (within <= _WITHIN * expected)
-    return np.where(is_list[filled], filled, -1)
+    names = np.array(list(table.columns))
+    return tuple(tuple(names[row].tolist()) for row in rows.T[is_list])
 
 
 def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:

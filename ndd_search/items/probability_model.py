@@ -195,6 +195,7 @@ class Learnt:
     same:    how many of these pairs are expected to be one thing.
     unsure:  verdicts about these pairs that have a thin margin, for each pair that counts as one thing.
     notes:   doubts about kinds of fields, and about other readings of the same pairs.
+    lists:   fields of each list that holds a thing once; its records have these and no other ones.
     """
 
     odds: Odds
@@ -204,6 +205,7 @@ class Learnt:
     same: int = 0
     unsure: float = 0.0
     notes: tuple[str, ...] = ()
+    lists: tuple[tuple[str, ...], ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:

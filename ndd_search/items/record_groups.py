@@ -185,7 +185,9 @@ def led_by(method: Method, schema: Schema, comparison: Comparison, pairs: Pairs,
     """Return of each record the first one of its group. pairs, odds: see `correlation`."""
     count = comparison.table.records
     if method == "correlation":
-        return correlation(count, pairs, odds, lambda a, b: schema.evidence(schema.graded(comparison, a, b)))
+        return correlation(
+            count, pairs, odds, lambda a, b: schema.evidence(comparison, a, b, schema.graded(comparison, a, b))
+        )
     found, own = pairs.where(odds >= 0), np.arange(count)
     if method == "leaders":
         return choose_leaders(count, found)[0]
@@ -203,7 +205,7 @@ def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second
     for start in range(0, len(all_first), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
         first, second, graded = screened(schema.model, comparison, all_first[some], all_second[some], bar)
-        above = schema.evidence(graded)
+        above = schema.evidence(comparison, first, second, graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])
         seconds.append(second[kept])

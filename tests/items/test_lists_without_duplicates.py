@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.items.lists_without_duplicates import contradicted, known_pairs
+from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields
+from ndd_search.items.probability_model import default_odds
 from ndd_search.items.record_columns import read_table
 from tests.items.made import artists, counties, quality, volumes
 
 pytestmark = pytest.mark.once
 
-FIELDS = {"name": ndd.items.Name(), "state": ndd.items.Category()}
+FIELDS: dict[str, Any] = {"name": ndd.items.Name(), "state": ndd.items.Category()}
 
 
 def known(records: Sequence[dict[str, Any]], pairs: Sequence[tuple[int, int]], *, alike: bool = False) -> list[int]:
     first, second = np.array(pairs, np.int64).T
-    found = known_pairs(read_table(FIELDS, records), first, second, np.full(len(first), alike))
+    table = read_table(FIELDS, records)
+    found = known_pairs(table, lists_by_fields(table), first, second, np.full(len(first), alike))
     return found.said.tolist()  # type: ignore[no-any-return]
 
 
@@ -96,9 +100,25 @@ def test_records_that_have_the_fields_of_one_list_are_two_things(both: int, with
 def test_a_pair_of_one_list_counts_once_and_one_of_two_names_for_many() -> None:
     records = own_fields(both=400, within=5)
     first, second = np.array([(0, 1), (3, 414), (3, 413), (0, 2)], np.int64).T
-    found = known_pairs(read_table(FIELDS, records), first, second, np.zeros(4, np.bool_))
+    table = read_table(FIELDS, records)
+    found = known_pairs(table, lists_by_fields(table), first, second, np.zeros(4, np.bool_))
     assert found.said.tolist() == [-1, -1, 1, 0]
     assert found.counts.tolist() == [1, 1.5, 1, 1]
+
+
+def test_groups_keep_the_records_of_one_list_apart(tmp_path: Path) -> None:
+    learnt = ndd.items.Items.learn(own_fields(both=400, within=5), ndd.items.Items(**FIELDS)).learnt
+    assert learnt is not None
+    assert set(learnt.lists) == {("name",), ("name", "state")}
+    odds = default_odds(list(FIELDS.values()))
+    records = [{"name": "Ashford Mill", "state": "a"}, {"name": "Ashfordd Mill", "state": "a"}]
+    other = {"name": "Ashford Mill"}
+    for lists, joined in (((), [0, 0, 0]), ((("name", "state"),), [0, 1, 0])):
+        schema = ndd.items.Items(**FIELDS, learnt=replace(learnt, odds=odds, common={}, lists=lists))
+        schema.write(tmp_path / "schema.toml")
+        for each in (schema, ndd.items.Items.read(tmp_path / "schema.toml")):
+            assert each.groups([*records, other]).leader.tolist() == joined
+            assert each.groups(records).leader.tolist() == joined[:2]
 
 
 @pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
