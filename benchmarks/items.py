@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ndd_search.items import Category, Date, Exact, Items, Name, Number, Place, Text
 from ndd_search.items.grades import Graded
-from ndd_search.items.lists_without_duplicates import in_one_list, lists_by_fields
+from ndd_search.items.lists_without_duplicates import evidence_of, lists_by_fields
 from ndd_search.items.probability_model import THIN
 from tests.items.made import PEOPLE, households, people, sites
 
@@ -157,7 +157,7 @@ def overview(name: str, records: Records, thing: Groups, schema: Items | None, *
     recall = (thing[met.first] == thing[met.second]).sum() / max(pairs_in(thing), 1)
     print(f"    candidates {recall:.3f}, {len(met) / len(records):.0f} a record")
     lists = lists_by_fields(fixed.table)
-    within = in_one_list(fixed.table, lists, met.first, met.second) & (thing[met.first] == thing[met.second])
+    within = (evidence_of(lists, fixed.table, met.first, met.second) < 0) & (thing[met.first] == thing[met.second])
     print(f"    lists by their fields {len(lists)}, candidates of one thing in one {within.sum()}")
     for doubt in doubts:
         print(f"    doubt: {doubt}", flush=True)

@@ -7,12 +7,12 @@ that is held as often as there are lists is that of one thing. Two such names ar
 are, as "Dale County" and "Dallas County": similarity alone would teach that near names are variants of one.
 
 Lists often have fields of their own, too: one names the city of each port, the other one does not. Hardly any name is
-then held by two records that have the same fields, and these are two things, for groups, too.
+then held by two records that have the same fields, and these are two things; for groups that is evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,11 @@ _MOST = 30  # lists
 _WITHIN = 0.1  # pairs of holders of a name that have the same fields, as a share of those expected by chance
 
 
+# Of each list the fields that its records have, and no other ones; and the log odds that two of its records are one
+# thing, by how many of its names are held by two of them, and how many chance lets expect.
+Lists = Mapping[tuple[str, ...], float]
+
+
 class Known(NamedTuple):
     """What is known about pairs of records, and how many pairs each counts for.
 
@@ -50,16 +55,14 @@ class Known(NamedTuple):
         return cls(np.zeros(pairs, np.int8), np.ones(pairs))
 
 
-def known_pairs(
-    table: Table, lists: Sequence[Sequence[str]], first: Places, second: Places, alike: npt.NDArray[np.bool_]
-) -> Known:
+def known_pairs(table: Table, lists: Lists, first: Places, second: Places, alike: npt.NDArray[np.bool_]) -> Known:
     """Return what the lists say about pairs of records.
 
-    lists: the fields of each. alike: which pairs may be one thing by their similarity alone.
+    alike: which pairs may be one thing by their similarity alone.
     """
     columns = [column.codes for column in table.columns.values()]
     said = _said_by_names(columns, table.records, first, second, alike)
-    within = (said <= 0) & in_one_list(table, lists, first, second)
+    within = (said <= 0) & (evidence_of(lists, table, first, second) < 0)
     told = float((said[~within] != 0).mean()) if (said[~within] != 0).any() else 1.0
     counts = np.where((said < 0) & ~within, 1 / told, 1.0)
     return Known(np.where(within, np.int8(-1), said), counts)
@@ -91,17 +94,18 @@ def _said_by_names(
     return said
 
 
-def in_one_list(table: Table, lists: Sequence[Sequence[str]], first: Places, second: Places) -> npt.NDArray[np.bool_]:
-    """Return which pairs of records are in one list. lists: the fields of each."""
+def evidence_of(lists: Lists, table: Table, first: Places, second: Places) -> Floats:
+    """Return the log odds of pairs of records that are in one list, 0 for other pairs."""
     filled = {name: (column.codes[first] >= 0, column.codes[second] >= 0) for name, column in table.columns.items()}
-    same = np.zeros(len(first), np.bool_)
-    for fields in lists:
-        same |= np.logical_and.reduce([end == (name in fields) for name, both in filled.items() for end in both])
-    return same
+    evidence = np.zeros(len(first))
+    for fields, odds in lists.items():
+        same = np.logical_and.reduce([end == (name in fields) for name, both in filled.items() for end in both])
+        evidence[same] = odds
+    return evidence
 
 
-def lists_by_fields(table: Table) -> tuple[tuple[str, ...], ...]:
-    """Return the fields of each list: those that its records have, and no other ones.
+def lists_by_fields(table: Table) -> Lists:
+    """Return the lists among the records of a table.
 
     Records with the same fields are a list if far fewer values of a field that names things are held by two of them
     than chance lets expect. Of the values of a field, those count that have the most frequent number of holders.
@@ -109,7 +113,7 @@ def lists_by_fields(table: Table) -> tuple[tuple[str, ...], ...]:
     columns, records = [column.codes for column in table.columns.values()], table.records
     rows, filled = np.unique(np.stack(columns) >= 0, axis=1, return_inverse=True)
     filled = filled.reshape(-1)  # some numpy return a row
-    is_list = np.zeros(rows.shape[1], np.bool_)
+    odds = np.zeros(rows.shape[1])
     for codes in columns:
         sizes = np.bincount(codes[codes >= 0])
         count = int(np.bincount(np.minimum(sizes, _MOST), minlength=3)[2:].argmax()) + 2
@@ -118,11 +122,12 @@ def lists_by_fields(table: Table) -> tuple[tuple[str, ...], ...]:
             continue
         holders = filled[held[np.argsort(codes[held], kind="stable")]].reshape(-1, count)
         one, other = (holders[:, ends] for ends in np.triu_indices(count, 1))
-        share = np.bincount(filled[codes >= 0], minlength=len(is_list)) / (codes >= 0).sum()
-        expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(is_list))
-        is_list |= (expected >= _FEWEST) & (within <= _WITHIN * expected)
+        share = np.bincount(filled[codes >= 0], minlength=len(odds)) / (codes >= 0).sum()
+        expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(odds))
+        is_list = (expected >= _FEWEST) & (within <= _WITHIN * expected)
+        odds = np.where(is_list, np.minimum(odds, np.log((within + 1) / (expected + 1))), odds)
     names = np.array(list(table.columns))
-    return tuple(tuple(names[row].tolist()) for row in rows.T[is_list])
+    return {tuple(names[rows[:, at]].tolist()): float(odds[at]) for at in np.flatnonzero(odds)}
 
 
 def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:

@@ -8,6 +8,7 @@ several kinds of pairs (a latent class model), within each of which fields are i
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -195,7 +196,7 @@ class Learnt:
     same:    how many of these pairs are expected to be one thing.
     unsure:  verdicts about these pairs that have a thin margin, for each pair that counts as one thing.
     notes:   doubts about kinds of fields, and about other readings of the same pairs.
-    lists:   fields of each list that holds a thing once; its records have these and no other ones.
+    lists:   log odds of two records of a list that holds each thing once: see lists_without_duplicates.
     """
 
     odds: Odds
@@ -205,7 +206,7 @@ class Learnt:
     same: int = 0
     unsure: float = 0.0
     notes: tuple[str, ...] = ()
-    lists: tuple[tuple[str, ...], ...] = ()
+    lists: Mapping[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.integer_lists import Floats, Places
-from ndd_search.items.lists_without_duplicates import in_one_list
+from ndd_search.items.lists_without_duplicates import evidence_of
 from ndd_search.items.probability_model import Learnt, Model, Odds, default_odds, log_odds_of
 from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.rule_out_pairs import screened
@@ -155,7 +155,6 @@ class Schema:
     def evidence(self, comparison: Comparison, first: Places, second: Places, graded: Graded) -> Floats:
         """Return log odds above the bar, as evidence for and against joining groups; -inf where a veto holds.
 
-        Two records of a list that holds each thing once are two things, as if a veto held.
         Two records that lack what `needs` asks for are not one thing by themselves, but that is no evidence against it:
         a third record may join them.
         """
@@ -163,7 +162,7 @@ class Schema:
         lacks = self._lacks_needs(graded)
         above[lacks] = np.minimum(above[lacks], -NEAR)
         if self.learnt and self.learnt.lists:
-            above[in_one_list(comparison.table, self.learnt.lists, first, second)] = -np.inf
+            above += evidence_of(self.learnt.lists, comparison.table, first, second)
         return above
 
     def _lacks_needs(self, graded: Graded) -> npt.NDArray[np.bool_]:
@@ -212,6 +211,7 @@ def _learnt_as_dict(learnt: Learnt, names: list[str]) -> dict[str, Any]:
         **{name: getattr(learnt, name) for name in _COUNTS},
         "notes": list(learnt.notes),
         "lists": [list(fields) for fields in learnt.lists],
+        "odds_in_lists": list(learnt.lists.values()),
         "prior": odds.prior,
         "shares": list(odds.shares),
         "m": {name: list(odds.m[f]) for f, name in enumerate(names)},
@@ -231,5 +231,6 @@ def _learnt_of(content: Mapping[str, Any], fields: Mapping[str, Field]) -> Learn
         raise ValueError("what was learnt holds shares outside 0..1: learn it again")
     common = {name: Rareness(each["shares"], each["rest"]) for name, each in content["common"].items()}
     counts = {name: content[name] for name in _COUNTS}
-    notes, lists = tuple(content["notes"]), tuple(map(tuple, content["lists"]))
+    notes, odds_in_lists = tuple(content["notes"]), map(float, content["odds_in_lists"])
+    lists = dict(zip(map(tuple, content["lists"]), odds_in_lists, strict=True))
     return Learnt(Odds(float(content["prior"]), shares, m, u), common, **counts, notes=notes, lists=lists)

@@ -106,14 +106,15 @@ def test_a_pair_of_one_list_counts_once_and_one_of_two_names_for_many() -> None:
     assert found.counts.tolist() == [1, 1.5, 1, 1]
 
 
-def test_groups_keep_the_records_of_one_list_apart(tmp_path: Path) -> None:
+def test_that_two_records_are_in_one_list_is_evidence_for_groups(tmp_path: Path) -> None:
     learnt = ndd.items.Items.learn(own_fields(both=400, within=5), ndd.items.Items(**FIELDS)).learnt
     assert learnt is not None
     assert set(learnt.lists) == {("name",), ("name", "state")}
     odds = default_odds(list(FIELDS.values()))
     records = [{"name": "Ashford Mill", "state": "a"}, {"name": "Ashfordd Mill", "state": "a"}]
     other = {"name": "Ashford Mill"}
-    for lists, joined in (((), [0, 0, 0]), ((("name", "state"),), [0, 1, 0])):
+    own = ("name", "state")
+    for lists, joined in (({}, [0, 0, 0]), ({own: -1.0}, [0, 0, 0]), ({own: -9.0}, [0, 1, 0])):
         schema = ndd.items.Items(**FIELDS, learnt=replace(learnt, odds=odds, common={}, lists=lists))
         schema.write(tmp_path / "schema.toml")
         for each in (schema, ndd.items.Items.read(tmp_path / "schema.toml")):
