@@ -28,7 +28,7 @@ _CLIENTS = {
     "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
     "opensearch": ("opensearchpy", "OpenSearch", "timeout"),
 }
-_REMEDIES: dict[int | None, str] = {404: "name what exists", 400: "nothing is lost: correct what the server refuses"}
+_REMEDIES: dict[int | None, str] = {404: "check its name", 400: "nothing is lost: correct what the server refuses"}
 _LONGEST = 500  # characters of a reason: a client's own may hold the whole answer
 _SECONDS = 120  # timeout of a request: a page of large documents takes long on a busy server
 

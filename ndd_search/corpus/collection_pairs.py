@@ -27,7 +27,7 @@ from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.guard_columns import Guards
 
 BUDGET = 10_000  # see Effort.cut
@@ -278,7 +278,7 @@ def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Itera
     owner, which = owner[order], which[order]
     begin = np.searchsorted(which, which)  # the first entry of the same value
     for first, second in partners(begin, np.arange(len(owner)) - begin):
-        codes = distinct(owner[first] * np.int64(len(rows.lengths)) + owner[second])
+        codes = sorted_distinct(owner[first] * np.int64(len(rows.lengths)) + owner[second])
         yield codes // len(rows.lengths), codes % len(rows.lengths)
 
 

@@ -17,7 +17,7 @@ from ndd_search import native
 from ndd_search.core.matching.shared_values import partners
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.sketching.sketches import Sketches
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.errors import IndexUnusable
 
 LISTED = 2_000  # documents of a list that are met as a whole: longer lists are cut
@@ -144,7 +144,7 @@ def sublists(
     cut, hubs = 0, max(budget // LISTED, 1)
     rest = numbers[~usual]
     combined = entries.kind[rest].astype(np.int64) << 32 | blocks[rest]
-    for one in distinct(combined).tolist():
+    for one in sorted_distinct(combined).tolist():
         kind, count = one >> 32, min(one & 0xFFFFFFFF, 1 << (_CLASS_BITS - PROFILES))
         chosen = rest[combined == one]
         block = places[entries.document[chosen]] * count // max(documents, 1)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.communities import connected
 from ndd_search.items.integer_lists import Floats, Places
 
@@ -84,9 +84,9 @@ def _together(count: int, of: Places, records: Places, most: int, known: Places)
         a, b = records[same], records[same + shift]
         parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
         if sum(map(len, parts)) > _HELD:
-            every, parts = distinct(every, *parts), []
-    every = distinct(every, *parts)
-    return every[~np.isin(every, distinct(known), assume_unique=True)]
+            every, parts = sorted_distinct(every, *parts), []
+    every = sorted_distinct(every, *parts)
+    return every[~np.isin(every, sorted_distinct(known), assume_unique=True)]
 
 
 def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[list[int]]:

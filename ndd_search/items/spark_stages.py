@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.document_batches import Document
 from ndd_search.corpus.spark_stages import Batches, Reading
 from ndd_search.errors import importing
@@ -242,7 +242,7 @@ class Stages:
 
     def ask(self, table: pa.Table) -> pa.Table:
         """Pairs to the records that are needed to compare them; `of` is the part of the pairs."""
-        record = distinct(*columns_of(table, "first", "second"))
+        record = sorted_distinct(*columns_of(table, "first", "second"))
         return blocks(record // self.range, record=record, of=np.full(len(record), table.column("part")[0].as_py()))
 
     def answer(self, records: pa.Table, asked: pa.Table) -> pa.Table:
@@ -250,7 +250,7 @@ class Stages:
         record, of = columns_of(asked, "record", "of")
         records = records.select(["place", "fields"]).sort_by("place").combine_chunks()
         at = np.searchsorted(records.column("place").to_numpy(), record)
-        parts = distinct(of)
+        parts = sorted_distinct(of)
         tables = [_packed(records.take(at[of == part])) for part in parts]
         return pa.table({"part": pa.array(parts, pa.int32()), "records": pa.array(tables, pa.binary())})
 

@@ -165,5 +165,8 @@ def test_modes_keep_guards_and_msearch_hold_for_items(airports: Airports, connec
     with pytest.raises(ValueError, match="with items, min_similarity cannot be 'high': give a probability"):
         caller.search(index=airports.index, body={**body, "ndd": {"min_similarity": "high"}})
     other = connect(items=ndd.items.Items(title=ndd.items.Name()), min_similarity="auto")
-    assert len(ids(other.search(index=airports.index, body=body))) == len(ids(annotated))
+    misspelt = other.search(index=airports.index, body=body)
+    assert len(ids(misspelt)) == len(ids(annotated))
+    assert misspelt["ndd"]["warnings"] == ["no hit has a field of the schema (title): check their spelling"]
+    assert both["responses"][0]["ndd"]["warnings"] == []
     assert settings_of(caller).key != settings_of(other).key

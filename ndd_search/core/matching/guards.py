@@ -14,7 +14,7 @@ from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Rows
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 
 Value = Callable[[Any, str], Any]
 
@@ -84,7 +84,7 @@ def comparable(value: Any) -> str:
 def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: FieldReader) -> npt.NDArray[np.bool_]:
     """Return which pairs have equal number signatures. Unknown signatures equal none."""
     of = np.full(len(hits), -1, np.int64)
-    for place in distinct(pairs.first, pairs.second).tolist():  # only hits of pairs, as reading a text is slow
+    for place in sorted_distinct(pairs.first, pairs.second).tolist():  # only hits of pairs, as reading a text is slow
         signature = reader.numbers(hits[place])
         of[place] = -1 if signature is None else signature
     same: npt.NDArray[np.bool_] = (of[pairs.first] == of[pairs.second]) & (of[pairs.first] >= 0)

@@ -37,7 +37,7 @@ import numpy.typing as npt
 from ndd_search.core.methods.simhash import as_sketches, fingerprints
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.shingles import A, B, Hashes, R, shingle_hashes, shingle_texts
-from ndd_search.core.text.tokens import distinct, prepare
+from ndd_search.core.text.tokens import prepare, sorted_distinct
 
 Values = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
@@ -131,4 +131,4 @@ def _n_grams(text: str, recipe: Recipe) -> Values:
     hashes = np.zeros(len(units) - size + 1, np.int64)
     for place in range(size):
         hashes = (hashes * 31 + units[place : place + len(hashes)]) % 2**31
-    return distinct(hashes)[: recipe.k].astype(np.int32)
+    return sorted_distinct(hashes)[: recipe.k].astype(np.int32)

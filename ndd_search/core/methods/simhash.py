@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.shingles import BATCH, batches_of, many_shingle_texts, shingle_texts
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 
 Prints = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
@@ -234,7 +234,7 @@ class Tables:
             self._sorted = len(self.prints)
         wanted = np.uint64(fingerprint)
         found = [self._run(order, mask, wanted & mask) for order, mask in zip(self._orders, self.masks, strict=True)]
-        candidates = distinct(*found, np.arange(self._sorted, len(self.prints)))
+        candidates = sorted_distinct(*found, np.arange(self._sorted, len(self.prints)))
         differing = distance(self.prints[candidates], wanted)
         return candidates[differing <= self.most], differing[differing <= self.most]
 

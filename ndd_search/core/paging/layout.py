@@ -23,7 +23,7 @@ from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketch
-from ndd_search.core.text.tokens import distinct
+from ndd_search.core.text.tokens import sorted_distinct
 
 NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
 _FORM = 6  # so many different short texts in one group may be entries of one form
@@ -262,7 +262,7 @@ def kept_apart(
     pairs = Pairs(leader[led], led, similarity[led])
     verdicts = allowed(pairs, rows_of(page, recipe.k), of, reader, options, recipe.min_shingles)
     pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
-    apart = len(distinct(pairs.first, pairs.second))
+    apart = len(sorted_distinct(pairs.first, pairs.second))
     sentence = (
         f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
         f"entries of one form: if they are copies, set min_similarity={ALIKE}"

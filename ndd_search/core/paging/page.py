@@ -232,7 +232,7 @@ def slice_page(
         seen=tuple((layout.ranks[one], *layout.seen[one]) for one in sorted(layout.seen) if one >= before),
         warnings=(
             *(_unread_fields(stream.hits[:examined], reader, options) if options.document_fields else ()),
-            *_other_recipe(stream.lacking[:examined], reader),
+            *_none_compared(stream.lacking[:examined], reader),
             *layout.unsure(shown, reader),
         ),
         took=perf_counter() - began,
@@ -247,11 +247,9 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     by_order = [one for one in options.preferences if isinstance(one, ByField)]
     times = {*options.max_apart, *(one.field for one in by_order if one.is_time)}
     numbers = {one.field for one in by_order if not one.is_time}
-    schema = () if reader.items is None else reader.items.paths
-    for name in (*options.document_fields, *schema) if hits else ():
+    for name in options.document_fields if hits else ():
         if all(reader.value(hit, name) is None for hit in hits):
-            by = "the schema of items" if name in schema else "an option"
-            warnings.append(f"no hit has the field {name!r} that {by} names: check its spelling")
+            warnings.append(f"no hit has the field {name!r} that an option names: check its spelling")
             continue
         for fields, read, kind in ((times, seconds_since_1970, _TIME), (numbers, number_in, "number")):
             if name in fields and all(isnan(read(reader.value(hit, name))) for hit in hits):
@@ -261,12 +259,15 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     return warnings
 
 
-def _other_recipe(lacking: Sequence[str], reader: Reader) -> list[str]:
-    """Return a warning if every hit has a sketch, and none is of the recipe of the search. It is logged once."""
-    if len(lacking) < 2 or set(lacking) != {Lack.FOREIGN}:
+def _none_compared(lacking: Sequence[str], reader: Reader) -> list[str]:
+    """Return a warning if no hit has a field of the schema, or every one a sketch of another recipe; logged once."""
+    if reader.items is not None and set(lacking) == {Lack.MISSING}:
+        sentence = f"no hit has a field of the schema ({', '.join(reader.items.paths)}): check their spelling"
+    elif len(lacking) > 1 and set(lacking) == {Lack.FOREIGN}:
+        problem = f"all hits have sketches of another recipe than {reader.recipe.id}, or of earlier texts"
+        sentence = f"{problem}: pass the stored recipe, which ndd-search doctor names, or run ndd-search backfill"
+    else:
         return []
-    problem = f"all hits have sketches of another recipe than {reader.recipe.id}, or of earlier texts"
-    sentence = f"{problem}: pass the stored recipe, which ndd-search doctor names, or run ndd-search backfill"
     _log_once(sentence)
     return [sentence]
 
