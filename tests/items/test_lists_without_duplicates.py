@@ -113,7 +113,7 @@ def test_that_two_records_are_in_one_list_is_evidence_for_groups(tmp_path: Path)
     odds = default_odds(list(FIELDS.values()))
     records = [{"name": "Ashford Mill", "state": "a"}, {"name": "Ashfordd Mill", "state": "a"}]
     other = {"name": "Ashford Mill"}
-    own = ("name", "state")
+    own: tuple[str, ...] = ("name", "state")
     for lists, joined in (({}, [0, 0, 0]), ({own: -1.0}, [0, 0, 0]), ({own: -9.0}, [0, 1, 0])):
         schema = ndd.items.Items(**FIELDS, learnt=replace(learnt, odds=odds, common={}, lists=lists))
         schema.write(tmp_path / "schema.toml")
