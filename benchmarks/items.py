@@ -1,7 +1,7 @@
 """Records of several fields: quality without labels, and time and memory from records to groups, beside splink.
 
     python -m benchmarks.items FOLDER ... [--sets NAME ...] [--splink]
-    python -m benchmarks.items FOLDER ... --halves | --calibration | --parts | --readers
+    python -m benchmarks.items FOLDER ... --halves | --again | --calibration | --parts | --readers
     python -m benchmarks.items --people 10000 100000
 
 FOLDER holds labelled sets of records, each a folder with documents.jsonl.gz and clusters.jsonl.gz; benchmarks.item_sets
@@ -18,8 +18,10 @@ import argparse
 import gzip
 import json
 import multiprocessing
+import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,6 +178,29 @@ def halves(name: str, records: Records, thing: Groups, schema: Items | None) -> 
     print(f"{name}: halves {line}", flush=True)
 
 
+def again(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
+    """Print how many of 1,500 records are found that come again with a letter missing in one field.
+
+    By the evidence of lists with fields of their own; without it; and if records of one list were never one thing.
+    """
+    learnt, rng, some, changed = Items.learn(records, schema), random.Random(1), records[:1500], list[Any]()
+    for number, record in enumerate(some):
+        copy = {**record, "id": f"again {number}"}
+        if texts := [name for name, value in record.items() if name != "id" and len(str(value)) > 5]:
+            field = rng.choice(texts)
+            text = str(record[field])
+            at = rng.randrange(len(text))
+            copy[field] = text[:at] + text[at + 1 :]
+        changed.append(copy)
+    assert learnt.learnt is not None
+    found = []
+    for lists in (learnt.learnt.lists, {}, dict.fromkeys(learnt.learnt.lists, -1e9)):
+        fields: Any = dict(learnt.fields)
+        leader = Items(**fields, learnt=replace(learnt.learnt, lists=lists)).groups([*some, *changed]).leader
+        found.append((leader[: len(some)] == leader[len(some) :]).mean())
+    print(f"{name}: found again {' '.join(f'{share:.3f}' for share in found)}", flush=True)
+
+
 def calibration(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
     """Print a row of a table: verdicts about candidates that have a thin margin, then those that are wrong.
 
@@ -289,7 +314,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", help="these only")
     parser.add_argument("--splink", action="store_true", help="beside splink")
     shown = parser.add_mutually_exclusive_group()
-    for show in (halves, calibration, parts, readers):
+    for show in (halves, again, calibration, parts, readers):
         about = (show.__doc__ or "").split(".")[0].removeprefix("Print ")
         shown.add_argument(f"--{show.__name__}", dest="show", action="store_const", const=show, help=about)
     parser.add_argument("--people", type=int, nargs="*", help="only so many generated people, and a page of records")
