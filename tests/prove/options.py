@@ -256,11 +256,14 @@ def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iter
 @contextmanager
 def many_points_in_time(client: Any, engine: Engine) -> Iterator[None]:
     """Let OpenSearch hold more than 300 points in time: cursors that ended keep theirs for minutes."""
+    if engine.family != "opensearch":
+        yield
+        return
     points = {"search.max_open_pit_context": 100_000}
-    if engine.family == "opensearch":
-        client.cluster.put_settings(body={"transient": points})
-    yield
-    if engine.family == "opensearch":
+    client.cluster.put_settings(body={"transient": points})
+    try:
+        yield
+    finally:
         client.cluster.put_settings(body={"transient": dict.fromkeys(points)})
 
 
