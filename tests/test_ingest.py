@@ -231,7 +231,7 @@ def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pyte
             raise RuntimeError("a fault")
         return ndd.sketch(text, recipe)
 
-    monkeypatch.setattr("ndd_search.search.writing.add_sketches.sketch", faulty)
+    monkeypatch.setattr("ndd_search.search.writing.sketch_or_mark_stale.sketch", faulty)
     actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body", keys=0)
     assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
     assert actions.report.unchanged == {"unreadable": 1}

@@ -40,7 +40,7 @@ from ndd_search.search.rest.mapping import (
     mapping_properties,
 )
 from ndd_search.search.rest.wider_requests import stored_sketch
-from ndd_search.search.writing.add_sketches import chosen_fields
+from ndd_search.search.writing.sketch_or_mark_stale import chosen_fields
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index

@@ -26,7 +26,7 @@ from ndd_search.core.sketching.stored_sketch import SketchField, sketch_in
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.indexing.run_memory import NONE, Original, Recent, Write
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.writing.add_sketches import Sketcher
+from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
 
 logger = logging.getLogger("ndd_search")
 

@@ -31,8 +31,8 @@ from ndd_search.core.sketching.stored_sketch import KEYS, Storage
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question
 from ndd_search.indexing.run_memory import NONE, Write
 from ndd_search.search.flow.options_context import options
-from ndd_search.search.writing.add_sketches import Fields, IngestReport, Sketcher
 from ndd_search.search.writing.read_helper_actions import open_action
+from ndd_search.search.writing.sketch_or_mark_stale import Fields, IngestReport, Sketcher
 
 _BATCH = 500  # actions that are looked up in one request
 

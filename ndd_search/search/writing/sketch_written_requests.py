@@ -18,8 +18,8 @@ from urllib.parse import unquote
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import IndexRule, IndexRules, named
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.add_sketches import Sketcher
 from ndd_search.search.writing.read_helper_actions import open_action
+from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
 
 _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
 _BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")

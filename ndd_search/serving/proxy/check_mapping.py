@@ -12,7 +12,7 @@ from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.mapping import Finding, Level, check_mapping, is_mapped
 from ndd_search.search.rest.read_answer import reason_of
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.add_sketches import Sketcher
+from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.upstream import Upstream, sent

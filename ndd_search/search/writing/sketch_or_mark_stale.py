@@ -1,4 +1,7 @@
-"""Adds sketches to the documents of bulk actions, and never overwrites a user's own field. Nothing here does I/O."""
+"""Adds sketches to the documents of bulk actions, or marks the stored ones stale. Nothing here does I/O.
+
+A field of the user's own is never overwritten.
+"""
 
 from __future__ import annotations
 
