@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -63,7 +62,6 @@ _WORDS = {True: "yes", False: "no", None: "unknown"}
 _HEADS = ("min_similarity", ">hits hidden", ">of all hits", ">on pages", ">right, by the answers")
 _BARS_SHOWN = ("auto", 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _NAMES = {bar: name for name, bar in PLAIN.items()}
-_MOST_QUERIES = 300
 _ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [b]ack  [q]uit > "
 _SAMPLES = 3
 _MOST_SHOWN = 5  # failed queries that are shown one by one; the others are counted
@@ -127,7 +125,7 @@ def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Que
     if not queries:
         problem = failures[0] if failures else "it holds no query"
         raise InvalidDocument(arguments.queries, problem, "write one per line, in words or as a search body")
-    return queries if len(queries) <= _MOST_QUERIES else random.Random(0).sample(queries, _MOST_QUERIES)
+    return queries
 
 
 @contextmanager

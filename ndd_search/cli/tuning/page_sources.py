@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
 
 Query = str | Mapping[str, Any]
+_MOST_QUERIES = 300
 
 # Keys of a search body that are removed: they ask for more than the first hits, or conflict with fetching them.
 _LEFT_OUT = {"from", "aggs", "aggregations", "suggest", "highlight", "profile", "explain", "search_after", "pit", "ndd"}
 
 
 def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> list[Query]:
-    """Read queries, one per line, without repetitions: words, a search body, or a JSON object whose "query" is words.
+    """Read queries, one per line, each once: words, a search body, or {"query": words}; of more than 300, 300.
 
     report: called with a sentence for every line that starts with { and is not valid JSON.
     """
@@ -47,7 +49,8 @@ def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> list[Qu
             queries[words] = words_inside if isinstance(words_inside, str) else body
         elif words:
             queries[words] = words
-    return list(queries.values())
+    found = list(queries.values())
+    return found if len(found) <= _MOST_QUERIES else random.Random(0).sample(found, _MOST_QUERIES)
 
 
 def shown(query: Query) -> str:
