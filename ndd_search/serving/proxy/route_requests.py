@@ -14,6 +14,7 @@ from ndd_search.core.sketching.sketches import sketch
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
+from ndd_search.serving.proxy.access_log import log_request
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
@@ -26,7 +27,6 @@ from ndd_search.serving.proxy.wire_format import is_search, plain_path
 from ndd_search.serving.ui.application import Message, Receive, Send, lifespan
 
 log = logging.getLogger("ndd_search")
-access = logging.getLogger("ndd_search.access")
 
 HEALTH, READY, MAPPING, METRICS = "/_ndd/health", "/_ndd/ready", "/_ndd/mapping", "/metrics"
 _QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
@@ -107,7 +107,7 @@ class Proxy:
             if exchange.unsketched:
                 give_unsketched(self.driver.settings.observers, exchange.path, exchange.unsketched)
             if self.settings.access_log:
-                _log(exchange, scope, time.perf_counter() - began)
+                log_request(exchange, scope, time.perf_counter() - began)
 
     async def _fail(self, exchange: Exchange, error: Refused | Unreachable) -> None:
         """Answer with an error. An answer that has begun is left incomplete, so that the server cuts the connection."""
@@ -199,21 +199,3 @@ def _check(exchange: Exchange, has_prefix: bool) -> None:
             name.decode("ascii"), value.decode("utf-8")
         except UnicodeDecodeError:
             raise Refused(HTTPStatus.BAD_REQUEST, f"the header {name!r} is not UTF-8") from None
-
-
-def _log(exchange: Exchange, scope: Message, seconds: float) -> None:
-    """Log a request: no parameters, headers or bodies, as these may hold secrets."""
-    now = time.time()
-    entry = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
-        "client": (scope.get("client") or ("", 0))[0],
-        "method": exchange.method,
-        "path": exchange.path,
-        "status": exchange.status,
-        "bytes": exchange.sent,
-        "ms": round(seconds * 1000, 3),
-        "kind": exchange.kind,
-        **({"pages": exchange.pages} if exchange.pages else {}),
-        **({"unsketched": exchange.unsketched} if exchange.unsketched else {}),
-    }
-    access.info("%s", json.dumps(entry))

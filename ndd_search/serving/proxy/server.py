@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import os
 import socket
 import sys
@@ -15,6 +14,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ndd_search.errors import importing
+from ndd_search.serving.proxy.access_log import log_to_output
 from ndd_search.serving.proxy.http_exchange import error_bytes
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.route_requests import Proxy
@@ -221,17 +221,3 @@ def _bound(given: str) -> socket.socket:
     made.set_inheritable(True)
     made.listen()  # a caller that comes before the server is ready waits
     return made
-
-
-def log_to_output(access_log: bool) -> None:
-    """Log warnings to standard error, and the lines of the access log to standard output."""
-    for name in ("ndd_search", "uvicorn.error"):
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-        logging.getLogger(name).addHandler(handler)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    if access_log:
-        access = logging.getLogger("ndd_search.access")
-        access.addHandler(logging.StreamHandler(sys.stdout))
-        access.setLevel(logging.INFO)
-        access.propagate = False
