@@ -22,7 +22,8 @@ from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.choose_frequency_table import with_table_of_stream
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.fetch_hits import NO_DOCUMENTS, HitFetcher, as_it_is, own_request, reader_of
+from ndd_search.search.flow.engines_own_page import NO_DOCUMENTS, as_it_is, own_request
+from ndd_search.search.flow.fetch_hits import HitFetcher, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew

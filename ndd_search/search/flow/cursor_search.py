@@ -27,7 +27,8 @@ from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.fetch_hits import NO_SKETCH, REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
+from ndd_search.search.flow.engines_own_page import NO_SKETCH
+from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
     AskAnew,

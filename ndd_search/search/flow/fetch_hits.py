@@ -1,11 +1,8 @@
 """Fetches the hits and documents of one page according to a plan, and adds them to the state of the search.
 
 What sends requests is a generator that yields them. An answer that shows how to ask instead, and requests of a split
-search that do not fit together, raise AskAnew. Where no page can be made, the answer is the engine's own page.
-
-Whether a target holds sketches is learned from documents, so only the caller who found hits and no sketch is left
-alone. A search without hits says nothing, and a write through the client may bring sketches: after it no caller is left
-alone. One request per minute and target asks for any sketch, for all callers together.
+search that do not fit together, raise AskAnew. Where no page can be made, the answer is the engine's own page (see
+`engines_own_page`).
 """
 
 from __future__ import annotations
@@ -20,8 +17,17 @@ from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
+from ndd_search.search.flow.engines_own_page import (
+    UNREADABLE,
+    WIDER,
+    degraded,
+    has_sketches,
+    own_request,
+    saw_a_sketch,
+    without_sketches,
+)
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
-from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
+from ndd_search.search.flow.round_trips import Asking, Finished, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.read_answer import (
@@ -33,10 +39,8 @@ from ndd_search.search.rest.read_answer import (
     envelope_of,
     reason_of,
     shards_of,
-    without_fields,
 )
-from ndd_search.search.rest.read_request import Search
-from ndd_search.search.rest.wider_requests import any_sketch, widened
+from ndd_search.search.rest.wider_requests import widened
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
@@ -132,13 +136,13 @@ class HitFetcher:
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
             ask_anew_if_learned(plan, refused.complaint)
-            reason = _UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)
+            reason = UNREADABLE if refused.ok else WIDER + reason_of(refused.body)
             raise Finished((yield from own_request(plan, reason)))
         if refusals := answers[0].refusals:  # of some shards, whose hits are missing
             ask_anew_if_learned(plan, answers[0].complaint)
             (own,) = yield from self.round_trips.later([plan.search.request])
             if own.has_hits and len(own.refusals) < len(refusals):
-                raise Finished(_degraded(own, plan, _WIDER + refusals[0]))
+                raise Finished(degraded(own, plan, WIDER + refusals[0]))
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
         """Make a later trip for more hits."""
@@ -304,98 +308,3 @@ def _are_of(stream: Stream, first: int, hits: Sequence[Hit], sketches: Sequence[
         if not same:
             return False
     return True
-
-
-NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
-_WIDER = "the engine refused the wider request: "
-_UNREADABLE = "the answer to the wider request is not the answer to a search"
-
-
-def own_request(plan: Plan, reason: str) -> Flow:
-    """Send the caller's own request. reason: why the answer is degraded."""
-    answer = yield plan.search.request
-    return _degraded(answer, plan, reason) if answer.has_hits else answer
-
-
-NO_SKETCH = (
-    "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which of them is missing"
-)
-
-
-def as_it_is(answer: Answer, search: Search) -> Answer:
-    """Return an answer without a block `ndd`; with the reason if the search asked to be collapsed."""
-    if not search.changes or not answer.has_hits or not answer.hits or "ndd" in answer.body:
-        return answer
-    return replace(answer, body={**answer.body, "ndd": {"degraded": NO_SKETCH, "warnings": [NO_SKETCH]}})
-
-
-def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State]:
-    """Handle a first window without any sketch.
-
-    Returns the state if the window is empty and its target has sketches, else raises Finished with the engine's page.
-    """
-    search, empty = plan.search, not state.stream.fetched
-    if not (empty and has_sketches(plan)):
-        yield from look_for_sketches(plan, round_trips, has_hits=not empty)
-    if empty and has_sketches(plan):
-        return state
-    if not empty and plan.reading.sketched and not has_sketches(plan):
-        plan.settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
-        raise Finished((yield search.request))
-    ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
-    if not state.documents.keys() >= set(ranks) or (search.limits.bounded and not empty):
-        raise Finished((yield search.request))
-    hits = [without_fields(state.documents[rank], plan.added_fields) for rank in ranks]
-    body = dict(state.envelope or {})
-    body["hits"] = {**body["hits"], "hits": hits}
-    raise Finished(Answer(search.filtered(body), raw=state.raw))
-
-
-def _degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
-    degraded = plan.settings.degrade(plan.search.request.path, reason)
-    plan.filter.clean(answer.body)
-    return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
-
-
-_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
-_LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
-
-
-def has_sketches(plan: Plan) -> bool:
-    """Return whether any caller saw a sketch in the target within the last hour."""
-    settings = plan.settings
-    return settings.clock() < settings.known.about(plan.search.target).sketched_until
-
-
-def saw_a_sketch(plan: Plan) -> None:
-    """Remember that the target has sketches."""
-    settings, target = plan.settings, plan.search.target
-    known, until = settings.known.about(target), settings.clock() + _RELIED_ON
-    if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
-        settings.known.learn(target, sketched_until=until, bare_until=0.0)
-
-
-def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
-    """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
-
-    A caller who sees none is left alone for a minute; so is one whose hits have none, if another just saw none at all.
-
-    has_hits: whether the search has any. Without hits, the target may only be empty, and nothing is learned of it.
-    """
-    search, settings = plan.search, plan.settings
-    now, known, writes = settings.clock(), settings.known, settings.known.writes
-    if now >= known.about(search.target).bare_until:  # else another caller has found none
-        if not known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
-            return
-        (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
-        if not found.whole:
-            return
-        if found.hits:
-            saw_a_sketch(plan)
-            return
-        if has_hits and not has_sketches(plan):
-            known.learn(search.target, bare_until=settings.clock() + settings.bypass_seconds)
-    if has_hits:
-        until = settings.clock() + settings.bypass_seconds
-        known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
-        settings.degrade(search.request.path, NO_SKETCH)
