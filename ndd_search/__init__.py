@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.duplicates_in_index import find_duplicates
     from ndd_search.indexing.with_sketches import with_sketches
-    from ndd_search.integrations.passages import passages
+    from ndd_search.integrations.choose_passages import passages
     from ndd_search.search.clients.pages_and_explain import explain, pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.options_context import options
@@ -41,7 +41,7 @@ _LATER = {
     "merge": "search.rest.merge_clusters",
     "options": "search.flow.options_context",
     "pages": "search.clients.pages_and_explain",
-    "passages": "integrations.passages",
+    "passages": "integrations.choose_passages",
     "plugins": "plugins",
     "preset": "search.settings_file",
     "sketch": "core.sketching.sketches",

@@ -14,9 +14,9 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import importing
-from ndd_search.integrations.chosen_passages import Passage
+from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields
-from ndd_search.integrations.passages import select
+from ndd_search.integrations.passages_and_copies import Passage
 
 with importing("langchain_core", "ndd_search.integrations.langchain", "langchain-core", "langchain"):
     from langchain_core.callbacks import Callbacks

@@ -9,9 +9,9 @@ from typing import Any
 
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import MissingExtra
-from ndd_search.integrations.chosen_passages import LISTED, Passage
+from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields
-from ndd_search.integrations.passages import select
+from ndd_search.integrations.passages_and_copies import LISTED, Passage
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor

@@ -14,7 +14,7 @@ import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.text.tokens import tokens
 from ndd_search.errors import InvalidDocument, RecipeMismatch
-from ndd_search.integrations.passages import Passages, passages
+from ndd_search.integrations.choose_passages import Passages, passages
 from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
 MANUAL = (

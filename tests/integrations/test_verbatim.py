@@ -17,7 +17,7 @@ from ndd_search.core.matching.contained_texts import (
     possible_containers,
 )
 from ndd_search.core.sketching import sketch_many
-from ndd_search.integrations.passages import passages
+from ndd_search.integrations.choose_passages import passages
 
 LONG = (
     "From today on the fee is 20 euros (it was 15). The first steel works have paid it already, and \n\n the others "

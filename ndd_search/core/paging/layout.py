@@ -8,25 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd_search.core.matching.choose_leaders import assign_leaders
-from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
 from ndd_search.core.matching.group_by_keys import passed_over, values_of
-from ndd_search.core.matching.guards import FieldReader, allowed
-from ndd_search.core.matching.short_copies import inside
-from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import LISTING, CollapseOptions
 from ndd_search.core.paging.choose_copy import order_of_preference
+from ndd_search.core.paging.copies_or_entries import joined, kept_apart
 from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.sketching.sketches import Sketch
-from ndd_search.core.text.tokens import sorted_distinct
 
 NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
-_FORM = 6  # so many different short texts in one group may be entries of one form
 
 
 class Duplicate(NamedTuple):
@@ -201,28 +192,10 @@ class Layout:
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         if reader.frequency_table is None:
-            return self._joined(reader)
+            groups = [[one for one in self._members(leader) if one not in self.shares] for leader in self._duplicates]
+            return joined(groups, self.stream.sketches, self.ranks, reader.recipe)
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
         return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
-
-    def _joined(self, reader: Reader) -> list[str]:
-        """Return warnings about groups of short texts that may be entries of one form."""
-        warnings = []
-        for leader, duplicates in self._duplicates.items():
-            if len(duplicates) < _FORM - 1:
-                continue
-            if not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
-                continue
-            similar = [index for index in (leader, *duplicates) if index not in self.shares]
-            rows = inside(rows_of([self.stream.sketches[index] for index in similar], reader.recipe.k))
-            different = len({values.tobytes() for values in np.split(rows.values, rows.offsets[1:-1])})
-            if different >= _FORM:
-                warnings.append(
-                    f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
-                    f'as one, hit {self.ranks[leader]}: if they are entries of one form, set min_similarity="identical"'
-                    f", must_match or numbers_must_match"
-                )
-        return warnings
 
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
@@ -237,34 +210,3 @@ class Layout:
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]
         return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
-
-
-def kept_apart(
-    hits: Sequence[Any],
-    leaders: Mapping[int, Sketch],
-    shown: int,
-    reader: FieldReader,
-    recipe: Recipe,
-    options: CollapseOptions,
-) -> list[str]:
-    """Return a warning if leaders are short texts that a bar of ALIKE would join.
-
-    leaders: those among the shown hits, by index of `hits`. shown: number of shown hits, of which some may be copies.
-    """
-    if options.min_similarity != "auto" or recipe.measure != "kmv":
-        return []
-    short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
-    page, of = list(short.values()), [hits[index] for index in short]
-    leader, similarity = assign_leaders(page, recipe.k, Decision.of(ALIKE, recipe))
-    led = np.flatnonzero(leader != np.arange(len(page)))
-    if not len(led):
-        return []
-    pairs = Pairs(leader[led], led, similarity[led])
-    verdicts = allowed(pairs, rows_of(page, recipe.k), of, reader, options, recipe.min_shingles)
-    pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
-    apart = len(sorted_distinct(pairs.first, pairs.second))
-    sentence = (
-        f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
-        f"entries of one form: if they are copies, set min_similarity={ALIKE}"
-    )
-    return [sentence] if apart else []

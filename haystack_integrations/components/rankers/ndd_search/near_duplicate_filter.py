@@ -7,9 +7,9 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import deserialize_callable, serialize_callable
 
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.integrations.chosen_passages import Passage
+from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields, in_metadata, passage_options
-from ndd_search.integrations.passages import select
+from ndd_search.integrations.passages_and_copies import Passage
 
 _STORED, _COUNT = SketchField().name, "count_tokens"
 

@@ -19,12 +19,11 @@ from typing import Any
 
 from ndd_search.core.matching.contained_texts import Extract, joined
 from ndd_search.core.matching.group_by_keys import passed_over
-from ndd_search.core.paging.layout import kept_apart
+from ndd_search.core.paging.copies_or_entries import kept_apart
 from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import hits_in
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.chosen_passages import Copy, Passage, Passages, Relation
 from ndd_search.integrations.group_passages import Containment, Given, Groups, groups_of, others
 from ndd_search.integrations.passage_options import (
     TEXT_FIELDS,
@@ -34,6 +33,7 @@ from ndd_search.integrations.passage_options import (
     count_words,
     passage_options,
 )
+from ndd_search.integrations.passages_and_copies import Copy, Passage, Passages, Relation
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
 

@@ -1,0 +1,74 @@
+"""Warns of short texts that may be copies of one text or entries of one form, which texts alone do not tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd_search.core.matching.choose_leaders import assign_leaders
+from ndd_search.core.matching.decision import ALIKE, Decision, telling_shingles
+from ndd_search.core.matching.guards import FieldReader, allowed
+from ndd_search.core.matching.short_copies import inside
+from ndd_search.core.matching.similar_pairs import Pairs
+from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Sketch
+from ndd_search.core.text.tokens import sorted_distinct
+
+_FORM = 6  # so many different short texts in one group may be entries of one form
+
+
+def joined(
+    groups: Iterable[Sequence[int]], sketches: Sequence[Sketch], ranks: Sequence[int], recipe: Recipe
+) -> list[str]:
+    """Return warnings about groups of short texts that may be entries of one form.
+
+    groups: indexes of hits whose texts resemble each other, the leader first. sketches, ranks: of all hits.
+    """
+    warnings = []
+    for group in groups:
+        if len(group) < _FORM or not 0 < len(sketches[group[0]]) < telling_shingles(recipe):
+            continue
+        rows = inside(rows_of([sketches[index] for index in group], recipe.k))
+        different = len({values.tobytes() for values in np.split(rows.values, rows.offsets[1:-1])})
+        if different >= _FORM:
+            warnings.append(
+                f"{different} of {len(ranks)} hits are short texts that differ in a few words and are shown "
+                f'as one, hit {ranks[group[0]]}: if they are entries of one form, set min_similarity="identical"'
+                f", must_match or numbers_must_match"
+            )
+    return warnings
+
+
+def kept_apart(
+    hits: Sequence[Any],
+    leaders: Mapping[int, Sketch],
+    shown: int,
+    reader: FieldReader,
+    recipe: Recipe,
+    options: CollapseOptions,
+) -> list[str]:
+    """Return a warning if leaders are short texts that a bar of ALIKE would join.
+
+    leaders: those among the shown hits, by index of `hits`. shown: number of shown hits, of which some may be copies.
+    """
+    if options.min_similarity != "auto" or recipe.measure != "kmv":
+        return []
+    short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
+    page, of = list(short.values()), [hits[index] for index in short]
+    leader, similarity = assign_leaders(page, recipe.k, Decision.of(ALIKE, recipe))
+    led = np.flatnonzero(leader != np.arange(len(page)))
+    if not len(led):
+        return []
+    pairs = Pairs(leader[led], led, similarity[led])
+    verdicts = allowed(pairs, rows_of(page, recipe.k), of, reader, options, recipe.min_shingles)
+    pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))  # guards keep the others apart
+    apart = len(sorted_distinct(pairs.first, pairs.second))
+    sentence = (
+        f"{apart} of {shown} shown hits are short texts that are at least {ALIKE} alike and are kept apart as "
+        f"entries of one form: if they are copies, set min_similarity={ALIKE}"
+    )
+    return [sentence] if apart else []
