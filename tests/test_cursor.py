@@ -209,7 +209,6 @@ def test_what_one_page_fetches_and_a_token_weighs_does_not_grow_without_end() ->
             {"mode": "demote"},
             'mode="demote" shows hits after all others, and a page of a cursor.*use mode="annotate"',
         ),
-        ({}, {"seen_mode": "demote", "seen": ["a text"]}, 'a cursor does not know .*use seen_mode="annotate"'),
         ({"size": 0}, {}, "this search is left alone"),
         ({"pit": {"id": "mine"}}, {}, "this search is left alone"),
     ],

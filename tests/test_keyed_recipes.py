@@ -153,8 +153,8 @@ def test_a_forged_text_in_a_list_of_lines_hides_no_other(tmp_path: Path, capfd: 
 
 def test_a_forged_text_that_was_seen_hides_no_other() -> None:
     other = forged_text(TEXT)
-    for mode in ("hide", "demote", "annotate"):
-        page = ndd.collapse([TEXT, other], seen=[other], recipe=Recipe(), seen_mode=mode)
+    for mode in ("group", "demote", "annotate"):
+        page = ndd.collapse([TEXT, other], seen=[other], recipe=Recipe(), mode=mode)
         assert TEXT in page.hits
         assert [rank for rank, _, _ in page.info.seen] == [1]
         assert any("share no word" in sentence for sentence in page.info.warnings)

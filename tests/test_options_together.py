@@ -45,7 +45,6 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "max_per": ({"source": 1}, {"source": 2, "isbn": 1}),
     "numbers_must_match": (True,),
     "min_length_ratio": (0.9,),
-    "seen_mode": ("hide", "demote", "annotate"),
     "seen": ([TEXTS[0], TEXTS[4]], [ndd.sketch(TEXTS[0]).tolist()], [{"body": TEXTS[7], "isbn": "a"}]),
     "frequency_table": (False,),
     "members": ("all",),
@@ -85,8 +84,7 @@ def test_pages_repeat_nothing_and_lose_nothing_whatever_is_combined(
         return
     pages += [page(start, size=size) for start in range(size, len(hits) + size, size)]
     check(pages, hits, options, size)
-    mode, seen_mode = options.get("mode"), options.get("seen_mode") if "seen" in options else None
-    if "demote" not in (mode, seen_mode) and options.get("total") != "groups":
+    if options.get("mode") != "demote" and options.get("total") != "groups":
         whole = page(0, size=len(hits))
         assert len(whole) == sum(map(len, pages))
         if "keep" not in options:
@@ -95,7 +93,7 @@ def test_pages_repeat_nothing_and_lose_nothing_whatever_is_combined(
 
 def check(pages: list[Page], hits: list[dict[str, Any]], options: dict[str, Any], size: int) -> None:
     """Each hit is shown, listed, late or seen."""
-    mode, seen_mode = options.get("mode", "group"), options.get("seen_mode", "hide")
+    mode = options.get("mode", "group")
     lengths = [len(one) for one in pages]
     shown = [group.rank for one in pages for group in one.groups]
     listed = [copy.rank for one in pages for group in one.groups for copy in group.duplicates]
@@ -106,7 +104,7 @@ def check(pages: list[Page], hits: list[dict[str, Any]], options: dict[str, Any]
     assert sum(length not in (0, size) for length in lengths) <= 1, lengths
     assert sorted(lengths, reverse=True) == lengths, lengths
     assert not set(shown) & {*listed, *late}
-    apart = seen if seen_mode == "hide" else []
+    apart = [] if mode in ("demote", "annotate") else seen
     assert not set(apart) & {*shown, *listed, *late}
     found = {*shown, *apart} | ({*listed, *late} if mode in LISTING else set())
     if mode != "drop":

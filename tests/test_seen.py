@@ -30,36 +30,35 @@ CLOCK = [0.0]
     texts=PLACES,
     seen=PLACES,
     mode=st.sampled_from(["group", "drop", "demote", "annotate"]),
-    seen_mode=st.sampled_from(["hide", "demote", "annotate"]),
     window=st.integers(1, 25),
     native=st.booleans(),
 )
 def test_hits_that_resemble_what_was_seen_are_hidden_demoted_or_marked(
-    texts: list[int], seen: list[int], mode: Any, seen_mode: Any, window: int, native: bool
+    texts: list[int], seen: list[int], mode: Any, window: int, native: bool
 ) -> None:
     """Leaders are those of the list that begins with what was seen; nothing is lost and no page repeats another."""
     hits = [{"body": TEXTS[text]} for text in texts]
     items: list[Any] = [TEXTS[one] if place % 2 else ndd.sketch(TEXTS[one]) for place, one in enumerate(seen)]
     guard: Any = {} if native else {"must_match": ["price"]}  # no hit has one
-    settings: Any = {"text": "body", "window": window, "min_similarity": 0.9, "mode": mode, "seen_mode": seen_mode}
-    settings |= {"seen": items, **guard}
+    settings: Any = {"text": "body", "window": window, "min_similarity": 0.9, "mode": mode, "seen": items, **guard}
+    hides = mode in ("group", "drop")
     page = ndd.collapse(hits, size=30, **settings)
     first = [rank for rank, text in enumerate(texts) if texts.index(text) == rank]
-    known = [rank for rank, text in enumerate(texts) if text in seen and (seen_mode == "hide" or rank in first)]
-    apart = [] if seen_mode == "annotate" else known
+    known = [rank for rank, text in enumerate(texts) if text in seen and (hides or rank in first)]
+    apart = [] if mode == "annotate" else known
     leaders = [rank for rank in first if rank not in apart]
     copies = [rank for rank in range(len(texts)) if rank not in (*first, *apart)]
     order = {"annotate": sorted([*leaders, *copies]), "demote": [*leaders, *copies]}.get(mode, leaders)
-    assert [group.rank for group in page.groups] == order + (known if seen_mode == "demote" else [])
+    assert [group.rank for group in page.groups] == order + (known if mode == "demote" else [])
     assert [(rank, item) for rank, item, _ in page.info.seen] == [(rank, seen.index(texts[rank])) for rank in known]
     assert {group.rank: group.seen for group in page.groups if group.seen is not None} == {
-        rank: seen.index(texts[rank]) for rank in known if seen_mode != "hide"
+        rank: seen.index(texts[rank]) for rank in known if not hides
     }
     assert page.info.kept == len(page.groups)
     assert page.info.unique is not None
-    assert page.info.unique.value == len(leaders if seen_mode == "hide" else first)  # a text that was seen is no result
+    assert page.info.unique.value == len(leaders if hides else first)  # a text that was seen is no result
     pages = [ndd.collapse(hits, size=4, from_=start, **settings) for start in range(0, 28, 4)]
-    if "demote" not in (mode, seen_mode):  # else hits move behind those of the window
+    if mode != "demote":  # else hits move behind those of the window
         assert [one.rank for part in pages for one in part.groups] == [one.rank for one in page.groups]
     named = [rank for part in pages for rank, _, _ in part.info.seen]
     assert sorted(named) == known

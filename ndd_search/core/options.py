@@ -33,7 +33,6 @@ Mode = Literal["group", "ids", "count", "drop", "demote", "annotate"]
 Members = Literal["window", "all"]
 Keep = str | Callable[[Any], Any]
 Total = Literal["auto", "groups", "estimate", "hits"]
-SeenMode = Literal["hide", "demote", "annotate"]
 Also = Literal["unranked", "pipelines", "templates"]
 EVERY_SEARCH: tuple[Also, ...] = get_args(Also)  # what a search that asks to be collapsed stands for
 LISTING = ("group", "ids", "count")  # the modes that tell of duplicates under their leader
@@ -125,7 +124,9 @@ class CollapseOptions:
                       of a hit; "ids" lists their ids, scores and similarities; "count" tells only how many there are,
                       which often saves a request; "drop" leaves them out, "demote" puts them after everything else, and
                       "annotate" moves nothing and names the leader of each, so
-                      `keep` and max_per_group change nothing there.
+                      `keep` and max_per_group change nothing there. Hits that resemble an item of `seen`, a list given
+                      to a search or to `collapse`, are put last by "demote", marked by "annotate", and listed apart by
+                      all other modes.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
@@ -157,8 +158,6 @@ class CollapseOptions:
     max_apart:        how far apart near-duplicates are at most in a field with a time, {"published": "1d"}: a number
                       with ms, s, m, h, d or w. The field holds a datetime, an ISO 8601 text, or a number of seconds or
                       milliseconds since 1970. A hit without a readable time stands alone.
-    seen_mode:        what becomes of hits that resemble an item of `seen`, a list given to a search or to `collapse`:
-                      "hide" lists them apart, "demote" puts them after everything else, "annotate" only marks them.
     also:             which searches a wrapped client collapses beside those that rank their hits: "unranked" ones
                       (`match_all`, filters alone, a sort by `_doc`), those with "pipelines" of OpenSearch that only
                       filter, normalise or rerank, and search "templates", which it renders. A search that asks to be
@@ -188,7 +187,6 @@ class CollapseOptions:
     max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
     numbers_must_match: bool = setting(YesNo(), False)
     max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
-    seen_mode: SeenMode = setting(OneOf(get_args(SeenMode)), "hide")
     also: tuple[Also, ...] = setting(Several(OneOf(EVERY_SEARCH)), ())
     total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
@@ -210,6 +208,11 @@ class CollapseOptions:
     def ahead(self) -> int:
         """The number of hits beyond a page that are looked for, so that a growing total tells of a next page."""
         return int(self.total in ("auto", "estimate"))
+
+    @property
+    def hides_seen(self) -> bool:
+        """Whether hits that resemble an item of `seen` are listed apart, instead of shown."""
+        return self.mode not in ("demote", "annotate")
 
     @property
     def reads_keys(self) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypedDict
 
-from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, SeenMode, Total
+from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, Total
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Kind, Several, Text, YesNo, check_known, nearest
 
@@ -68,7 +68,6 @@ class CollapseChanges(TypedDict, total=False):
     max_per: Mapping[str, int]
     numbers_must_match: bool
     max_apart: Mapping[str, str]
-    seen_mode: SeenMode
     also: Sequence[Also]
     total: Total
     facets: Sequence[str]

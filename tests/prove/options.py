@@ -56,7 +56,6 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
     "numbers_must_match": [False, True],
     "max_apart": [{}, {"day": "10d"}],
     "min_length_ratio": [0.0, 0.9],
-    "seen_mode": ["hide", "demote", "annotate"],
     "also": [[], list(EVERY_SEARCH)],
     "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
@@ -97,7 +96,6 @@ REFUSED: list[dict[str, list[str]]] = [
     {"items": but("items", None), "min_similarity": ["identical", "high"]},
     {"items": but("items", None), "keep": [str(["longest"])]},
     *({"items": but("items", None), name: but(name, OPTIONS[name][0])} for name in NEED_SKETCHES),
-    {"paging": ["cursor"], "seen_mode": ["demote"], "seen": but("seen", None)},
     {"paging": ["cursor"], "mode": ["demote"]},
 ]
 # Searches that nothing asks to be collapsed: only a body, or `also`, asks for those that do not rank and for templates.

@@ -200,7 +200,7 @@ class _Play:
                 versions = [source_of(each) for each in self.versions[one["_id"]]]
                 assert one["_source"] in versions, f"{one['_id']} was never like this: {one['_source']}"
                 assert set(one) <= {"_index", "_id", "_score", "_source", "fields", "inner_hits"}, set(one)
-                named = {"ndd.similarity", "ndd.duplicate_of", "ndd.duplicate_of_index"}
+                named = {"ndd.similarity", "ndd.duplicate_of", "ndd.duplicate_of_index", "ndd.seen"}
                 assert set(one.get("fields", ())) <= named, one["fields"]
 
     def _cursor(self, size: int, change: Any) -> None:
@@ -211,8 +211,9 @@ class _Play:
         named: list[str] = []
         totals: list[int] = []
         facets: list[Body] = []
-        seen = self.case.get("seen")
-        first = [{**dict.fromkeys(ranked[0]), "id": SEEN, "values": seen, "lack": ""}] if seen and ranked else []
+        seen, annotates = self.case.get("seen"), self.options["mode"] == "annotate"
+        hides = seen and ranked and not annotates
+        first = [{**dict.fromkeys(ranked[0]), "id": SEEN, "values": seen, "lack": ""}] if hides else []
         aggs = {name: FACETS[name] for name in self.options.get("facets", ())}
         while cursor:
             if self.case.get("clients"):
@@ -244,7 +245,7 @@ class _Play:
         assert len(self.engine.points) <= 1
         self.engine.points.clear()
         if self.options["mode"] != "drop" and not self._is_counted():
-            everything = shown if self.options["mode"] == "annotate" and not seen else shown + named
+            everything = shown if annotates else shown + named
             assert sorted(everything) == sorted(one["id"] for one in ranked)
         if self._is_counted():
             return
@@ -256,7 +257,7 @@ class _Play:
             return
         self.counts["cursors compared"] += 1
         expected = [id for id in page.shown if SEEN not in (id, page.leader_of.get(id))]
-        if self.options.get("keep", ["score"]) != ["score"] and self.options["mode"] != "annotate":
+        if self.options.get("keep", ["score"]) != ["score"] and not annotates:
             shown, expected = ([leader[id] for id in ids] for ids in (shown, expected))  # `keep` reads a page's window
         assert shown == expected, f"shown {shown}, expected {expected}"
         for name in aggs:

@@ -97,6 +97,10 @@ class Walk:
     between: Callable[[], None] = lambda: None
     asked: str = "body"
 
+    @property
+    def hides_seen(self) -> bool:
+        return self.options.get("mode", "group") not in ("demote", "annotate")
+
     @cached_property
     def found(self) -> dict[str, dict[str, Any]]:
         """The hits that a plain client gets, in their order, by id; of raised limits, those of a limit of all."""
@@ -353,7 +357,7 @@ class Walk:
 
     def check_facets(self, caller: Caller, pages: Answers) -> None:
         """Where the first page examines the whole result, a bucket counts the hits of a search within it."""
-        hides = "seen" in self.beside and self.options.get("seen_mode", "hide") == "hide"
+        hides = "seen" in self.beside and self.hides_seen
         for page in pages if "facets" in self.options else ():
             for one in page["ndd"]["facets"]["sources"]["buckets"]:
                 assert (not hides) <= one["low"] <= one["value"] <= one["high"] <= one["documents"], one
@@ -368,7 +372,8 @@ class Walk:
                 click["knn"] = {**click["knn"], "filter": term}
             else:
                 click["query"] = {"bool": {"must": self.body["query"], "filter": term}}
-            alone = {**self.options, **self.beside, "mode": "drop", "max_per_group": 1, "members": "window"}
+            seen = {"seen": self.beside["seen"]} if hides else {}
+            alone = {**self.options, **seen, "mode": "drop", "max_per_group": 1, "members": "window"}
             body = {**click, "size": self.most, "ndd": alone}
             page = caller.search(index=self.index, body=body)
             assert bucket["doc_count"] == len(page["hits"]["hits"]), bucket
@@ -407,7 +412,7 @@ def _to_the_end(pages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def check_pages(walk: Walk, pages: Answers) -> None:
     """What holds for the pages of every search."""
     options, size = walk.options, walk.size
-    mode, seen_mode = options.get("mode", "group"), options.get("seen_mode", "hide")
+    mode = options.get("mode", "group")
     lengths = [len(one["hits"]["hits"]) for one in pages]
     may_vary = walk.bounded and walk.paging == "cursor"  # each page of a cursor examines max_window hits at most
     assert may_vary or sorted(lengths, reverse=True) == lengths, lengths
@@ -434,7 +439,7 @@ def check_pages(walk: Walk, pages: Answers) -> None:
     if options.get("members") != "all":  # else `late` names them again
         assert not set(order) & set(late), (order, late)
         assert not set(listed) & set(late), (listed, late)
-    if seen_mode == "hide":
+    if walk.hides_seen:
         assert not set(passed) & {*order, *listed, *late}
     check_totals(walk, pages, len(order))
     check_shown(walk, order, passed)
@@ -445,9 +450,9 @@ def check_pages(walk: Walk, pages: Answers) -> None:
     every = set(walk.found)
     counted = sum(copies(hit)[0] for hit in hits_of(pages))
     if mode in ("demote", "annotate"):
-        assert {*order, *(passed if seen_mode == "hide" else [])} == every
+        assert set(order) == every
     elif mode == "count" and options.get("members") != "all":
-        named = len(set(late) - set(passed)) + len(order) + (len(passed) if seen_mode == "hide" else 0)
+        named = len(set(late) - set(passed)) + len(order) + len(passed)
         assert named + counted == len(every)
     elif mode in ("group", "ids"):
         assert found == every, sorted(every - found)
@@ -459,10 +464,9 @@ def check_pages(walk: Walk, pages: Answers) -> None:
 def check_shown(walk: Walk, order: list[str], passed: list[str]) -> None:
     """No two hits that lead groups are near-duplicates, and none leads more groups of a value than it may."""
     options, mode = walk.options, walk.options.get("mode", "group")
-    hides = "seen" not in walk.beside or options.get("seen_mode", "hide") == "hide"
     if mode in ("demote", "annotate") or options.get("max_per_group", 1) > 1:
         return
-    if not walk.chooses and (hides or options["seen_mode"] == "annotate"):
+    if not walk.chooses:
         places = walk.places if walk.reorders_ties else {id: place for place, id in enumerate(walk.found)}
         assert order == sorted(order, key=places.__getitem__)
     if not walk.chooses and not walk.settings["items"]:
@@ -474,7 +478,7 @@ def check_shown(walk: Walk, order: list[str], passed: list[str]) -> None:
     for field, most in options.get("max_per", {}).items():
         led = Counter(value for one in order for value in values_of(walk.documents[int(one)], field))
         assert max(led.values(), default=0) <= most, led
-    if hides and not walk.guards and not walk.chooses and not walk.settings["items"] and "seen" in walk.beside:
+    if not walk.guards and not walk.chooses and not walk.settings["items"] and "seen" in walk.beside:
         for one in order:
             for place in SEEN:
                 assert alike(walk, one, str(place)) is not True, f"{one} was seen as {place}"

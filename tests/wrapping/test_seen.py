@@ -48,10 +48,13 @@ def test_hits_that_resemble_what_was_seen_are_not_shown_again(library: Library, 
         second = caller.search(index=library.news, body={**body, "from": 5})
         assert ids(second) == stories[10:15]
         assert ids(caller.msearch(body=[{"index": library.news}, body])["responses"][0]) == stories[5:10]
-    marked = caller.search(index=library.news, body={**body, "ndd": {"seen": given["ids"], "seen_mode": "annotate"}})
-    assert [hit["fields"]["ndd.seen"] for hit in marked["hits"]["hits"]] == [[place] for place in range(5)]
-    assert ids(marked) == stories[:5]
-    demoted = {"seen": given["ids"], "seen_mode": "demote", "mode": "annotate", "window": 500}
+    annotate = {"seen": given["ids"], "mode": "annotate", "window": 500}
+    marked = caller.search(index=library.news, body={**body, "size": 500, "ndd": annotate})
+    assert sorted(ids(marked)) == sorted(ids(every))
+    fields = {hit["_id"]: hit.get("fields", {}) for hit in marked["hits"]["hits"]}
+    found = {id: own["ndd.seen"] for id, own in fields.items() if "ndd.seen" in own}
+    assert found == {id: [item] for item, id in enumerate(stories[:5])}
+    demoted = {"seen": given["ids"], "mode": "demote", "window": 500}
     moved = caller.search(index=library.news, body={**body, "size": 500, "ndd": demoted})
     assert sorted(ids(moved)) == sorted(ids(every))
     last = [hit["_id"] for hit in moved["hits"]["hits"] if "ndd.seen" in hit.get("fields", {})]

@@ -51,7 +51,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
               ndd_search.core.matching.document_frequency.count_document_frequency; True counts
               one in at most `window` hits, evenly spaced in the list; False uses no table.
     seen:     what was shown before: hits in the form of `hits`, texts, or sketches. Hits that resemble one of them are
-              listed in `info.seen` (see seen_mode). An item without text is not compared.
+              listed in `info.seen` (see `mode`). An item without text is not compared.
     items:    an Items schema: hits are compared by their fields, and not by a text. Hits are then mappings, objects, or
               hits of an engine, whose `_source` is read. min_similarity is a probability, "auto" that of the schema.
     options, changes: CollapseOptions, and single options by name (min_similarity=0.8), also preset="messages".

@@ -185,12 +185,11 @@ def whole(stream: Stream, options: CollapseOptions) -> CollapseOptions:
     return replace(options, window=most, max_window=most)
 
 
-def check_has_end(about: str, options: CollapseOptions, is_seen: bool = False) -> None:
+def check_has_end(about: str, options: CollapseOptions) -> None:
     """Raise CursorUnusable if hits are to be shown after all others, which a page of a cursor does not know.
 
-    about: the search, or its source. is_seen: whether it has items that were seen.
+    about: the search, or its source.
     """
-    for name, demotes in (("mode", options.mode == "demote"), ("seen_mode", is_seen and options.seen_mode == "demote")):
-        if demotes:
-            problem = f'{name}="demote" shows hits after all others, and a page of a cursor does not know the last one'
-            raise CursorUnusable(about, problem, f'use {name}="annotate", or from and size')
+    if options.mode == "demote":
+        problem = 'mode="demote" shows hits after all others, and a page of a cursor does not know the last one'
+        raise CursorUnusable(about, problem, 'use mode="annotate", or from and size')

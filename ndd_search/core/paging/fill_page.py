@@ -131,9 +131,9 @@ def window_for(stream: Stream, wanted: int, options: CollapseOptions) -> int:
 def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
     """Return how many places the stream has within a window."""
     leader = stream.leader[: stream.examined(window)]
-    seen = [] if options.seen_mode == "annotate" else [index for index, _, _ in stream.seen if index < len(leader)]
     if options.mode == "annotate":
-        return len(leader) - len(seen)
+        return len(leader)
+    seen = [index for index, _, _ in stream.seen if index < len(leader)]
     if options.max_per_group == 1 and not seen:  # the leaders
         return sum(map(eq, leader.tolist(), count()))
     may_be_shown = np.ones(len(leader), np.int64)

@@ -43,7 +43,7 @@ class Group(NamedTuple):
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
     similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
     whole:        whether all members of the group are known, as far as members="all" looks for them.
-    seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
+    seen:         the item of `seen` that the hit resembles (modes "demote" and "annotate").
     origins:      where its hits are from, if the option `origins` asks for it.
     """
 
@@ -86,24 +86,22 @@ class Layout:
         self.shares = dict(stream.shares)
         self._passed = passed_over(stream.shares, options) if stream.shares else set[int]()
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
-        moved = {} if options.seen_mode == "annotate" else self.seen
-        self.passed_over = self.seen if options.seen_mode == "hide" else {}  # none of these joins another one
+        moved = {} if options.mode == "annotate" else self.seen
+        self.passed_over = self.seen if options.hides_seen else {}  # none of these joins another one
         slots = self.leaders
         if options.max_per_group > 1:
             slots = sorted(i for leader in slots for i in self._copies(leader)[: options.max_per_group])
         self.slots = [index for index in slots if self.leader[index] not in moved] if moved else slots
-        self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
+        self.moved = [index for index in slots if self.leader[index] in moved]
 
     def places(self, everything: bool) -> list[int]:
         """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
-        last = self.moved if everything and self.options.seen_mode == "demote" else []
-        elsewhere = set(self.moved)
         if self.options.mode == "annotate":
-            return [index for index in range(len(self.leader)) if index not in elsewhere] + last
+            return list(range(len(self.leader)))
         if self.options.mode == "demote" and everything:
-            elsewhere |= set(self.slots)
-            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + last
-        return self.slots + last
+            elsewhere = {*self.slots, *self.moved}
+            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + self.moved
+        return self.slots
 
     def group(self, place: int, reader: Reader) -> Group:
         """Return the group that is shown at a place."""

@@ -62,7 +62,7 @@ class Info:
     lacking:   number of hits without a comparable sketch, by reason; they stand alone.
     late:      hidden hits that were found after the page of their leader: (rank, rank of leader, similarity).
     seen:      hits that resemble an item of `seen`, unless an earlier page has named them: (rank, item, similarity).
-               With seen_mode "demote" and "annotate", leaders alone.
+               In modes "demote" and "annotate", leaders alone.
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
     degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.

@@ -272,7 +272,7 @@ class Source:
         }
         if reason := next((name for name, present in obstacles.items() if present), ""):
             raise CursorUnusable(_A_CURSOR, f"a source with {reason} has none", "use from_ and size")
-        check_has_end(_A_CURSOR, options, bool(self._shown))
+        check_has_end(_A_CURSOR, options)
         if given is True:
             return Cursor(search=own, pit="", after=[0], ahead=0, pages=0)
         if not isinstance(given, str):

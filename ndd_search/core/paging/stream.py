@@ -183,7 +183,7 @@ class Stream:
         """
         if reader.items is not None:
             return self._leaders_by_fields(fresh, reader.items, reader, options)
-        if self.shown and options.seen_mode != "hide":
+        if self.shown and not options.hides_seen:
             return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
@@ -292,7 +292,7 @@ class Stream:
         found = replace(self, shown=(), seen=())._assign_leaders(fresh, sketches, reader, options)
         first = len(self.hits)
         new = [at for at in range(len(fresh)) if found.leader[first + at] == first + at]
-        hidden = replace(options, seen_mode="hide")
+        hidden = replace(options, mode="group")
         compared = replace(Stream(), shown=self.shown, apart=self.apart)._assign_leaders(
             [fresh[at] for at in new], [sketches[at] for at in new], reader, hidden
         )

@@ -70,7 +70,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     options, others = options_and_others(settings.options, changes)
     if reason := _obstacle(search):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
-    check_has_end(request.path, options, bool(others.get("seen")))
+    check_has_end(request.path, options)
     own = _hash_of(search, options, settings)
     cursor = None if given is True else _checked_cursor(given, own, request.path, options, settings)
     steps = steps_of(options, others, settings, has_cursor=True)

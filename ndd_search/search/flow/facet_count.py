@@ -177,7 +177,7 @@ class _Counter:
 
     def __init__(self, state: State, plan: Plan, held: bool) -> None:
         self._state, self._plan = state, plan
-        self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
+        self._shown = plan.shown if plan.options.hides_seen else ()  # what resembles it has no place
         self._places: dict[Any, list[int]] = {}
         for place, both in enumerate(zip(state.stream.hits, state.stream.sketches, strict=True) if held else ()):
             name, *_ = _names(*both)

@@ -60,7 +60,7 @@ class GroupCount(Step):
         """
         head = head_of(state.stream, plan.options.window)
         if head.exhausted:
-            hidden = len(head.seen) if plan.options.seen_mode == "hide" else 0
+            hidden = len(head.seen) if plan.options.hides_seen else 0
             return replace(state, groups=GroupEstimate.exactly(len(set(head.leader.tolist())) - hidden).as_dict())
         answer = answers[0] if answers else None
         if answer is not None and _may_lack_some(answer):
