@@ -219,6 +219,11 @@ class CollapseOptions:
         """Whether leaders depend on fields beside the guards."""
         return bool(self.group_by or self.max_per)
 
+    @property
+    def has_guards(self) -> bool:
+        """Whether similar hits may be kept apart (see `guards`)."""
+        return bool(self.must_match or self.numbers_must_match or self.max_apart or self.min_length_ratio)
+
     @cached_property
     def preferences(self) -> tuple[Preference, ...]:
         """`keep`, parsed."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.contained_texts import Extract, lies_inside, normalised, possible_containers
 from ndd_search.core.matching.document_frequency import leaders_of_list
-from ndd_search.core.matching.guards import allowed_by_fields, reads_hits
+from ndd_search.core.matching.guards import allowed_by_fields
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, check_fit
@@ -110,7 +110,11 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     """Return the near-duplicates among all passages, by the best rank of each group."""
     chosen, found = options.collapse, None
     check_fit(chosen, given.recipe)
-    plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
+    plain = not (chosen.has_guards or chosen.reads_keys) and (chosen.keep, chosen.mode, chosen.max_per_group) == (
+        ("score",),
+        "group",
+        1,
+    )
     if plain and options.frequency_table is True and chosen.min_similarity == "auto":
         found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
     if found is None or _are_apart(given, found[0], chosen):

@@ -29,12 +29,6 @@ class FieldReader(Protocol):
         """Return the number signature of the hit's text (see `text.numbers`), None if it is unknown."""
 
 
-def reads_hits(options: CollapseOptions) -> bool:
-    """Return whether leaders depend on fields of hits, which `leaders_of` does not read."""
-    guards = options.must_match or options.numbers_must_match or options.max_apart
-    return bool(guards or options.min_length_ratio or options.group_by or options.max_per)
-
-
 def allowed(
     pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions, least: int
 ) -> dict[str, npt.NDArray[np.bool_]]:

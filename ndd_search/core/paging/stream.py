@@ -16,7 +16,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys
-from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
+from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields
 from ndd_search.core.matching.similar_pairs import as_compared, leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
@@ -187,7 +187,7 @@ class Stream:
             return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
-        by_core = native.core is not None and not reads_hits(options) and self.apart is None
+        by_core = native.core is not None and not (options.has_guards or options.reads_keys or self.apart)
         if by_core and not self.hits and not self.shown:
             if (assigned := leaders_of(sketches, k, decision, 0, reader.recipe.min_shingles)) is not None:
                 return _Leaders(*assigned)
