@@ -21,6 +21,7 @@ from ndd_search.cli.cluster import Address
 from ndd_search.cli.output import add_shared, preset_of, say, warn
 from ndd_search.cli.search import open_index
 from ndd_search.core.presets import collapse_options
+from ndd_search.errors import IndexUnusable
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
@@ -74,4 +75,11 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
     settings = ProxySettings(upstream=(address.url,), ca_certs=address.ca_certs, insecure=address.insecure)
     upstream, driver = Upstream(settings), kind(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)
-    return UpstreamSearcher(driver, upstream, arguments.index, address.authorization)
+    searcher = UpstreamSearcher(driver, upstream, arguments.index, address.authorization)
+    try:
+        address.detect()
+    except (
+        IndexUnusable
+    ) as error:  # it is served all the same: an engine may start later, or ask the browser for a user
+        warn(str(error))
+    return searcher

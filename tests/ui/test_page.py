@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import signal
@@ -16,7 +17,8 @@ from urllib.parse import urlencode
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cli import main
+from ndd_search.cli import main, ui
+from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
 from ndd_search.serving.ui.application import Reply, SearchPage
 from ndd_search.serving.ui.search_folder import FolderSearcher
 from ndd_search.serving.ui.searcher import Asked, Document, Found, Headers
@@ -257,6 +259,13 @@ def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index, tmp_path: Pa
         *(200, 200, 200),
         421,
     ]
+
+
+def test_an_engine_that_does_not_answer_is_named_before_the_page_is_served(capfd: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    ui.configure(parser)
+    assert isinstance(ui.searcher_of(parser.parse_args(["http://localhost:1", "news"])), UpstreamSearcher)
+    assert "http://localhost:1: there is no answer" in capfd.readouterr().err
 
 
 def test_the_command_serves_a_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

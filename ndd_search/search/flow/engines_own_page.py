@@ -19,17 +19,17 @@ from ndd_search.search.rest.wider_requests import any_sketch
 NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 WIDER = "the engine refused the wider request: "
 UNREADABLE = "the answer to the wider request is not the answer to a search"
+NO_SKETCH = (
+    "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which of them is missing"
+)
+_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
+_LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
 
 def own_request(plan: Plan, reason: str) -> Flow:
     """Send the caller's own request. reason: why the answer is degraded."""
     answer = yield plan.search.request
     return degraded(answer, plan, reason) if answer.has_hits else answer
-
-
-NO_SKETCH = (
-    "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which of them is missing"
-)
 
 
 def as_it_is(answer: Answer, search: Search) -> Answer:
@@ -66,10 +66,6 @@ def degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
     reason = plan.settings.degrade(plan.search.request.path, reason)
     plan.filter.clean(answer.body)
     return replace(answer, body={**answer.body, "ndd": {"degraded": reason}})
-
-
-_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
-_LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
 
 def has_sketches(plan: Plan) -> bool:
