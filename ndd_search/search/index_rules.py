@@ -125,6 +125,11 @@ class IndexRules:
         fields: Sequence[str] = text.get(field, ()) if isinstance(text, Mapping) else text
         return fields
 
+    def sketched_beside(self, target: str) -> list[str]:
+        """Return the patterns of indexes that get sketches, none if one of them matches an index of a target."""
+        patterns = [pattern for pattern, rule in self.rules.items() if rule.text]
+        return patterns if patterns and not {*patterns} & {*_patterns_in(self._patterns, target)} else []
+
     def of_target(self, target: str) -> list[IndexRule]:
         """Return a rule for each of the different settings of the indexes that a search may read.
 

@@ -82,7 +82,7 @@ CALLS: dict[str, Any] = {
     "ids in the URL": ("GET", "/{news}/_search", None, {"q": "_id:7-0 OR _id:7-1"}),
     "ids as the default field": ("GET", "/{news}/_search", None, {"q": "7-0 7-1", "df": "_id"}),
     "ids in a retriever": ("POST", "/{news}/_search", {"retriever": {"standard": {"query": IDS}}}, {}),
-    "a query nested too deep": ("POST", "/{news}/_search", {"query": deep(400)}, {}),
+    "a query nested too deep": ("POST", "/{news}/_search", {"query": deep(60)}, {}),
     "a query that holds itself": ("POST", "/{news}/_search", {"query": CYCLE}, {}),
     "an empty search_after": ("POST", "/{news}/_search", {"query": MATCH, "search_after": []}, {}),
     "an empty search_pipeline": ("POST", "/{news}/_search", {"query": MATCH, "search_pipeline": {}}, {}),
@@ -312,6 +312,9 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
         assert ndd.info(told).reason.startswith(lacks)
         assert ndd.info(told).warnings == (ndd.info(told).reason,)
         assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
+    for pattern, is_told in (("nwes*", True), ("*", False)):
+        told = connect(indexes={pattern: {"text": "body"}}).search(index=library.bare, body={**body, "ndd": True})
+        assert is_told == (f"none of the patterns with `text`, {pattern}, matches" in ndd.info(told).reason)
     lines = [{"index": library.bare}, {**body, "ndd": True}]
     (told,) = caller.msearch(body=lines)["responses"]
     assert "ndd-search backfill" in ndd.info(told).reason

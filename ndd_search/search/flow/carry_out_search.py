@@ -151,7 +151,7 @@ class Conversation:
             plan = replace(plan, is_split=False)
         is_bypassed = settings.clock() < plan.of_caller.bypass_until  # perhaps while this search waited for another
         if is_bypassed and needs_sketches(self.options, self.steps):
-            return as_it_is((yield search.request), search)
+            return as_it_is((yield search.request), search, settings)
         for step in self.steps:
             plan = yield from step.planned(plan, self.round_trips)
         if plan.of_caller.charged:
@@ -165,7 +165,7 @@ class Conversation:
                 answer = yield from self._carry_out(plan, state, cached)
                 break
             except Finished as end:
-                answer = as_it_is(end.answer, plan.search)
+                answer = as_it_is(end.answer, plan.search, settings)
                 break
             except AskAnew as refused:
                 plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)

@@ -27,7 +27,7 @@ from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.engines_own_page import NO_SKETCH
+from ndd_search.search.flow.engines_own_page import no_sketch
 from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
@@ -199,9 +199,10 @@ class CursorSearch:
         for step in self.steps:
             state, made = yield from step.with_page(state, made, examined, self._round_trips)
         bare = {"missing"} == set(state.stream.lacking) and self.settings.items is None and not plan.options.reads_keys
-        state = replace(state, degraded=joined(state.degraded, NO_SKETCH)) if bare else state
+        lacks = no_sketch(self.settings, plan.search.request.path) if bare else ""
+        state = replace(state, degraded=joined(state.degraded, lacks))
         body, next_cursor = page.answer(state, made, self._pit, self._round_trips)
-        body["ndd"]["warnings"] += [NO_SKETCH] if bare else []
+        body["ndd"]["warnings"] += [lacks] if bare else []
         for step in self.steps:
             body = step.with_answer(body, state, plan)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again

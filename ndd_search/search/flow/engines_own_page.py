@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.plan import Plan
 from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips
 from ndd_search.search.flow.search_state import State
@@ -19,9 +20,7 @@ from ndd_search.search.rest.wider_requests import any_sketch
 NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 WIDER = "the engine refused the wider request: "
 UNREADABLE = "the answer to the wider request is not the answer to a search"
-NO_SKETCH = (
-    "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which of them is missing"
-)
+_NO_SKETCH = "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which is missing"
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
@@ -32,11 +31,20 @@ def own_request(plan: Plan, reason: str) -> Flow:
     return degraded(answer, plan, reason) if answer.has_hits else answer
 
 
-def as_it_is(answer: Answer, search: Search) -> Answer:
+def no_sketch(settings: Settings, path: str) -> str:
+    """Return that no hit has a sketch, and what to do. path: of the search."""
+    patterns = settings.indexes.sketched_beside(path.partition("/_search")[0])
+    return _NO_SKETCH + (
+        f"; none of the patterns with `text`, {', '.join(patterns)}, matches an index of it" if patterns else ""
+    )
+
+
+def as_it_is(answer: Answer, search: Search, settings: Settings) -> Answer:
     """Return an answer without a block `ndd`; with the reason if the search asked to be collapsed."""
     if not search.changes or not answer.has_hits or not answer.hits or "ndd" in answer.body:
         return answer
-    return replace(answer, body={**answer.body, "ndd": {"degraded": NO_SKETCH, "warnings": [NO_SKETCH]}})
+    reason = no_sketch(settings, search.request.path)
+    return replace(answer, body={**answer.body, "ndd": {"degraded": reason, "warnings": [reason]}})
 
 
 def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Asking[State]:
@@ -105,4 +113,4 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
     if has_hits:
         until = settings.clock() + settings.bypass_seconds
         known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
-        settings.degrade(search.request.path, NO_SKETCH)
+        settings.degrade(search.request.path, no_sketch(settings, search.request.path))
