@@ -28,7 +28,7 @@ COPY = --link-mode copy
 .PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided fuzz-proxy prove soak soak-from-empty saturate bench bench-check picture reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
-	$(VENV)/bin/ndd-search demo $(ARGS)
+	$(VENV)/bin/python examples/demo.py $(ARGS)
 
 test: $(VENV)/dev-installed  ## all tests; tests of unavailable servers are skipped, and the last lines say why
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)

@@ -42,9 +42,9 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
+from benchmarks.real_words import FACTBOOK
 from ndd_search.core.sketching import sketch_many
 
-FACTBOOK = Path(ndd.__file__).parent / "demo_data" / "factbook.jsonl.gz"
 CHUNK, REPEATED, FOUND, SHOWN, BUDGET = 120, 40, 50, 10, 1000
 COSINE = 0.95
 TOPICS = [

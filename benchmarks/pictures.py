@@ -28,7 +28,7 @@ import numpy as np
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, SIZES
 from benchmarks.pages import rows
-from benchmarks.passages import FACTBOOK
+from benchmarks.real_words import FACTBOOK
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.similar_pairs import overlaps
@@ -137,8 +137,7 @@ def sizes(found: dict[str, dict[str, float]], path: Path) -> None:
 
 def decision(path: Path) -> dict[str, int]:
     """Draw the pairs of the demonstration collection by resemblance and specificity. Returns how many there are."""
-    file = Path(ndd.__file__).parent / "demo_data" / "factbook.jsonl.gz"
-    documents = list(rows(file))
+    documents = list(rows(FACTBOOK))
     recipe = ndd.Recipe()
     sketches = sketch_many([one["text"] for one in documents], recipe)
     table = count_document_frequency(sketches, recipe)

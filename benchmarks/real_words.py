@@ -11,13 +11,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
 BATCH = 2_000
 KEPT = 50_000  # texts that may be repeated
 LONGEST = 220
+FACTBOOK = Path(__file__).parents[1] / "examples" / "factbook" / "factbook.jsonl.gz"
 
 
 def texts(
@@ -25,7 +26,7 @@ def texts(
 ) -> Iterator[str]:
     """Yield texts without line ends, the same for equal arguments. longest: words of a text at most."""
     random = np.random.default_rng(seed)
-    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    packed = FACTBOOK.read_bytes()
     documents = (json.loads(line)["text"].split() for line in gzip.decompress(packed).splitlines())
     words, stream = np.unique(np.array([word for words in documents for word in words]), return_inverse=True)
     follows = stream[1:][np.argsort(stream[:-1], kind="stable")]

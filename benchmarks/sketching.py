@@ -43,7 +43,7 @@ def read(path: str) -> list[dict[str, object]]:
 
 def sources() -> dict[str, list[str]]:
     """Return long texts to cut from: one in ASCII, one in each language."""
-    pages = [str(page["text"]) for page in read("ndd_search/demo_data/factbook.jsonl.gz")]
+    pages = [str(page["text"]) for page in read("examples/factbook/factbook.jsonl.gz")]
     languages = read("tests/data/udhr.jsonl.gz")
     return {
         "ASCII": ["\n".join(pages).encode("ascii", "ignore").decode()],

@@ -417,9 +417,3 @@ def test_ctrl_c_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
     assert running.returncode == 130
     assert told.strip() == "interrupted"
     assert "story" in ndd("search", tmp_path / "idx", "story").stdout
-
-
-def test_the_demo_shows_every_search_twice() -> None:
-    shown = ndd("demo", "--query", "coral reefs and overfishing").stdout
-    assert "4 of the first 8 hits repeat another" in shown
-    assert "from the cache" in shown

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import runpy
 import shutil
 import signal
 import subprocess
@@ -12,16 +13,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cli.demo import QUERIES
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.errors import InvalidDocument
+from tests.examples import ROOT
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
@@ -431,8 +431,9 @@ def test_entries_of_one_form_that_are_kept_apart_are_told_with_the_option_that_j
 
 
 def test_searches_of_the_demo_have_no_warning(tmp_path: Path) -> None:
-    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    pytest.importorskip("rich", reason="the demonstration needs the extra cli")
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
     with ndd.Index.open(tmp_path / "demo", text=["title", "text"]) as index:
-        index.add([json.loads(line) for line in gzip.decompress(packed).splitlines()])
-        for query in (*QUERIES, "airport", "elections", "island", "exports"):
+        index.add([json.loads(line) for line in gzip.decompress(demo["PAGES"].read_bytes()).splitlines()])
+        for query in (*demo["QUERIES"], "airport", "elections", "island", "exports"):
             assert index.search(query, size=20)["ndd"]["warnings"] == []

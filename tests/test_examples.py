@@ -1,6 +1,7 @@
-"""The programs in examples/ add and find articles, each through the test client of its framework."""
+"""The programs in examples/: the demonstration, and search pages, each through the test client of its framework."""
 
 import json
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,15 @@ def program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     name = f"{request.param}_app"
     yield import_module(name)
     sys.modules.pop(name)
+
+
+def test_the_demonstration_shows_every_search_twice() -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    pytest.importorskip("rich", reason="its tables need the extra cli")
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--query", "coral reefs and overfishing"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "4 of the first 8 hits repeat another" in shown
+    assert "from the cache" in shown
 
 
 def check(put: Any, get: Any) -> None:

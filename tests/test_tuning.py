@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +115,7 @@ def test_every_pair_is_asked_about_once_and_answers_to_other_pages_count_for_not
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> ndd.Index:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
-    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    packed = (ROOT / "examples" / "factbook" / "factbook.jsonl.gz").read_bytes()
     index = ndd.Index.open(tmp_path_factory.mktemp("tuning") / "demo", text=["title", "text"])
     index.add(json.loads(line) for line in gzip.decompress(packed).splitlines())
     return index

@@ -27,7 +27,6 @@ _FILES = ("FILE", "FOLDER", "SOURCE", "GROUPS")  # what stands for files in the 
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
-    "demo": "run the same searches on a small collection, without and with ndd_search",
     "index": "fill and look after an index folder",
     "search": "search an index folder",
     "compare": "show how similar two texts are",
@@ -46,7 +45,6 @@ COMMANDS = {
 
 _EXAMPLES = """\
 examples:
-  ndd-search demo
   ndd-search index add articles.jsonl.gz news.idx --text title,body
   ndd-search search news.idx "climate summit"
   ndd-search compare old.txt new.txt

@@ -1,11 +1,9 @@
 """Run the same searches on a small collection without and with ndd_search, side by side.
 
-The collection comes with the package: sections of the CIA World Factbook (public domain), each in its versions of
-July and of October 2022. It is indexed in a temporary folder.
+    python examples/demo.py [--query "fishing fleet and ports"]
 
-examples:
-  ndd-search demo
-  ndd-search demo --query "fishing fleet and ports"
+The collection is sections of the CIA World Factbook (public domain), each in its versions of July and of October 2022.
+It is indexed in a temporary folder.
 """
 
 from __future__ import annotations
@@ -14,23 +12,20 @@ import argparse
 import gzip
 import json
 import tempfile
-from importlib.resources import files
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ndd_search.cli import DONE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ndd_search import Index
 from ndd_search.cli.output import console, styled, table
 from ndd_search.cli.search import also
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from ndd_search.embedded.index import Index
-
+PAGES = Path(__file__).parent / "factbook" / "factbook.jsonl.gz"
 QUERIES = (
     "coral reefs and overfishing",
     "languages spoken by minorities",
@@ -42,25 +37,19 @@ SIZE = 8
 _AGAIN = 5
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--query", action="append", help="run this query instead; may be given several times")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    from ndd_search.embedded.index import Index
-
-    screen = console()
-    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
-    documents = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+    queries, screen = parser.parse_args().query or QUERIES, console()
+    documents = [json.loads(line) for line in gzip.decompress(PAGES.read_bytes()).splitlines()]
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "demo", text=["title", "text"]) as index:
         began = perf_counter()
         index.add(documents)
         seconds = perf_counter() - began
         screen.print(f"{len(documents)} documents sketched and indexed in {seconds:.1f} s\n")
-        for query in arguments.query or QUERIES:
+        for query in queries:
             screen.print(compare(index, query), end="\n\n")
-        show_times(index, arguments.query or QUERIES, screen)
-    return DONE
+        show_times(index, queries, screen)
 
 
 def compare(index: Index, query: str) -> Table:
@@ -114,3 +103,7 @@ def _after(response: dict[str, Any], place: int) -> Text:
     hit = hits[place]
     listed = "".join(f"\n  + {line}" for line in also(hit))
     return styled(hit["_source"]["title"], (listed, "dim"))
+
+
+if __name__ == "__main__":
+    main()
