@@ -58,6 +58,8 @@ def kept_apart(
     if options.min_similarity != "auto" or recipe.measure != "kmv":
         return []
     short = {index: sketch for index, sketch in leaders.items() if 0 < len(sketch) < recipe.k}
+    if len(short) < 2:
+        return []
     page, of = list(short.values()), [hits[index] for index in short]
     leader, similarity = assign_leaders(page, recipe.k, Decision.of(ALIKE, recipe))
     led = np.flatnonzero(leader != np.arange(len(page)))

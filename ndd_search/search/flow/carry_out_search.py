@@ -27,8 +27,8 @@ from ndd_search.search.flow.fetch_hits import HitFetcher, reader_of
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
-from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together
-from ndd_search.search.flow.search_state import State, joined
+from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together, joined
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_fields

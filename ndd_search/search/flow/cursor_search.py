@@ -39,8 +39,8 @@ from ndd_search.search.flow.plan import (
     plan_of,
     planned_anew,
 )
-from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, trouble
-from ndd_search.search.flow.search_state import State, joined
+from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, joined, trouble
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search, several

@@ -21,7 +21,6 @@ NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engi
 WIDER = "the engine refused the wider request: "
 UNREADABLE = "the answer to the wider request is not the answer to a search"
 _NO_SKETCH = "no hit has a sketch: run ndd-search template, then ndd-search backfill; doctor says which is missing"
-_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
 
@@ -53,11 +52,11 @@ def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Askin
     Returns the state if the window is empty and its target has sketches, else raises Finished with the engine's page.
     """
     search, empty = plan.search, not state.stream.fetched
-    if not (empty and has_sketches(plan)):
+    if not (empty and plan.has_sketches):
         yield from look_for_sketches(plan, round_trips, has_hits=not empty)
-    if empty and has_sketches(plan):
+    if empty and plan.has_sketches:
         return state
-    if not empty and plan.reading.sketched and not has_sketches(plan):
+    if not empty and plan.reading.sketched and not plan.has_sketches:
         plan.settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
         raise Finished((yield search.request))
     ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
@@ -76,20 +75,6 @@ def degraded(answer: Answer, plan: Plan, reason: str) -> Answer:
     return replace(answer, body={**answer.body, "ndd": {"degraded": reason}})
 
 
-def has_sketches(plan: Plan) -> bool:
-    """Return whether any caller saw a sketch in the target within the last hour."""
-    settings = plan.settings
-    return settings.clock() < settings.known.about(plan.search.target).sketched_until
-
-
-def saw_a_sketch(plan: Plan) -> None:
-    """Remember that the target has sketches."""
-    settings, target = plan.settings, plan.search.target
-    known, until = settings.known.about(target), settings.clock() + _RELIED_ON
-    if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
-        settings.known.learn(target, sketched_until=until, bare_until=0.0)
-
-
 def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> Asking[None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently.
 
@@ -106,9 +91,9 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
         if not found.whole:
             return
         if found.hits:
-            saw_a_sketch(plan)
+            known.saw_sketch(search.target, settings.clock())
             return
-        if has_hits and not has_sketches(plan):
+        if has_hits and not plan.has_sketches:
             known.learn(search.target, bare_until=settings.clock() + settings.bypass_seconds)
     if has_hits:
         until = settings.clock() + settings.bypass_seconds

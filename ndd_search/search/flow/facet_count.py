@@ -27,8 +27,8 @@ from ndd_search.core.sketching.sketches import VALUES
 from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
 from ndd_search.search.flow.plan import Plan, Step
-from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, trouble
-from ndd_search.search.flow.search_state import State, joined
+from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, joined, trouble
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.flow.total_count import (
     UNSORTED,
     can_be_sampled,

@@ -21,9 +21,7 @@ from ndd_search.search.flow.engines_own_page import (
     UNREADABLE,
     WIDER,
     degraded,
-    has_sketches,
     own_request,
-    saw_a_sketch,
     without_sketches,
 )
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
@@ -90,14 +88,14 @@ class HitFetcher:
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         sketches = sketches_in(answers[-1], plan)
         needs = needs_sketches(plan.options, self.steps)
-        if any(not isinstance(one, str) for one in sketches) or (not needs and has_sketches(plan)):  # in later hits
+        if any(not isinstance(one, str) for one in sketches) or (not needs and plan.has_sketches):  # in later hits
             yield from learn_frequency_table(plan, self.round_trips)
         state = with_more_hits(new_state(plan), plan, answers, sketches, fetch)
         is_bare = {"missing"}.issuperset(state.stream.lacking)
         if settings.items is None and is_bare and needs:
             return (yield from without_sketches(plan, self.round_trips, state))
         if settings.items is None and not is_bare:
-            saw_a_sketch(plan)
+            settings.known.saw_sketch(plan.search.target, settings.clock())
             if not plan.sketch_reading.sketched and "" in state.stream.lacking:
                 settings.known.learn(plan.search.target, sketched=True)
         for step in self.steps:

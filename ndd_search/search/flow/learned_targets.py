@@ -22,6 +22,7 @@ MAX_RESULT_WINDOW = 10_000  # the engines' default
 _TARGETS = 20_000
 _CALLERS = 50_000
 _VIEWS = 8  # most tables of one target that a new caller's view is compared with
+_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _STRANGERS = 8  # most requests for new callers of a target who have not returned yet
 _LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
 _PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
@@ -177,6 +178,12 @@ class Learned:
         """Change some of these facts."""
         with self._lock:
             self._targets[target] = replace(self._targets.get(target, _NO_TARGET), **changes)
+
+    def saw_sketch(self, target: bytes, now: float) -> None:
+        """Remember for an hour that a target has sketches."""
+        known, until = self.about(target), now + _RELIED_ON
+        if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
+            self.learn(target, sketched_until=until, bare_until=0.0)
 
     def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
         """Return one caller's facts about a target, the defaults if nothing was learned."""

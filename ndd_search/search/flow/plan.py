@@ -95,6 +95,11 @@ class Plan:
             for name in asked_otherwise(self.search, self.reading.fields)
         ]
 
+    @property
+    def has_sketches(self) -> bool:
+        """Whether any caller saw a sketch in the target within the last hour."""
+        return self.settings.clock() < self.settings.known.about(self.search.target).sketched_until
+
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:
         """Return the requests of one trip. The sketches are in the answer to the last one."""
         if first and self.search.limits.apart:

@@ -140,6 +140,11 @@ def trouble(answers: Sequence[Answer], like: Answer) -> str:
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
 
 
+def joined(*reasons: str | None) -> str:
+    """Return the reasons for a degraded page in one line, "" if there are none."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
 def together(requests: list[Request]) -> Request:
     """Combine searches of one target in one `_msearch`."""
     if len(requests) == 1:

@@ -50,8 +50,3 @@ class State:
     def stop(self, reason: str) -> State:
         """Return the state of a search that fetches no more hits. It is not cached."""
         return replace(self, stopped=reason, lasting=False)
-
-
-def joined(*reasons: str | None) -> str:
-    """Return the reasons for a degraded page in one line, "" if there are none."""
-    return "; ".join(dict.fromkeys(filter(None, reasons)))
