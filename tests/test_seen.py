@@ -164,6 +164,8 @@ def test_the_memory_of_a_process_is_bounded_by_its_cache() -> None:
     for wrong in ({"seconds": 0}, {"most_items": 0}, {"most_items": 1001}):
         with pytest.raises(ValueError, match="must be"):
             ndd.plugins.SeenMemory(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a cache must have the methods of Cache"):
+        ndd.plugins.SeenMemory("redis://localhost")  # type: ignore[arg-type]
 
 
 def test_what_is_added_at_the_same_time_is_all_remembered(redis_url: str) -> None:

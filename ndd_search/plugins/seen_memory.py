@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
+from ndd_search.core.paging.cache import (
+    Cache,
+    FailureGuard,
+    MemoryCache,
+    SharedCache,
+    cache_key,
+    check_cache,
+    is_shared,
+)
 from ndd_search.core.paging.cache_entries import sealed, unsealed
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
@@ -53,6 +61,7 @@ class SeenMemory:
         if not seconds > 0 or not 1 <= most_items <= 1000:
             raise ValueError(f"seconds must be above 0 and most_items 1..1000, got {seconds} and {most_items}")
         self._cache: Cache = MemoryCache() if cache is None else cache
+        check_cache(self._cache)
         self._shared: SharedCache | None = self._cache if is_shared(self._cache) else None
         self._seconds, self._most, self._recipe, self._now = seconds, most_items, Recipe.of(recipe), now
         self._guarded, self._changing = FailureGuard(), Lock()

@@ -330,6 +330,7 @@ WRONG: list[tuple[str, Any]] = [
     ("frequency_table", "table.json"),
     ("frequency_table", None),
     ("cache", "redis://localhost"),
+    ("cache", object()),
     ("observers", [print]),
     ("observers", "log"),
     ("options", {"window": 50}),

@@ -89,6 +89,12 @@ class CachePaused(Exception):
     """Raised by a cache that is not used for a while, because a call has failed."""
 
 
+def check_cache(cache: object) -> None:
+    """Raise TypeError for what lacks the methods of `Cache`."""
+    if not all(hasattr(cache, name) for name in ("get", "get_many", "put")):
+        raise TypeError(f'a cache must have the methods of Cache, as RedisCache("redis://...") has, got {cache!r}')
+
+
 def is_shared(cache: Cache) -> TypeGuard[SharedCache]:
     """Return whether a cache has the methods of `SharedCache`."""
     return all(hasattr(type(cache), name) for name in ("get_with", "acquire", "release"))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.core.paging.cache import Cache, FailureGuard, SingleFlight
+from ndd_search.core.paging.cache import Cache, FailureGuard, SingleFlight, check_cache
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.core.paging.stream import NO_HITS, Stream
 
@@ -25,6 +25,7 @@ class CachedStreams:
         pack: Callable[[Sequence[Any]], list[Any]] = list,
         unpack: Callable[[Any], Iterable[Any]] = list,
     ) -> None:
+        check_cache(cache)
         self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
         self._pack, self._unpack = pack, unpack
 

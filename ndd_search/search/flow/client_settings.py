@@ -11,7 +11,7 @@ from typing import Any
 
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.cache import Cache, MemoryCache
+from ndd_search.core.paging.cache import Cache, MemoryCache, check_cache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
 from ndd_search.core.presets import CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
@@ -103,8 +103,8 @@ class Settings:
         table, cache = self.frequency_table, self.cache
         if not isinstance(table, bool | FrequencyTable):
             raise TypeError(f"frequency_table must be true, false or a FrequencyTable, got {table!r}")
-        if isinstance(cache, str | bytes | int | float):
-            raise TypeError(f'cache must be true, false or a cache, as RedisCache("redis://..."), got {cache!r}')
+        if cache is not None:
+            check_cache(cache)
         if wrong := [one for one in self.observers if not hasattr(one, "observe")]:
             raise TypeError(f"observers must have a method observe, got {wrong[0]!r}")
 
