@@ -446,7 +446,7 @@ def test_an_explanation_names_the_edges_in_which_two_texts_differ(engine: Engine
                 caller.client.index(index=index, id=id, body={"body": head + story}, refresh=True)
             search = {"query": {"match": {"body": "ministers"}}}
             for body, named in (
-                (search, ': "PARIS (AFP) - …" and "LEEDS, May 3 - …"'),
+                (search, ' (one has "PARIS (AFP) - …", the other "LEEDS, May 3 - …")'),
                 ({**search, "_source": ["x"]}, ""),
             ):
                 (entry,) = caller.run(ndd.explain(caller.client, "2", index=index, body=body))

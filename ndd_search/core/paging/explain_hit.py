@@ -135,7 +135,7 @@ def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, read
     sentence = "the two differ at their edges only" if same else "the two differ at their edges and hardly inside"
     texts = [reader.text_of(hit) for hit in hits]
     found = [_edges_of(prepare(text, reader.recipe)) for text in texts if text is not None]
-    return f"{sentence}: {' and '.join(found)}" if len(found) == 2 else sentence
+    return f"{sentence} (one has {found[0]}, the other {found[1]})" if len(found) == 2 else sentence
 
 
 def _edges_of(text: str) -> str:
@@ -143,7 +143,7 @@ def _edges_of(text: str) -> str:
     ends = [(0, 0), *between_edges(text), (len(text), len(text))]
     first, *within, last = [text[end:start].strip() for (_, end), (start, _) in pairwise(ends)]
     found = [first, *filter(None, within), last]
-    return f'"{" … ".join(found).strip()}"' if any(found) else "no edge"
+    return f'"{" … ".join(found).strip()}"' if any(found) else "none"
 
 
 def _explain_by_fields(
