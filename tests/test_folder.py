@@ -50,8 +50,12 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
         ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
     with pytest.raises(ValueError, match="language must be one"):
         ndd.Index.open(tmp_path / "other", text="body", language="klingon")
-    with pytest.raises(ValueError, match="text must name fields, each of them once"):
+    with pytest.raises(ValueError, match="text must name each field once"):
         ndd.Index.open(tmp_path / "other", text=["body", "body"])
+    with pytest.raises(TypeError, match="text must be a list, got 3"):
+        ndd.Index.open(tmp_path / "other", text=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a cache must have the methods of Cache"):
+        ndd.Index.open(tmp_path / "news", cache="redis://localhost")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,9 @@ def test_hits_show_what_was_found_around_where_it_was_found(shop: ndd.Index) -> 
     assert len(passage) < 300
     assert "title" not in hit["highlight"]
     assert "highlight" not in shop.search("volcano")["hits"]["hits"][0]
+    for wrong in ("em", True, ("<em>",)):
+        with pytest.raises(TypeError, match="highlight must be two texts"):
+            shop.search("volcano", highlight=wrong)  # type: ignore[arg-type]
 
 
 def test_documents_come_back_as_they_were_whatever_their_fields_are(shop: ndd.Index) -> None:

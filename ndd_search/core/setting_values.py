@@ -200,6 +200,9 @@ class Field(Kind):
         return value
 
 
+_FIELDS = Several(Field(), one=True)
+
+
 def setting(kind: Kind, default: Any) -> Any:
     """Return a field of a dataclass whose values are of a kind."""
     if isinstance(default, dict):
@@ -287,7 +290,7 @@ def check_known(given: Iterable[str], names: Collection[str], elsewhere: Collect
     """
     for name in given:
         if name not in names:
-            near = nearest(name, [*names, *elsewhere])
+            near = f" (it belongs {where})" if name in elsewhere else nearest(name, [*names, *elsewhere])
             near = near if nearest(name, names) == near else near.replace("?", f" {where}?")
             raise TypeError(f"unknown option {name!r}{near}: the options are {', '.join(names)}")
 
@@ -299,9 +302,9 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
         raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
 
 
-def check_names(name: str, *fields: object) -> None:
-    if wrong := [field for field in fields if not isinstance(field, str)]:
-        raise TypeError(f"{name} must name fields, got {wrong[0]!r}")
+def fields_in(name: str, given: object) -> tuple[str, ...]:
+    """Return fields that are given as one name or several. Raises TypeError or ValueError for anything else."""
+    return _FIELDS.check(name, given)
 
 
 def check_share(name: str, value: object) -> None:

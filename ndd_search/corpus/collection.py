@@ -17,6 +17,7 @@ from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import fields_in
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search, shingles_of
@@ -85,7 +86,7 @@ class Corpus(Documents):
         Raises InvalidDocument when no document has text or an id, IndexUnusable for a store of another reading.
         """
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
-        chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
+        chosen = Fields(fields_in("text", text), recipe, tuple(fields), numbers)
         rows = read_rows(pieces, chosen, id, store, report or log.warning, progress or (lambda count: None))
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
@@ -197,7 +198,7 @@ class Corpus(Documents):
 
     def _order(self, keep: Sequence[Keep]) -> Ranks | None:
         """The places of all documents, the one to lead a group first; None for the order of reading."""
-        options = CollapseOptions(keep=tuple(keep))
+        options = collapse_options(keep=keep)
         if options.keep == ("score",):
             return None
         if any(callable(wish) for wish in options.keep):

@@ -10,8 +10,10 @@ import numpy as np
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.decision import Setting
-from ndd_search.core.options import CollapseOptions, Keep
+from ndd_search.core.options import Keep
+from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.corpus.collection import Corpus
 from ndd_search.errors import InvalidDocument
@@ -46,8 +48,8 @@ def mark_duplicates(
         raise TypeError(f"rows must be a Series or DataFrame of pandas or polars, got {type(rows).__name__}")
     if is_series == (text is not None):
         raise TypeError("text names columns of a DataFrame: give it with a DataFrame, and leave it out with a Series")
-    fields = [text] if isinstance(text, str) else list(text or [_SERIES])
-    kept = CollapseOptions(keep=tuple(keep)).document_fields
+    fields = fields_in("text", text or _SERIES)
+    kept = collapse_options(keep=keep).document_fields
     columns = (
         {_SERIES: _values(rows)} if is_series else {name: _values(_column(rows, name)) for name in {*fields, *kept}}
     )

@@ -29,6 +29,7 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import Keep
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import fields_in
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method, Settings, check_method, search_of
@@ -94,7 +95,7 @@ class SparkCorpus:
         text, id, recipe, fields, numbers, report: as for Corpus.read. A DataFrame needs `id`.
         Raises InvalidDocument when no document has words, ValueError for a DataFrame without id.
         """
-        kept = Fields((text,) if isinstance(text, str) else tuple(text), Recipe.of(recipe), tuple(fields), numbers)
+        kept = Fields(fields_in("text", text), Recipe.of(recipe), tuple(fields), numbers)
         folder = Work(spark, str(work))
         documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):

@@ -28,7 +28,7 @@ from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_page
+from ndd_search.core.setting_values import check_page, fields_in
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.printable import many
 from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta
@@ -100,9 +100,9 @@ class Index:
         another language; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
         """
         folder, language = Path(path), language and language.lower()
-        fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
-        if fields and (len(set(fields)) < len(fields) or not all(name and isinstance(name, str) for name in fields)):
-            raise ValueError(f"text must name fields, each of them once, got {text!r}")
+        fields = None if text is None else fields_in("text", text)
+        if fields and len(set(fields)) < len(fields):
+            raise ValueError(f"text must name each field once, got {text!r}")
         if (meta := read_meta(folder)) is None:
             if not fields:
                 raise IndexUnusable(
@@ -238,6 +238,8 @@ class Index:
         check_schema(items)
         if not isinstance(query, str):
             raise TypeError(f"query must be a string, got {type(query).__name__}")
+        if highlight and (not isinstance(highlight, tuple | list) or [type(one) for one in highlight] != [str, str]):
+            raise TypeError(f'highlight must be two texts, as ("<em>", "</em>"), got {highlight!r}')
         options, _ = chosen(options or self.options, self.recipe, changes)
         if options.facets:
             raise ValueError("facets count aggregations of an engine; Index.aggregate counts documents of a folder")

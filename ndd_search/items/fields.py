@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_names
+from ndd_search.core.setting_values import fields_in
 from ndd_search.core.text.sentences import stemmer
 from ndd_search.items import compare_values
 from ndd_search.items.compare_names import Names
@@ -69,7 +69,7 @@ class Field:
     def __post_init__(self) -> None:
         if isinstance(self.source, list):
             object.__setattr__(self, "source", tuple(self.source))
-        check_names("source", *((self.source,) if isinstance(self.source, str) else self.source or ()))
+        fields_in("source", () if self.source is None else self.source)
         _positive("weight", self.weight)
         if not isinstance(self.veto, bool):
             raise TypeError(f"veto must be True or False, got {self.veto!r}")

@@ -48,6 +48,10 @@ def test_keep_names_the_field_that_was_not_kept() -> None:
     corpus = ndd.Corpus.read(DOCUMENTS, text="body")
     with pytest.raises(ValueError, match=r"read the collection with fields=\['published'\]"):
         corpus.groups(keep=["newest:published"])
+    with pytest.raises(TypeError, match=r"keep must be a list, got 'longest': write \['longest'\]"):
+        corpus.groups(keep="longest")
+    with pytest.raises(TypeError, match="text must be a list, got 3"):
+        ndd.Corpus.read(DOCUMENTS, text=3)  # type: ignore[arg-type]
 
 
 def test_guards_keep_documents_apart_as_in_a_search() -> None:

@@ -143,6 +143,7 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         (("--upstream", "http://x", "--search-page", "_all,_x"), "", {}, "needs the name of an index"),
         (("--upstream", "http://x"), "", {"NDD_SERVE_WORKERS": "0"}, "workers must be at least 1"),
         (("--upstream", "http://x"), "[collapse]\nwindw = 3", {}, "windw"),
+        ((), 'mode = "drop"', {}, "unknown option 'mode' (it belongs below [collapse])"),
         ((), "windw = 3", {}, "unknown option 'windw' (did you mean window below [collapse]?)"),
         (("--upstream", "https://x", "--ca-certs", "/no/file"), "", {}, "ca_certs /no/file"),
         (("--upstream", "https://x", "--set", "certificate=/no/file"), "", {}, "needs both certificate and key"),

@@ -19,6 +19,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
@@ -66,6 +67,10 @@ class HitReader:
     sketch: Where | None = None
     known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # rank -> sketch, computed earlier
     words: dict[str, frozenset[str]] = field(default_factory=dict)  # of texts, as far as needed
+
+    def __post_init__(self) -> None:
+        if self.text is not None and not callable(self.text):
+            object.__setattr__(self, "text", fields_in("text", self.text))
 
     def counted(self, hits: Sequence[Any], ranks: Sequence[int]) -> HitReader:
         """Return a reader with a frequency table counted in the hits with these ranks."""
@@ -217,7 +222,7 @@ class HitReader:
 
     def absent_texts(self, hits: Sequence[Any]) -> list[str]:
         """Return which of several fields with the text no hit has."""
-        names = () if self.text is None or isinstance(self.text, str) or callable(self.text) else self.text
+        names = () if self.text is None or callable(self.text) or len(self.text) == 1 else self.text
         return [name for name in names if hits and all(self.value(hit, name) is None for hit in hits)]
 
     def _text(self, hit: Any) -> str | None:
@@ -231,8 +236,9 @@ class HitReader:
             if self.sketch is not None:
                 return None
             remedy = "pass text='FIELD' or a callable that returns its text" if hit is not None else "leave it out"
-            raise TypeError(f"a hit is a {type(hit).__name__}: {remedy}")
-        return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
+            remedy = "decode it" if isinstance(hit, bytes) else remedy
+            raise TypeError(f"a hit is {type(hit).__name__}, not a text: {remedy}")
+        return text_of(hit, self.text)
 
 
 def by_texts(

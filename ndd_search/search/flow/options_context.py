@@ -58,6 +58,7 @@ def options_and_others(
 
     base: as in `collapse_options`. Raises TypeError or ValueError for an unknown option or an invalid value.
     """
+    check_known(changes, [*SearchChanges.__annotations__, "cursor"])
     others = {name: changes[name] for name in _BESIDE if name in changes}
     if "cache" in others:
         _YES_NO.check("cache", others["cache"])

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from ndd_search.core.document_fields import absent_fields, splits, text_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, check_name, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
@@ -221,9 +222,7 @@ class Sketcher:
 def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
     """Return the source fields of each sketch, by the name of its field. Raises ValueError for invalid names."""
     named = fields if isinstance(fields, Mapping) else {field: fields}
-    if wrong := [of for of in named.values() if not isinstance(of, Iterable)]:
-        raise TypeError(f"fields must name text fields, got {wrong[0]!r}")
-    chosen = {name: (of,) if isinstance(of, str) else tuple(of) for name, of in named.items()}
+    chosen = {name: fields_in("fields", of) for name, of in named.items()}
     if not chosen or not all(chosen.values()):
         raise ValueError(f"fields must name at least one text field for each sketch, got {fields!r}")
     if len(chosen) > MOST_SKETCHES:
@@ -231,8 +230,8 @@ def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
     for name, sources in chosen.items():
         check_name(name)
         for source in sources:
-            if not isinstance(source, str) or source.partition(".")[0] in chosen:
-                raise ValueError(f"{source!r} is no text field, or a field of the sketch itself ({', '.join(chosen)})")
+            if source.partition(".")[0] in chosen:
+                raise ValueError(f"{source!r} is a field of the sketch itself ({', '.join(chosen)}), no text field")
     return chosen
 
 
