@@ -220,8 +220,10 @@ def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
         ({"fields": ["ndd.sketch"]}, "a field of the sketch itself"),
         ({"fields": ["text"], "keys": 65}, "keys 0..64"),
         ({"fields": ["text"], "rate": 0}, "rate must be above 0"),
+        ({"fields": ["text"], "rate": "fast"}, "rate must be above 0 documents a second, got 'fast'"),
+        ({"remove": "ndd"}, "remove must be true or false, got 'ndd'"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         Backfill(index="news", **settings)

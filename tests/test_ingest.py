@@ -386,7 +386,7 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": {"_ndd": ["title"]}}, "leading underscore"),
         ({"fields": ["ndd"]}, "no text field"),
         ({"fields": ["ndd.sketch"]}, "no text field"),
-        ({"fields": [3]}, "no text field"),
+        ({"fields": [3]}, "fields must name fields, got 3"),
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
         ({"duplicates": DuplicatePolicy("skip", client=None), "keys": 0}, "leave out keys=0"),
@@ -396,3 +396,9 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         ndd.with_sketches([], **{"fields": FIELDS, **settings})
+
+
+@pytest.mark.parametrize("actions", ["news", {"_index": "news", "body": "text"}])
+def test_one_action_is_no_list_of_actions(actions: Any) -> None:
+    with pytest.raises(TypeError, match=f"got one {type(actions).__name__}"):
+        ndd.with_sketches(actions, FIELDS)

@@ -286,7 +286,7 @@ def test_bad_input_is_said() -> None:
         ndd.merge(FIRST)
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
         ndd.merge([{"error": "gone", "status": 404}])
-    with pytest.raises(TypeError, match=r"with hits\.hits; one is gone"):
+    with pytest.raises(TypeError, match=r"with hits\.hits; one is 'gone'"):
         ndd.merge({"error": "gone"})
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'hits': None}"):
         ndd.merge([{"hits": None}])

@@ -76,6 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = preset_of(arguments)
+    if arguments.fields and arguments.remove is not None:
+        raise ValueError("--remove removes sketches, --fields makes them: name one of the two")
     if not arguments.fields and arguments.remove is None:
         what = "--fields names the text fields that make the sketch, and is missing"
         raise ValueError(f"{what}; --field names the object that holds sketches, {arguments.field!r}")

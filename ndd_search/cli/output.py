@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
         settable = [name for action in actions for name in getattr(action, "settings", ())]
         for word in self.given:
             name = word.partition("=")[0]
-            if re.match("-[^-]", word) and not any(word.startswith(one) for one in known):
+            if re.match(r"-[^-\d.]", word) and not any(word.startswith(one) for one in known):
                 message += f" ({word} was read as an option: write -- before what is none)"
             elif name.startswith("--") and not any(one.startswith(name) for one in known):
                 setting = name[2:].replace("-", "_")

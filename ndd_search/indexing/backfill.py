@@ -21,7 +21,7 @@ from typing import Any
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_one_of
+from ndd_search.core.setting_values import YesNo, check_one_of
 from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
@@ -110,6 +110,7 @@ class Backfill(SketchSettings):
             self.recipe.check_key()
         if isinstance(self.fields, str):
             raise TypeError(f"fields must be a list of names, got {self.fields!r}")
+        YesNo().check("remove", self.remove)
         if bool(self.fields) == self.remove:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
         if self.fields:

@@ -26,8 +26,8 @@ class Retry:
     """
 
     def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        if rate is not None and not rate > 0:
-            raise ValueError(f"rate must be above 0 documents a second, got {rate}")
+        if rate is not None and (not isinstance(rate, int | float) or not rate > 0):
+            raise ValueError(f"rate must be above 0 documents a second, got {rate!r}")
         self._rate, self._clock = rate, clock
         self._free = clock()
         self._lock = Lock()

@@ -89,6 +89,8 @@ def with_sketches(
     """
     if not isinstance(duplicates, DuplicatePolicy | None):
         raise TypeError(f'duplicates must be a policy, as DuplicatePolicy("skip", client=client), got {duplicates!r}')
+    if isinstance(actions, str | bytes | Mapping):
+        raise TypeError(f"actions must be a list or another iterable of them, got one {type(actions).__name__}")
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
     return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates)

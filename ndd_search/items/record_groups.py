@@ -133,7 +133,7 @@ def group_items(
     if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
         what = f"none of them has a value in {', '.join(schema.fields)}"
         raise InvalidDocument(many(len(records), "record"), what, "name the fields of the records: Name(source=FIELD)")
-    if absent := absent_fields(schema.paths, records):
+    if records and (absent := absent_fields(schema.paths, records)):
         log.warning("no record has a field %s: check its name", ", ".join(absent))
     for name, count in table.bad.items():
         log.warning(

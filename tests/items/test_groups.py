@@ -247,6 +247,9 @@ def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pyte
         "author.name": "Ann", "author.born": {"year": 1900}, "at.lat": 1, "at.lon": 2, "at.height": 5, "id": 1, "c.d": 3
     }  # fmt: skip
     assert "the rule for nmae has no effect" in caplog.text
+    caplog.clear()
+    schema.groups([])
+    assert not caplog.text
 
 
 def test_the_commands_learn_group_merge_and_compare(

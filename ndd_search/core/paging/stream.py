@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
+from operator import index as position
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -112,7 +113,7 @@ class Stream:
 
     def index_of(self, rank: int) -> int:
         """Return the index of the hit with this rank. Raises IndexError for a rank that was not examined."""
-        index = int(self.ranks.searchsorted(rank))
+        index = int(self.ranks.searchsorted(position(rank)))
         if index >= len(self.ranks) or self.ranks[index] != rank:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index

@@ -150,7 +150,7 @@ def _answers(responses: Any) -> list[_Answer]:
     for answer in named:
         if not _is_response(answer.body):
             wanted = "a list of search responses, or of lists of hits"
-            raise TypeError(f"responses must be {wanted}, with hits.hits; one is {str(answer.body)[:80]}")
+            raise TypeError(f"responses must be {wanted}, with hits.hits; one is {answer.body!r:.80}")
     return named
 
 
