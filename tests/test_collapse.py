@@ -310,6 +310,18 @@ def test_short_texts_of_one_form_that_are_kept_apart_are_told_with_the_option_th
     assert "they look like two entries of one form" in str(page.explain(2))
 
 
+def test_texts_of_few_words_are_told_with_the_preset_that_finds_their_copies() -> None:
+    heads = ["Ministers agree to cut steel emissions", "Home side reach cup final at last", CLIMATE]
+    passed_on = ["Ministers agree to cut emissions of steel", "Home side reach the cup final at last"]
+    page = ndd.collapse([*heads, *passed_on])
+    assert page.hits == [*heads, *passed_on]
+    [warning] = page.info.warnings
+    assert warning.startswith("4 of 5 shown texts have fewer than 10 words, so copies of them may be shown, too")
+    page = ndd.collapse([*heads, *passed_on], preset="messages")
+    assert (page.hits, page.info.warnings) == (heads, ())
+    assert ndd.collapse([CLIMATE, FOOTBALL, heads[0]]).info.warnings == ()
+
+
 @pytest.mark.parametrize("settings", [{"mode": "annotate"}, {"mode": "demote"}, {"max_per_group": 3}])
 def test_a_warning_about_entries_of_one_form_counts_the_copies_that_the_page_shows(settings: Any) -> None:
     hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]

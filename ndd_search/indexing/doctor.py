@@ -13,6 +13,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.copies_or_entries import FEW_WORDS, are_few_words
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
@@ -36,7 +37,7 @@ class Figures:
                     where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read, chosen at random.
     average_length: average number of values in their sketches.
-    short:          share of them with a text of too few shingles to resemble any but an identical one.
+    short:          share of them with a text of fewer than FEW_WORDS words.
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
@@ -167,11 +168,9 @@ class Doctor:
         if figures.without_text:
             what = f"{figures.without_text:.1%} of {many(figures.sampled, 'sampled document')} have no text"
             yield Finding("note", "sample", what, "each is shown by itself; sketch a field that all documents have")
-        if figures.short > 0.2:
-            what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
-            yield Finding(
-                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v3"
-            )
+        if figures.short > 0.5:
+            what = f"{figures.short:.0%} of the texts have fewer than {FEW_WORDS} words, so many copies are missed"
+            yield Finding("note", "sample", what, "add fields to the sketch, or sketch characters: --preset messages")
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
@@ -192,7 +191,7 @@ class Doctor:
             figures,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=float(((lengths > 0) & (lengths < self.recipe.min_shingles)).mean()),
+            short=float(((lengths > 0) & are_few_words(lengths, self.recipe)).mean()),
             without_text=float((lengths == 0).mean()),
             absent=absent_fields(self.fields, sources),
             wrong=self._wrong(texts, sketches) if texts else None,

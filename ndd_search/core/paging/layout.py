@@ -11,7 +11,7 @@ import numpy as np
 from ndd_search.core.matching.group_by_keys import passed_over, values_of
 from ndd_search.core.options import LISTING, CollapseOptions
 from ndd_search.core.paging.choose_copy import order_of_preference
-from ndd_search.core.paging.copies_or_entries import joined, kept_apart
+from ndd_search.core.paging.copies_or_entries import few_words, joined, kept_apart
 from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
@@ -182,17 +182,19 @@ class Layout:
         return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
 
     def unsure(self, shown: Sequence[int], reader: Reader) -> list[str]:
-        """Return warnings about short texts that may be copies of one text or entries of one form.
+        """Return warnings about short texts: too few words, copies of one text or entries of one form.
 
         shown: indexes of the hits of a page. A frequency table tells copies from entries, but not surely; without one,
         "auto" takes all of them for copies.
         """
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
+        leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
+        if warnings := few_words(leaders.values(), reader.recipe):
+            return warnings
         if reader.frequency_table is None:
             groups = [[one for one in self._members(leader) if one not in self.shares] for leader in self._duplicates]
             return joined(groups, self.stream.sketches, self.ranks, reader.recipe)
-        leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
         return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
 
     def _single(self, index: int) -> Group:
