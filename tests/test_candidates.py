@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from math import cos, pi
 from typing import Any
 
@@ -16,6 +17,7 @@ from ndd_search.core.sketching import resemblance
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.rest.stored_keys import shared_keys
@@ -174,3 +176,17 @@ def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index
         assert settings.run(client).tally.written == 0
         client.indices.refresh(index=index)
         assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
+
+
+def test_an_asynchronous_client_is_refused_before_it_is_asked(engine: Engine) -> None:
+    async def refused() -> None:
+        async with engine.async_client() as client:
+            for take in (
+                lambda one: ndd.find_duplicates(one, "news", TEXT),
+                Backfill(index="news", fields=["body"]).run,
+                Doctor(index="news").examine,
+            ):
+                with pytest.raises(TypeError, match="a synchronous client is needed"):
+                    take(client)
+
+    asyncio.run(refused())

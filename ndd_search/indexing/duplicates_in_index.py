@@ -26,6 +26,7 @@ from ndd_search.core.setting_values import Whole, check_values, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
+from ndd_search.indexing.resolve_indexes import check_synchronous
 from ndd_search.indexing.retry import status_of
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
@@ -131,6 +132,7 @@ def find_duplicates(
     Raises TypeError for a document that is neither, IndexUnusable if the index maps no keys, RecipeMismatch if all its
     sketches are of other recipes.
     """
+    check_synchronous(client)
     if not 1 <= size <= _MOST:
         raise ValueError(f"size must be 1..{_MOST:,}, got {size}")
     if not isinstance(document, str | Sequence | np.ndarray):

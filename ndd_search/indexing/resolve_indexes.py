@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from inspect import iscoroutinefunction
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
@@ -43,11 +44,18 @@ class IndexFacts:
         return f"it has the block index.blocks.{blocked[0]}" if blocked else ""
 
 
+def check_synchronous(client: Any) -> None:
+    """Raise TypeError for an asynchronous client."""
+    if iscoroutinefunction(getattr(getattr(client, "transport", None), "perform_request", None)):
+        raise TypeError(f"a synchronous client is needed, Elasticsearch(URL) or OpenSearch(URL), got {client!r}")
+
+
 def look_up(client: Any, expression: str) -> list[IndexFacts]:
     """Return the indexes that a search of an expression would reach, and closed ones that match it, ordered by name.
 
     expression: a name, or several joined by commas. Raises IndexUnusable if one of the names matches nothing.
     """
+    check_synchronous(client)
     no_match = IndexUnusable(expression, "there is no such index, alias or data stream", "GET _cat/indices lists them")
     try:
         found = client.indices.get(index=expression, expand_wildcards="open,closed")

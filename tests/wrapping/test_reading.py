@@ -79,6 +79,8 @@ def test_an_answer_of_an_engine_is_read_also_where_the_search_was_left_alone(lib
     assert paging.reason == (
         "the search was left alone: it has a page of its own (scroll, pit, search_after, slice): use a cursor"
     )
+    empty = ndd.info(wrapped.search(index=library.news, body={**match, "size": 0, "ndd": True}))
+    assert empty.reason == "the search was left alone: its size is 0, so it shows no hits"
     named = {"query": {"ids": {"values": ["1"]}}, "ndd": {"mode": "drop"}}
     assert "it names documents by id" in ndd.info(wrapped.search(index=library.news, body=named)).reason
 

@@ -44,9 +44,7 @@ _BUSY_PARAMS = {"scroll", "search_after"}
 _MOVED = {"sort", "_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}  # to the body
 # A search for suggestions has no hits without one of these.
 _FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
-_OF_BODY = (
-    "it names documents by id, has inner hits named near_duplicates, holds what cannot be read, or its size is below 1"
-)
+_OF_BODY = "it names documents by id, has inner hits named near_duplicates, or holds what cannot be read"
 _OF_TARGET = "its indexes are switched off or have different settings, or its page ends beyond max_result_window"
 Piped = Literal["", "safe", "reorders"]
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
@@ -329,6 +327,7 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         ),
         "its search pipeline cannot be read": not pipeline
         and ("search_pipeline" in body or "search_pipeline" in params),
+        "its size is 0, so it shows no hits": str(params.get("size", body.get("size"))) == "0",
         "its answer is not JSON": "json" not in request.headers.get("accept", "json")
         or params.get("format", "json") != "json",
         "its body is in the URL": "source" in params,
