@@ -70,6 +70,8 @@ def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words
     told = ndd(*words.split(), "--text", "first", "--text", "last", code=2).stderr
     assert "argument --text: given twice: several names go into one, --text A,B" in told
     assert "argument --size: given twice" in ndd("dedupe", "lines", "--size", "10", "--size=20", code=2).stderr
+    both = ("--set", "mode=drop", "--set", "mode=group")
+    assert "argument --set: mode given twice" in ndd("search", "folder", "words", *both, code=2).stderr
 
 
 def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -> None:

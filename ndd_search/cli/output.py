@@ -48,6 +48,19 @@ class _Once(argparse._StoreAction):
         super().__call__(parser, namespace, values, option_string)
 
 
+class _EachOnce(argparse._AppendAction):
+    """Appends a value as "append" does, and refuses a second one of a name: NAME=VALUE, or a pair of both."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        name, *before = (
+            one.partition("=")[0] if isinstance(one, str) else one[0]
+            for one in (values, *(getattr(namespace, self.dest) or ()))
+        )
+        if name in before:
+            raise argparse.ArgumentError(self, f"{name} given twice")
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
     """Names the nearest word where an option, a choice or a command is misspelt.
 
@@ -59,6 +72,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *names: Any, **settings: Any) -> None:
         super().__init__(*names, **settings)
         self.register("action", None, _Once)
+        self.register("action", "append", _EachOnce)
 
     def error(self, message: str) -> NoReturn:
         actions = list(every_action(self))

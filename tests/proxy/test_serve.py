@@ -138,6 +138,7 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
         (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
         (("--upstream", "http://x", "--text", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
+        (("--upstream", "http://x", "--text", "a:b", "--text", "a:c"), "", {}, "'a' is given twice: name all"),
         (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "maybe"}, "or the address of a Redis server"),
         (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "ftp://x"}, "Redis URL must specify"),
         (("--upstream", "http://x", "--search-page", "_all,_x"), "", {}, "needs the name of an index"),

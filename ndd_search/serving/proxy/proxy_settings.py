@@ -224,7 +224,7 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
 
 def text_rules(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Parse PATTERN:FIELD,FIELD as settings of indexes. Raises ValueError."""
-    rules = {}
+    rules: dict[str, dict[str, Any]] = {}
     for text in texts:
         pattern, colon, names = text.strip().partition(":")
         chosen = [name.strip() for name in names.split(",")]
@@ -232,6 +232,8 @@ def text_rules(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
             raise ValueError(
                 f"{text!r} does not say which fields to sketch: write PATTERN:FIELD,FIELD, as in news*:body"
             )
+        if pattern in rules:
+            raise ValueError(f"{pattern!r} is given twice: name all its fields in one, {pattern}:FIELD,FIELD")
         rules[pattern] = {"text": chosen}
     return rules
 
