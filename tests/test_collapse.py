@@ -316,7 +316,7 @@ def test_texts_of_few_words_are_told_with_the_preset_that_finds_their_copies() -
     page = ndd.collapse([*heads, *passed_on])
     assert page.hits == [*heads, *passed_on]
     [warning] = page.info.warnings
-    assert warning.startswith("4 of 5 shown texts have fewer than 10 words, so copies of them may be shown, too")
+    assert warning.startswith("4 of 5 texts have fewer than 10 words, and copies of such texts are often missed")
     page = ndd.collapse([*heads, *passed_on], preset="messages")
     assert (page.hits, page.info.warnings) == (heads, ())
     assert ndd.collapse([CLIMATE, FOOTBALL, heads[0]]).info.warnings == ()

@@ -15,6 +15,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.choose_copy import order_of_preference
+from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
@@ -91,6 +92,8 @@ class Corpus(Documents):
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r: check its name", name)
+        if told := few_words(np.diff(rows.sketches.offsets), recipe):
+            log.warning("%s", told)
         return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod

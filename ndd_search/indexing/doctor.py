@@ -13,7 +13,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.copies_or_entries import FEW_WORDS, are_few_words
+from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
@@ -37,7 +37,7 @@ class Figures:
                     where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read, chosen at random.
     average_length: average number of values in their sketches.
-    short:          share of them with a text of fewer than FEW_WORDS words.
+    short:          a sentence if most of them have few words, else "".
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
@@ -51,7 +51,7 @@ class Figures:
     recipes: Mapping[str, int]
     sampled: int = 0
     average_length: float = 0.0
-    short: float = 0.0
+    short: str = ""
     without_text: float = 0.0
     absent: Sequence[str] = ()
     wrong: float | None = None
@@ -168,9 +168,8 @@ class Doctor:
         if figures.without_text:
             what = f"{figures.without_text:.1%} of {many(figures.sampled, 'sampled document')} have no text"
             yield Finding("note", "sample", what, "each is shown by itself; sketch a field that all documents have")
-        if figures.short > 0.5:
-            what = f"{figures.short:.0%} of the texts have fewer than {FEW_WORDS} words, so many copies are missed"
-            yield Finding("note", "sample", what, "add fields to the sketch, or sketch characters: --preset messages")
+        if figures.short:
+            yield Finding("note", "sample", figures.short, "or add fields to the sketch")
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
@@ -191,7 +190,7 @@ class Doctor:
             figures,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=float(((lengths > 0) & are_few_words(lengths, self.recipe)).mean()),
+            short=few_words(lengths, self.recipe),
             without_text=float((lengths == 0).mean()),
             absent=absent_fields(self.fields, sources),
             wrong=self._wrong(texts, sketches) if texts else None,

@@ -188,3 +188,15 @@ def test_a_source_that_changed_after_it_was_read_is_told(tmp_path: Path) -> None
 def test_no_documents_are_no_groups() -> None:
     groups = ndd.Corpus.read([], text="body").groups()
     assert (len(groups), groups.table.num_rows) == (0, 0)
+
+
+def test_a_collection_of_few_words_is_told_with_the_preset_that_finds_its_copies(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heads = ["Ministers agree to cut steel emissions", "Ministers agree to cut emissions of steel"]
+    rows = [{"id": str(place), "body": head} for place, head in enumerate(heads)]
+    assert len(ndd.Corpus.read(rows, text="body").groups()) == 2
+    assert "2 of 2 texts have fewer than 10 words" in caplog.text
+    caplog.clear()
+    assert len(ndd.Corpus.read(rows, text="body", recipe=ndd.preset("messages").recipe).groups()) == 1
+    assert caplog.text == ""

@@ -1,4 +1,4 @@
-"""Warns of short texts: copies of one text or entries of one form, which texts alone do not tell, or too few words."""
+"""Warns of short texts: those that may be copies of one text or entries of one form, and those of too few words."""
 
 from __future__ import annotations
 
@@ -20,25 +20,22 @@ from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.text.tokens import sorted_distinct
 
 _FORM = 6  # so many different short texts in one group may be entries of one form
-FEW_WORDS = 10  # of texts with fewer, many copies have too few shingles of words in common (study/quality.md)
+_FEW_WORDS = 10  # of texts with fewer, many copies have too few shingles of words in common (study/quality.md)
 
 
-def are_few_words(shingles: npt.NDArray[np.int64], recipe: Recipe) -> npt.NDArray[np.bool_]:
-    """Return which numbers of shingles are those of texts with fewer than FEW_WORDS words."""
-    few: npt.NDArray[np.bool_] = (shingles + recipe.size <= FEW_WORDS) & (recipe.kind == "words")
-    return few
+def few_words(shingles: npt.NDArray[np.int64], recipe: Recipe) -> str:
+    """Return a sentence if most of some texts are too short to be compared by words, else "".
 
-
-def few_words(leaders: Iterable[Sketch], recipe: Recipe) -> list[str]:
-    """Return a warning if most of some hits are too short to be compared by words. leaders: their sketches."""
-    shingles = np.array([len(sketch) for sketch in leaders if len(sketch)])
-    short = int(are_few_words(shingles, recipe).sum())
-    if len(shingles) < 2 or 2 * short <= len(shingles):
-        return []
-    return [
-        f"{short} of {len(shingles)} shown texts have fewer than {FEW_WORDS} words, so copies of them may be shown, "
-        'too: for headlines and posts, use preset="messages"'
-    ]
+    shingles: their numbers of shingles, 0 for no text.
+    """
+    texts = int((shingles > 0).sum())
+    short = int(((shingles > 0) & (shingles + recipe.size <= _FEW_WORDS)).sum())
+    if recipe.kind != "words" or texts < 2 or 2 * short <= texts:
+        return ""
+    return (
+        f"{short} of {texts} texts have fewer than {_FEW_WORDS} words, and copies of such texts are often missed: for "
+        "headlines and posts, use the preset messages"
+    )
 
 
 def joined(

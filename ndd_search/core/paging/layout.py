@@ -190,8 +190,8 @@ class Layout:
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
-        if warnings := few_words(leaders.values(), reader.recipe):
-            return warnings
+        if told := few_words(np.array([len(sketch) for sketch in leaders.values()]), reader.recipe):
+            return [told]
         if reader.frequency_table is None:
             groups = [[one for one in self._members(leader) if one not in self.shares] for leader in self._duplicates]
             return joined(groups, self.stream.sketches, self.ranks, reader.recipe)
