@@ -155,6 +155,9 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
         (lambda: ndd.collapse([CLIMATE, None]), TypeError, "a hit is NoneType, not a text: leave it out"),
         (lambda: ndd.collapse([b"bytes"]), TypeError, "a hit is bytes, not a text: decode it"),
+        (lambda: ndd.collapse(NEWS, frequency_table="x"), TypeError, "frequency_table must be true, false or a Freq"),  # type: ignore[arg-type]
+        (lambda: ndd.passages(NEWS, frequency_table="x"), TypeError, "frequency_table must be true, false or a Freq"),
+        (lambda: ndd.passages(NEWS, contained="no"), TypeError, "contained must be true or false, got 'no'"),
         (lambda: ndd.collapse(NEWS, text=3), TypeError, "text must be a list, got 3"),  # type: ignore[arg-type]
         (lambda: ndd.collapse(NEWS).explain("1"), TypeError, "'str' object cannot be interpreted as an integer"),  # type: ignore[arg-type]
         (lambda: ndd.collapse(NEWS, members="all", mode="drop"), ValueError, "set mode to group or ids or count, and"),

@@ -63,6 +63,8 @@ def test_a_text_found_among_many_is_the_same_after_the_folder_is_opened_again(
 def test_what_has_no_text_is_refused(store: Deduplicated) -> None:
     with pytest.raises(InvalidDocument, match="no text in text"):
         store.add({"body": TEA})
+    with pytest.raises(TypeError, match="a document is a text or a mapping, got 3"):
+        store.add(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unknown option"):
         Deduplicated(store.index, min_similarty=0.5)  # type: ignore[call-arg]
 

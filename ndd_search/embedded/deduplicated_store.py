@@ -105,6 +105,8 @@ class Deduplicated:
         made of its text. Of one whose id is stored, the newer of the two stays.
         Raises InvalidDocument for a document without text, or one that the index cannot hold.
         """
+        if not isinstance(document, str | Mapping):
+            raise TypeError(f"a document is a text or a mapping, got {document!r}")
         given = {self._text[0]: document} if isinstance(document, str) else dict(document)
         text = text_of(given, self._text)
         if not text or not text.strip():

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Whole, check_known, check_values, checked, setting
+from ndd_search.core.setting_values import Whole, YesNo, check_known, check_values, checked, setting
 from ndd_search.core.text.tokens import words_at
 
 Where = str | Callable[[Any], Any]
@@ -51,8 +51,8 @@ class PassageOptions:
     size: int | None = setting(Whole(0), None)
     max_tokens: int | None = setting(Whole(0), None)
     count_tokens: Callable[[str], int] = count_words
-    contained: bool = True
-    merge: bool = False
+    contained: bool = setting(YesNo(), True)
+    merge: bool = setting(YesNo(), False)
     recipe: Recipe | str | None = None
     frequency_table: FrequencyTable | bool = True
     collapse: CollapseOptions = field(default_factory=CollapseOptions)
@@ -62,6 +62,7 @@ class PassageOptions:
         if not callable(self.count_tokens):
             raise TypeError(f"count_tokens must be a callable that takes a text, got {self.count_tokens!r}")
         Recipe.of(self.recipe)
+        table_of(self.frequency_table)
 
     @property
     def most(self) -> float:

@@ -129,3 +129,10 @@ class FrequencyTable:
         if not ((counts > handful) & (counts <= documents)).all():
             raise ValueError("the table of common values is damaged: a count is out of range; count it again")
         return cls(documents, values.astype(np.int32), counts, str(stored["recipe"]), handful)
+
+
+def table_of(given: object) -> FrequencyTable | None:
+    """Return the table that an argument is, None for True and False. Raises TypeError for anything else."""
+    if not isinstance(given, bool | FrequencyTable):
+        raise TypeError(f"frequency_table must be true, false or a FrequencyTable, got {given!r}")
+    return None if isinstance(given, bool) else given

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy.typing as npt
 
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
 from ndd_search.core.paging.hit_reader import FORGED, HitReader, Text, by_texts
@@ -74,7 +74,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         options = replace(options, max_window=len(ranked))
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"give one sketch for each hit, in order: got {len(sketches)} for {len(ranked)}")
-    reader = HitReader(recipe, text, sketches, None if isinstance(frequency_table, bool) else frequency_table, items)
+    reader = HitReader(recipe, text, sketches, table_of(frequency_table), items)
 
     def fetch(request: Fetch) -> Fetched:
         return Fetched(ranked[request.start : request.start + request.size], len(ranked))

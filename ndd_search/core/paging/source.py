@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, Unpack
 
 from ndd_search.core.matching.document_frequency import count_in_list
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
@@ -83,7 +83,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
         raise ValueError(SEEN_WITH_ITEMS)
     if cache is not None and key is None:
         raise ValueError("a cache needs the key of the result: key=(query, user)")
-    table = None if isinstance(frequency_table, bool) else frequency_table
+    table = table_of(frequency_table)
     reader = HitReader(recipe, text, frequency_table=table, items=items, id=id, sketch=sketch)
     counts = frequency_table is True and options.min_similarity == "auto" and recipe.measure == "kmv" and items is None
     where = [one for one in (text, id, sketch) if not callable(one)]

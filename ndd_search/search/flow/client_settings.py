@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, check_cache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
@@ -100,11 +100,9 @@ class Settings:
 
     def _check(self) -> None:
         IN_FILES["time_budget"].check("time_budget", self.time_budget)
-        table, cache = self.frequency_table, self.cache
-        if not isinstance(table, bool | FrequencyTable):
-            raise TypeError(f"frequency_table must be true, false or a FrequencyTable, got {table!r}")
-        if cache is not None:
-            check_cache(cache)
+        table_of(self.frequency_table)
+        if self.cache is not None:
+            check_cache(self.cache)
         if wrong := [one for one in self.observers if not hasattr(one, "observe")]:
             raise TypeError(f"observers must have a method observe, got {wrong[0]!r}")
 

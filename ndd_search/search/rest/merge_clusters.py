@@ -23,7 +23,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.document_frequency import count_in_list
-from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.paging.layout import Duplicate, Group
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema, presence
@@ -101,7 +101,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     check_page(size, from_)
     check_schema(items)
     chosen = collapse_options(**changes)
-    table = None if isinstance(frequency_table, bool) else frequency_table
+    table = table_of(frequency_table)
     reader = _Reader(Recipe.of(recipe), SketchField(field), table, items=items, text=partial(_text_of, text))
     uncomparable = Uncomparable()
     placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
