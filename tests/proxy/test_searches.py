@@ -134,7 +134,13 @@ def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, pro
     assert search(proxy, index, everything, "ndd=on")["ndd"]["hidden"] > 0
     assert "inner_hits" in str(search(proxy, index, body)["hits"])
     assert "inner_hits" not in str(search(proxy, index, {**body, "ndd": {"mode": "drop"}})["hits"])
-    wrong: list[tuple[str, dict[str, Any]]] = [("ndd=maybe", {}), ("", {"ndd": {"windw": 3}}), ("", {"ndd": 3})]
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("ndd.window=3&ndd.window=4", {}),
+        ("ndd=drop&ndd.mode=ids", {}),
+        ("ndd=maybe", {}),
+        ("", {"ndd": {"windw": 3}}),
+        ("", {"ndd": 3}),
+    ]
     for query, more in wrong:
         target = f"/{index}/_search?{query}"
         got = ask(proxy.url, "POST", target, json.dumps({**body, **more}).encode(), JSON)

@@ -27,15 +27,20 @@ def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
     if "ndd" not in query:
         return query, None, False
     named = [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
-    own = {name: unquote_plus(piece.partition("=")[2]) for name, piece in named if name == "ndd" or name[:4] == "ndd."}
-    if not own:
+    ours = [(name, unquote_plus(piece.partition("=")[2])) for name, piece in named if name[:4] in ("ndd", "ndd.")]
+    if not ours:
         return query, None, False
+    own = dict(ours)
+    if len(own) < len(ours):
+        raise ValueError(f"{', '.join(own)}: each parameter may be given once")
     rest = "&".join(piece for name, piece in named if name not in own)
     switch = own.pop("ndd", "")
     found = {name[4:]: read_option(name[4:], text) for name, text in own.items()}
     if switch not in _SWITCH:
         check_one_of("the parameter ndd", switch, ("on", "off", *get_args(Mode)))
-        found = {"mode": switch, **found}
+        if "mode" in found:
+            raise ValueError(f"ndd={switch} sets the mode, and so does ndd.mode: give one of them")
+        found["mode"] = switch
     return rest, found, not _SWITCH.get(switch, True)
 
 
