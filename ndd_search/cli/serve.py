@@ -9,9 +9,9 @@ examples:
 
 Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
 line, where --set takes those that have no flag; the later one counts. The credentials of each caller are sent to the
-engine; the proxy has none. --check serves nothing: it tests the settings, whether each node answers, and whether the
-indexes have the fields that --text names and the mapping of the sketches. It reads them with NDD_SEARCH_API_KEY if that
-is set.
+engine; the proxy has none. --check serves nothing: it tests the settings, whether each node and the cache answer, and
+whether the indexes have the fields that --text names and the mapping of the sketches. It reads them with
+NDD_SEARCH_API_KEY if that is set.
 """
 
 from __future__ import annotations
@@ -98,7 +98,14 @@ async def _check(settings: ProxySettings) -> int:
             warn(problem)
         else:
             say(f"{url} answers")
-    return FAILED if any(problems.values()) else await _check_rules(Proxy(settings))
+    proxy = Proxy(settings)
+    try:
+        if (cache := proxy.driver.settings.cache) is not None:
+            cache.get(bytes(16))
+    except Exception as error:  # of the package redis
+        problems["cache"] = f"the cache {cache!r} does not answer ({error}): searches would go on without it"
+        warn(problems["cache"])
+    return FAILED if any(problems.values()) else await _check_rules(proxy)
 
 
 async def _problems(settings: ProxySettings) -> dict[str, str]:

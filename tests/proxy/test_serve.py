@@ -121,6 +121,8 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
     assert run("--upstream", behind.url, "--check") == (0, f"{behind.url} answers\n", "")
     (port,) = free_ports(1)
     down = f"http://127.0.0.1:{port}"
+    without = run("--upstream", behind.url, "--set", f"cache=redis://{down.removeprefix('http://')}", "--check")
+    assert (without[0], "the cache RedisCache('127.0.0.1') does not answer" in without[2]) == (2, True)
     code, _, errors = run("--upstream", f"{behind.url},{down}", "--check")
     assert code == 2
     assert f"{down}: there is no connection" in errors
