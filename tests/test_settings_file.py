@@ -76,7 +76,11 @@ def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
         ("", "its version is None; begin it with the line: version = 1"),
         ("version = true", "its version is True"),
         ("version = 2", "written by a newer version .*2, this one reads 1.*; update ndd-search"),
-        ("version = 1\nmin_similarity = 0.5", "unknown key 'min_similarity'; the keys are version, recipe, collapse"),
+        (
+            "version = 1\nmin_similarity = 0.5",
+            r"'min_similarity' \(it belongs below \[collapse\]\): the options are version",
+        ),
+        ("version = 1\n[index.news]", r"unknown option 'index' \(did you mean indexes\?\)"),
         ("version = 1\n[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),
         ("version = 1\n[collapse]\nmin_similarity = 2", r"\[collapse\]: min_similarity must be in 0..1, got 2"),
         ("version = 1\ncollapse = 3", "collapse is 3, not names and values"),

@@ -29,8 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.atomic_file import replace_file
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
+from ndd_search.core.setting_values import check_known
 from ndd_search.errors import InvalidSettings
 from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.named_recipe import recipe_named
@@ -65,9 +66,8 @@ def read_preset(path: str | os.PathLike[str]) -> Preset:
         raise InvalidSettings(file, what, "update ndd-search")
     if version != VERSION or isinstance(version, bool):
         raise InvalidSettings(file, f"its version is {version!r}", f"begin it with the line: version = {VERSION}")
-    known = ("version", "recipe", "collapse", "indexes", "tuned")
-    if unknown := [name for name in content if name not in known]:
-        raise InvalidSettings(file, f"it has an unknown key {unknown[0]!r}", f"the keys are {', '.join(known)}")
+    with _named(file):
+        check_known(content, ("version", "recipe", "collapse", "indexes", "tuned"), KINDS, "below [collapse]")
     changes, indexes = _table(file, content, "collapse"), _table(file, content, "indexes")
     with _named(file, "[collapse]: "):
         options = collapse_options(**changes)
