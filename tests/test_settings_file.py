@@ -78,7 +78,7 @@ def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
         ("version = 2", "written by a newer version .*2, this one reads 1.*; update ndd-search"),
         (
             "version = 1\nmin_similarity = 0.5",
-            r"'min_similarity' \(it belongs below \[collapse\]\): the options are version",
+            r"'min_similarity' \(it belongs below \[collapse\]\): ",
         ),
         ("version = 1\n[index.news]", r"unknown option 'index' \(did you mean indexes\?\)"),
         ("version = 1\n[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),

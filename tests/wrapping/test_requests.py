@@ -375,6 +375,9 @@ def test_dsl_objects_show_it_all(library: Library, connect: Connect) -> None:
     groups = [hit.meta.inner_hits.near_duplicates for hit in response if "inner_hits" in hit.meta]
     assert groups
     assert all(group.hits.total.value == len(group) for group in groups)
+    raw = caller.search(index=library.news, body={"query": {"match": {"body": "market"}}, "size": 20})["hits"]["hits"]
+    listed = [[(copy.of, copy.id, copy.similarity) for copy in ndd.copies(hit)] for hit in raw]
+    assert [[(copy.of, copy.id, copy.similarity) for copy in ndd.copies(hit)] for hit in response] == listed
     dropped = caller.run(wanted.extra(ndd={"mode": "drop"}).execute())
     assert not any("inner_hits" in hit.meta for hit in dropped)
     assert "ndd" not in caller.run(wanted.extra(ndd=False).execute())

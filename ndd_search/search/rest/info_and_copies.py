@@ -112,12 +112,16 @@ class Info:
 def copies(hit: Any) -> Copies:
     """Return what a hit stands for, best rank first, with ids, similarities and documents.
 
-    hit: of an answer of an engine, an index folder or `merge`; one of the `groups` of `collapse`; or a passage.
+    hit: of an answer of an engine, also as an object of a DSL, of an index folder or `merge`; one of the `groups` of
+         `collapse`; or a passage.
     Raises TypeError for anything else.
     """
     if isinstance(hit, Group):
         listed = [Copy(one.rank, "", hit.rank, one.similarity, one.hit, one.shares) for one in hit.duplicates]
         return Copies(listed, len(listed), hit.whole)
+    if hasattr(hit, "meta"):  # of a DSL, which makes each inner answer an object, and adds fields to documents
+        inner = getattr(hit.meta, "inner_hits", {})
+        hit = {"_id": hit.meta.id, "inner_hits": {INNER: inner[INNER].to_dict()} if INNER in inner else {}}
     if isinstance(hit, Mapping):
         found = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {"hits": [], "total": {}})
         listed = [_copy(one, hit.get("_id")) for one in found["hits"]]
