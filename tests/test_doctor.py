@@ -203,3 +203,8 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
 )
 def test_what_is_known_of_a_version(version: dict[str, Any], level: list[str]) -> None:
     assert [one.level for one in _version(version)] == level
+
+
+def test_fields_are_a_list_of_names() -> None:
+    with pytest.raises(TypeError, match="fields must be a list, got 'body'"):
+        Doctor(index="news", fields="body")

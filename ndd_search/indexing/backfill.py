@@ -21,8 +21,8 @@ from typing import Any
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import YesNo, check_one_of
-from ndd_search.core.sketching.stored_sketch import MARKS, STORAGES, SketchField, is_sketch_object
+from ndd_search.core.setting_values import Whole, YesNo, check_values, setting
+from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
@@ -98,27 +98,20 @@ class Backfill(SketchSettings):
     """
 
     index: str
-    remove: bool = False
+    remove: bool = setting(YesNo(), False)
     query: Mapping[str, Any] | None = None
     rate: float | None = None
-    slices: int = 1
-    recheck: bool = False
+    slices: int = setting(Whole(1, 64), 1)
+    recheck: bool = setting(YesNo(), False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        if self.fields:
-            self.recipe.check_key()
-        if isinstance(self.fields, str):
-            raise TypeError(f"fields must be a list of names, got {self.fields!r}")
-        YesNo().check("remove", self.remove)
+        check_values(self)
         if bool(self.fields) == self.remove:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
         if self.fields:
+            self.recipe.check_key()
             chosen_fields(self.fields, self.field)
-        if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
-            raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
-        if self.storage is not None:
-            check_one_of("storage", self.storage, STORAGES)
         Retry(self.rate)  # validates it
 
     def plan(self, client: Any) -> list[Work]:

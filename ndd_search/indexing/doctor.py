@@ -15,6 +15,7 @@ from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import Field, Several, check_values, setting
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
 from ndd_search.core.sketching.text_fingerprint import fields_of, still_fit
@@ -78,12 +79,13 @@ class Doctor:
     """
 
     index: str
-    fields: Sequence[str] = ()
+    fields: Sequence[str] = setting(Several(Field()), ())
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
+        check_values(self)
 
     @property
     def _where(self) -> SketchField:

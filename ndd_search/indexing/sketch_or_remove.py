@@ -13,6 +13,7 @@ from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import Field, Several, setting
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
     KEYS,
@@ -29,6 +30,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.resolve_indexes import IndexFacts
 from ndd_search.indexing.scan import Hits
+from ndd_search.search.index_rules import OWN
 
 _VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
 
@@ -37,12 +39,12 @@ _VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold
 class SketchSettings:
     """The sketches that a backfill makes: see backfill.Backfill."""
 
-    fields: Sequence[str] = ()
+    fields: Sequence[str] = setting(Several(Field()), ())
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
-    keys: int = KEYS
-    numbers: bool = False
-    storage: Storage | None = None
+    keys: int = setting(OWN["keys"], KEYS)
+    numbers: bool = setting(OWN["numbers"], False)
+    storage: Storage | None = setting(OWN["storage"], None)
 
 
 class SketchDocuments(Job):
