@@ -153,7 +153,7 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
         create(client, index, [{"_id": str(number), "body": TEXT} for number in range(250)])
         assert len(ndd.find_duplicates(client, index, TEXT, size=1_000)) == 250
         assert len(ndd.find_duplicates(client, index, TEXT, size=150)) == 150
-        with pytest.raises(ValueError, match=r"size must be 1\.\.10,000, got 0"):
+        with pytest.raises(ValueError, match=r"size must be 1\.\.10000, got 0"):
             ndd.find_duplicates(client, index, TEXT, size=0)
         with pytest.raises(TypeError, match="takes a text or a sketch, got NoneType"):
             ndd.find_duplicates(client, index, None)  # type: ignore[arg-type]
@@ -190,3 +190,10 @@ def test_an_asynchronous_client_is_refused_before_it_is_asked(engine: Engine) ->
                     take(client)
 
     asyncio.run(refused())
+
+
+def test_settings_of_find_duplicates_that_cannot_be_are_named() -> None:
+    with pytest.raises(TypeError, match="size must be a whole number, got '3'"):
+        ndd.find_duplicates(None, "news", TEXT, size="3")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"unknown option 'sise'.*the options are recipe, field"):
+        ndd.find_duplicates(None, "news", TEXT, sise=3)

@@ -18,7 +18,7 @@ from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import fields_in
+from ndd_search.core.setting_values import YesNo, check_known, fields_in
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search, shingles_of
@@ -86,8 +86,9 @@ class Corpus(Documents):
         progress: called with a number of documents more.
         Raises InvalidDocument when no document has text or an id, IndexUnusable for a store of another reading.
         """
+        YesNo().check("numbers", numbers)
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
-        chosen = Fields(fields_in("text", text), recipe, tuple(fields), numbers)
+        chosen = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
         rows = read_rows(pieces, chosen, id, store, report or log.warning, progress or (lambda count: None))
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
@@ -226,8 +227,9 @@ def search_of(
 
     table: returns the frequency table of the collection, which "auto" needs.
     """
+    check_known(settings, Settings.__annotations__)
     others: dict[str, Any] = {name: value for name, value in settings.items() if name not in ("budget", "progress")}
-    options = collapse_options(**others, keep=tuple(keep))
+    options = collapse_options(**others, keep=keep)
     if len(options.max_apart) > 1:
         raise ValueError(f"max_apart of a collection takes one field, got {', '.join(options.max_apart)}")
     weighs = min_similarity == "auto" and recipe.measure == "kmv"

@@ -17,10 +17,12 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.origins import Origins, origins_of
+from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.text_fingerprint import fingerprint
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.document_batches import Document
+from ndd_search.corpus.guard_columns import check_columns
 from ndd_search.corpus.read_collection import Documents
 from ndd_search.corpus.sketch_store import Rows, taken, write_rows, write_table
 from ndd_search.corpus.write_files import check_kind, write
@@ -180,6 +182,8 @@ class Groups:
 
         fields: that were kept; each is a column "document.FIELD", and a last column, rule, tells how groups were made.
         """
+        fields = fields_in("fields", fields)
+        check_columns(fields, self.corpus.columns)
         columns = self._columns()
         columns |= {f"document.{name}": self.corpus.columns[name] for name in fields}
         columns |= {"rule": [self.rule] * len(self.corpus)} if fields else {}

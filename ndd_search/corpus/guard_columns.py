@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -76,7 +76,12 @@ class Guards:
 
 def check_kept(options: CollapseOptions, kept: Container[str]) -> None:
     """Raise ValueError if `keep` or a guard names a field whose values were not kept."""
-    for name in [*options.document_fields, *([NUMBERS] if options.numbers_must_match else [])]:
+    check_columns([*options.document_fields, *([NUMBERS] if options.numbers_must_match else [])], kept)
+
+
+def check_columns(names: Iterable[str], kept: Container[str]) -> None:
+    """Raise ValueError if one of some fields was not kept."""
+    for name in names:
         if name not in kept:
             how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
             raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")

@@ -95,7 +95,7 @@ class SparkCorpus:
         text, id, recipe, fields, numbers, report: as for Corpus.read. A DataFrame needs `id`.
         Raises InvalidDocument when no document has words, ValueError for a DataFrame without id.
         """
-        kept = Fields(fields_in("text", text), Recipe.of(recipe), tuple(fields), numbers)
+        kept = Fields(fields_in("text", text), Recipe.of(recipe), fields_in("fields", fields), numbers)
         folder = Work(spark, str(work))
         documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):

@@ -22,7 +22,7 @@ from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import KINDS
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Whole, check_values, setting
+from ndd_search.core.setting_values import Whole, check_values, check_whole, checked, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
@@ -52,6 +52,7 @@ class Candidate:
     similarity: float
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class CandidateSearch:
     """Settings of a search for near-duplicates in a whole index.
@@ -133,8 +134,7 @@ def find_duplicates(
     sketches are of other recipes.
     """
     check_synchronous(client)
-    if not 1 <= size <= _MOST:
-        raise ValueError(f"size must be 1..{_MOST:,}, got {size}")
+    check_whole("size", size, 1, _MOST)
     if not isinstance(document, str | Sequence | np.ndarray):
         raise TypeError(f"find_duplicates takes a text or a sketch, got {type(document).__name__}")
     search = CandidateSearch(recipe=Recipe.of(recipe), **settings)

@@ -44,6 +44,17 @@ def test_keep_says_which_document_leads_its_group(keep: list[str], leader: str) 
         assert [one["id"] for one in groups.unique_documents()] == sorted([leader, "c", "d"])
 
 
+def test_options_that_do_nothing_for_a_collection_are_refused(tmp_path: Path) -> None:
+    corpus = ndd.Corpus.read(DOCUMENTS, text="body", fields="published")
+    assert list(corpus.columns) == ["published"]
+    with pytest.raises(TypeError, match="unknown option 'group_by': the options are must_match, numbers_must_match"):
+        corpus.groups(group_by="published")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="'brand' is asked for, which was not kept"):
+        corpus.groups().write(tmp_path / "groups.csv", "brand")
+    with pytest.raises(TypeError, match="numbers must be true or false, got 'no'"):
+        ndd.Corpus.read(DOCUMENTS, text="body", numbers="no")  # type: ignore[arg-type]
+
+
 def test_keep_names_the_field_that_was_not_kept() -> None:
     corpus = ndd.Corpus.read(DOCUMENTS, text="body")
     with pytest.raises(ValueError, match=r"read the collection with fields=\['published'\]"):
