@@ -166,6 +166,10 @@ def test_only_the_last_documents_are_remembered() -> None:
 def test_the_policy_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="action must be"):
         DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="remembered must be a whole number, got '9'"):
+        DuplicatePolicy("skip", client=None, remembered="9")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"min_similarity must be in 0\.\.1, got 80"):
+        DuplicatePolicy("skip", client=None, min_similarity=80)
     actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("skip", client=NoSearch()))
     with pytest.raises(ValueError, match=r"names no _index: name the index to search in DuplicatePolicy\(index="):
         list(actions)

@@ -25,6 +25,7 @@ from ndd_search.core.matching.similar_pairs import Pairs, as_compared, given_pai
 from ndd_search.core.matching.similarity_measures import near_prints, similarities
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
+from ndd_search.core.setting_values import check_whole
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import sorted_distinct
@@ -123,8 +124,7 @@ class Search:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        if self.budget < 1:
-            raise ValueError(f"budget must be at least 1, got {self.budget}")
+        check_whole("budget", self.budget, 1)
 
     def leaders(self, sketches: Sketches, old: int = 0) -> Led:
         """Let each document, in the order given, join the first leader that it resembles, or become a leader.

@@ -19,6 +19,7 @@ import numpy as np
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.setting_values import check_share
 from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.write_files import write
 
@@ -114,8 +115,7 @@ def check_hosts(url: str, kept: Container[str | None], min_share: float) -> None
     """Raise ValueError for a field that was not kept, or a share that is none."""
     if url not in kept:
         raise ValueError(f"hosts needs {url!r}, which was not kept: read the collection with fields=[{url!r}]")
-    if not 0 <= min_share <= 1:
-        raise ValueError(f"min_share must be 0..1, got {min_share}")
+    check_share("min_share", min_share)
 
 
 def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:

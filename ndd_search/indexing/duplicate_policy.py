@@ -21,6 +21,8 @@ from typing import Any, Literal
 
 from cachetools import LRUCache
 
+from ndd_search.core.options import KINDS
+from ndd_search.core.setting_values import check_one_of, check_whole
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField, sketch_in
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
@@ -69,10 +71,9 @@ class DuplicatePolicy:
     on_duplicate: Callable[[FoundDuplicate], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.action not in ("report", "skip"):
-            raise ValueError(f'action must be "report" or "skip", got {self.action!r}')
-        if self.remembered < 0:
-            raise ValueError(f"remembered must be at least 0, got {self.remembered}")
+        check_one_of("action", self.action, ("report", "skip"))
+        KINDS["min_similarity"].check("min_similarity", self.min_similarity)
+        check_whole("remembered", self.remembered, 0)
 
 
 Question = tuple[Literal["msearch", "mget"], Any]  # a method of the client, and the body of the request

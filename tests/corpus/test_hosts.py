@@ -100,6 +100,8 @@ def test_the_command_writes_a_table(texts: list[str], tmp_path: Path, capsys: py
 
 
 def test_a_field_that_was_not_kept_is_named() -> None:
-    corpus = ndd.Corpus.read([{"id": 1, "text": "some words"}], text="text")
+    corpus = ndd.Corpus.read([{"id": 1, "text": "some words"}], text="text", id="id")
     with pytest.raises(ValueError, match=r"read the collection with fields=\['url'\]"):
         corpus.hosts()
+    with pytest.raises(TypeError, match=r"min_share must be a number in 0\.\.1, got 'half'"):
+        corpus.hosts("id", min_share="half")  # type: ignore[arg-type]

@@ -265,6 +265,8 @@ def test_what_a_budget_leaves_out_is_counted() -> None:
 def test_a_budget_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
         Search(recipe=Recipe(), decision=Decision(0.5, 3), budget=0)
+    with pytest.raises(TypeError, match="budget must be a whole number, got '9'"):
+        Search(recipe=Recipe(), decision=Decision(0.5, 3), budget="9")  # type: ignore[arg-type]
 
 
 def test_the_first_documents_can_be_leaders_whatever_they_share(way: str) -> None:
