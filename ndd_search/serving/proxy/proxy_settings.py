@@ -149,13 +149,25 @@ class ProxySettings:
     def of(cls, upstream: str | Sequence[str], settings: Mapping[str, Any]) -> ProxySettings:
         """Create from one address or several, as a list or separated by commas, and settings of both kinds by name.
 
-        Raises TypeError or ValueError for settings of the proxy that cannot be.
+        An address as `cache`, and names of files as `items` and `preset`, are opened. Raises TypeError or ValueError
+        for settings of the proxy that cannot be, OSError or InvalidSettings for a file that cannot be read.
         """
         urls = tuple(url.strip() for url in (upstream.split(",") if isinstance(upstream, str) else upstream))
         if not urls:
             raise ValueError("upstream names no address: write https://HOST:9200")
         own = {name: value for name, value in settings.items() if name in OWN}
-        return cls(upstream=urls, **own, wrapping={name: settings[name] for name in settings if name not in OWN})
+        wrapping = {name: value for name, value in settings.items() if name not in OWN}
+        if isinstance(address := wrapping.get("cache"), str):
+            from ndd_search.plugins.redis_cache import RedisCache  # imported here: only now is the package redis needed
+
+            wrapping["cache"] = RedisCache(address)
+        if isinstance(schema := wrapping.get("items"), str):
+            from ndd_search.items.items import Items  # imported here: only now is rapidfuzz needed
+
+            wrapping["items"] = Items.read(schema)
+        if isinstance(name := wrapping.get("preset"), str):
+            wrapping["preset"] = preset(name)
+        return cls(upstream=urls, **own, wrapping=wrapping)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -209,16 +221,6 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
         raise ValueError("upstream is not set: name the engine with --upstream https://HOST:9200")
     collapse = values.pop("collapse", {})
     collapse_options(**collapse)  # raises for unknown names
-    if isinstance(address := values.get("cache"), str):
-        from ndd_search.plugins.redis_cache import RedisCache  # imported here: only now is the package redis needed
-
-        values["cache"] = RedisCache(address)
-    if schema := values.get("items"):
-        from ndd_search.items.items import Items  # imported here: only now is rapidfuzz needed
-
-        values["items"] = Items.read(schema)
-    if name := values.pop("preset", None):
-        values["preset"] = preset(name)
     return ProxySettings.of(values.pop("upstream"), {**values, **collapse})
 
 

@@ -39,7 +39,8 @@ def app(upstream: str | Sequence[str], **settings: Any) -> Proxy:
 
     upstream: http[s]://HOST[:PORT][/PREFIX] of the engine, or several nodes of one cluster.
     settings: those of ProxySettings (ca_certs, max_parsed, ...) but those of the server that runs it (listen, workers,
-              ...), and those of ndd_search.wrap (recipe, window, ...).
+              ...), and those of ndd_search.wrap (recipe, window, ...); `cache` may be the address of a Redis server,
+              `items` and `preset` the names of files.
     Raises TypeError or ValueError for invalid settings, MissingExtra if a recipe needs a package that is missing.
     """
     for name in settings:
