@@ -1,9 +1,10 @@
 """Candidate pairs: records that share a rare token, without comparing all pairs.
 
-Every field turns a value into tokens that near values share: words, cells of the globe, parts of a date. A token that
-few records hold is looked up by itself. Common tokens of two different fields are joined into a super token (the word
-"cathedral" at this place), which is rarer. Each record looks up its rarest tokens only, and keeps the candidates that
-share most information with it. So the number of candidates grows in proportion to the number of records.
+Every field turns a value into tokens that near values share: words, cells of the globe, parts of a date. Fields of one
+kind share words and codes, as lists write a name into different fields. A token that few records hold is looked up by
+itself. Common tokens of two different fields are joined into a super token (the word "cathedral" at this place), which
+is rarer. Each record looks up its rarest tokens only, and keeps the candidates that share most information with it. So
+the number of candidates grows in proportion to the number of records.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Bounds:
     """
 
     holders: int = 100
-    tokens: int = 40
+    tokens: int = 50
     most: int = 100
 
     def __post_init__(self) -> None:
@@ -82,17 +83,20 @@ def find_candidates(
     *,
     needs: Sequence[Sequence[str]] = (),
     step: int = 1,
+    across: bool = True,
 ) -> Candidates:
     """Return the candidate pairs of a table.
 
     wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
     needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
             tokens are joined with those of a field of the same combination.
+    across: values also meet those of other fields, see `Field.shares_tokens`, unless `needs` says which fields meet.
     """
-    entries, holders = entries_of(comparison, np.True_ if wanted is None else wanted)
-    count, names = comparison.table.records, list(comparison.fields)
+    count = comparison.table.records
+    looked_up, allowed = joinable(list(comparison.fields), needs)
+    entries = entries_of(comparison, np.True_ if wanted is None else wanted, across=across and not needs)
+    holders = np.bincount(entries.token)
     held = holders[entries.token]
-    looked_up, allowed = joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
     common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
     direct = rarest(entries.where(rare), held[rare], bounds.tokens)
@@ -140,19 +144,23 @@ def joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.
     return looked_up, allowed.astype(np.int64)
 
 
-def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[Entries, Places]:
-    """Return all tokens of the wanted records, and how many of them hold each token."""
-    tokens, records, fields, start = [], [], [], 0
-    for place, name in enumerate(comparison.fields):
-        codes, lists = comparison.table.columns[name].codes, comparison.tokens(name)
+def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_, *, across: bool) -> Entries:
+    """Return all tokens of the wanted records, by field, then by record. across: see `Field.shares_tokens`."""
+    columns = []
+    for place, (name, lists) in enumerate(comparison.tokens(across=across).items()):
+        codes = comparison.table.columns[name].codes
         has = np.flatnonzero((codes >= 0) & wanted)
-        found, owner = lists.taken(codes[has])
-        tokens.append(found + start)
-        records.append(has[owner])
-        fields.append(np.full(len(found), place, np.int64))
-        start += int(lists.items.max(initial=-1)) + 1
-    token = np.concatenate(tokens)
-    return Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
+        token, owner = lists.taken(codes[has])
+        columns.append((token, has[owner], np.full(len(token), place, np.int64)))
+    entries = Entries(*map(np.concatenate, zip(*columns, strict=True)))
+    return entries.where(held_once(entries.token, entries.record)) if across else entries
+
+
+def held_once(token: Places, record: Places) -> Places:
+    """Return the places of the entries that are left if each record holds each token in its first field only."""
+    order = np.lexsort((token, record))
+    is_first = (np.diff(token[order], prepend=-1) != 0) | (np.diff(record[order], prepend=-1) != 0)
+    return np.sort(order[is_first])
 
 
 def rarest(entries: Entries, holders: Places, most: int) -> Entries:

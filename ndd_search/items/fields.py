@@ -105,6 +105,14 @@ class Field:
         """Return the parts of a value whose rareness counts, if `rare`."""
         return value  # type: ignore[no-any-return]
 
+    def shares_tokens(self, name: str, *, across: bool) -> str:
+        """Return what is equal for fields that share tokens. name: of this field in the schema.
+
+        across: values whose rareness counts meet those of other fields of one kind, as a name that another list
+                writes into another field; numbers and dates of different fields have nothing to do with each other.
+        """
+        return self.kind if across and self.rare else f".{name}"
+
 
 def _text(raw: list[Any]) -> str:
     return raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""

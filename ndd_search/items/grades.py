@@ -63,7 +63,7 @@ class Comparison:
     def __init__(self, fields: Mapping[str, Field], table: Table, common: Mapping[str, Rareness]) -> None:
         self.fields, self.table, self.common = fields, table, common
         self._comparers: dict[str, Comparer] = {}
-        self._tokens: dict[str, Ragged] = {}
+        self._tokens: dict[bool, Mapping[str, Ragged]] = {}
 
     def comparer(self, name: str) -> Comparer:
         """Return what compares the values of a field."""
@@ -71,12 +71,19 @@ class Comparison:
             self._comparers[name] = self.fields[name].comparer(self.table.columns[name].values, self._rareness(name))
         return self._comparers[name]
 
-    def tokens(self, name: str) -> Ragged:
-        """Return the tokens of the values of a field, numbered in the order in which they occur."""
-        if name not in self._tokens:
-            ids: defaultdict[object, int] = defaultdict(itertools.count().__next__)
-            self._tokens[name] = Ragged.of(self.comparer(name).tokens(), ids)
-        return self._tokens[name]
+    def tokens(self, *, across: bool) -> Mapping[str, Ragged]:
+        """Return the tokens of the values of each field, numbered in the order in which they occur.
+
+        across: see `Field.shares_tokens`.
+        """
+        if across not in self._tokens:
+            number = itertools.count().__next__
+            ids: defaultdict[str, defaultdict[Any, int]] = defaultdict(lambda: defaultdict(number))
+            self._tokens[across] = {
+                name: Ragged.of(self.comparer(name).tokens(), ids[field.shares_tokens(name, across=across)])
+                for name, field in self.fields.items()
+            }
+        return self._tokens[across]
 
     def graded_by(self, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
         """Return similarity and grade of pairs of records by one field, NaN and MISSING where either has no value.

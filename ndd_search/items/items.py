@@ -41,7 +41,7 @@ from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 RANDOM = 50_000  # random pairs that are
-_LEARNT = Bounds(holders=50, most=30)  # of the search for these candidates, which are a sample
+_LEARNT = Bounds(holders=50, tokens=40, most=30)  # of the search for these candidates, which are a sample
 _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 100,000 people is 0.958, with all 0.934
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
@@ -113,9 +113,9 @@ class Items(Schema):
         common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
         limits = _LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2)
-        found = find_candidates(
-            comparison, limits, needs=schema.needs, step=max(table.records * limits.most // (2 * SAMPLE), 1)
-        )
+        step = max(table.records * limits.most // (2 * SAMPLE), 1)
+        # Pairs that meet across fields differ in both: they would teach that things have other names.
+        found = find_candidates(comparison, limits, needs=schema.needs, step=step, across=False)
         random = np.random.default_rng(_SEED)
         chosen = np.sort(random.permutation(len(found))[:SAMPLE])
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0))

@@ -140,14 +140,17 @@ class Stages:
         for batch in batches:
             places, comparison = batch.column("place").to_numpy(), self._comparison(batch.column("fields"))
             entries = []
-            for number, name in enumerate(self.schema.fields):
+            for number, (name, of) in enumerate(self.schema.fields.items()):
                 codes = comparison.table.columns[name].codes
-                lists = Ragged.of(comparison.comparer(name).tokens(), _Hashes(number))
+                hashes = _Hashes(of.shares_tokens(name, across=not self.schema.needs))
+                lists = Ragged.of(comparison.comparer(name).tokens(), hashes)
                 has = np.flatnonzero(codes >= 0)
                 at, owner = Ragged(np.arange(len(lists.items)), lists.offsets).taken(codes[has])
                 turn = number * TURN + at - lists.offsets[codes[has]][owner]
                 entries.append((lists.items[at], places[has][owner], turn))
             token, record, turn = (np.concatenate(column) for column in zip(*entries, strict=True))
+            once = finding.held_once(token, record)
+            token, record, turn = token[once], record[once], turn[once]
             yield from blocks(token % self._parts, token=token, record=record, turn=turn).to_batches()
 
     def count_holders(self, table: pa.Table) -> pa.Table:
@@ -156,7 +159,7 @@ class Stages:
         Part -1 lists common tokens with the first record that holds each. `held` is 0 for tokens of parts of records.
         """
         token, record, turn = columns_of(table, "token", "record", "turn")
-        order = np.lexsort((record, token))
+        order = np.lexsort((record, turn // TURN, token))
         token, record, turn = token[order], record[order], turn[order]
         _, start, number, sizes = np.unique(token, return_index=True, return_inverse=True, return_counts=True)
         held, of = sizes[number], turn // TURN
@@ -276,13 +279,13 @@ class Stages:
 
 
 class _Hashes(dict[Any, int]):
-    """A number of 63 bits for each token of a field, the same in all processes."""
+    """A number of 63 bits for each token of some fields, the same in all processes."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, fields: str) -> None:
+        self._fields = fields
 
     def __missing__(self, token: Any) -> int:
-        digest = blake2b(repr((self._number, token)).encode(errors="surrogatepass"), digest_size=8).digest()
+        digest = blake2b(repr((self._fields, token)).encode(errors="surrogatepass"), digest_size=8).digest()
         self[token] = found = int.from_bytes(digest) >> 1
         return found
 

@@ -125,6 +125,17 @@ def test_a_name_that_begins_in_another_way_is_a_candidate_by_its_consonants(one:
     assert (0, 1) in zip(found.first.tolist(), found.second.tolist(), strict=True)
 
 
+@pytest.mark.parametrize(("needs", "expected"), [([], True), ([("name",), ("city",)], False)])
+def test_a_name_meets_the_name_that_another_list_writes_into_another_field(needs: Any, expected: bool) -> None:
+    """Unless `needs` says which fields have to meet. A record that writes it into both fields holds it once."""
+    records: list[dict[str, Any]] = [{"name": "Aristotelis", "city": "Kastoria"}, {"name": "Kastoria National Airport"}]
+    records += [{"name": f"{name} Airport", "city": name} for name in ("Sliac", "Sibiu", "Budapest")]
+    schema = ndd.items.Items(name=ndd.items.Name(), city=ndd.items.Name(), needs=needs)
+    found = schema.candidates(records, Bounds(holders=3))
+    assert ((0, 1) in zip(found.first.tolist(), found.second.tolist(), strict=True)) is expected
+    assert (found.first < found.second).all()
+
+
 def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.items.Items) -> None:
     needed = [("surname", "born"), ("first_name", "postcode")]
     schema = ndd.items.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
