@@ -196,7 +196,7 @@ class CollapseOptions:
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):
-            needed = f"set mode to {' or '.join(LISTING)}, and max_per_group to 1"
+            needed = f"set mode to one of {', '.join(LISTING)}, and max_per_group to 1"
             raise ValueError(f'members="all" lists the copies of a hit under it: {needed}')
 
     @property

@@ -291,7 +291,7 @@ def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: 
             assert found["total"] == {"value": 99, "relation": "gte"}
         finally:
             client.indices.delete(index=index)
-    with pytest.raises(ValueError, match="set mode to group, ids, count, max_per_group=1"):
+    with pytest.raises(ValueError, match="set mode to one of group, ids, count, and max_per_group to 1"):
         connect(members="all", mode="drop")
 
 
