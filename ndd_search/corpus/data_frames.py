@@ -48,7 +48,7 @@ def mark_duplicates(
         raise TypeError(f"rows must be a Series or DataFrame of pandas or polars, got {type(rows).__name__}")
     if is_series == (text is not None):
         raise TypeError("text names columns of a DataFrame: give it with a DataFrame, and leave it out with a Series")
-    fields = fields_in("text", text or _SERIES)
+    fields = fields_in("text", text) if text else (_SERIES,)
     kept = collapse_options(keep=keep).document_fields
     columns = (
         {_SERIES: _values(rows)} if is_series else {name: _values(_column(rows, name)) for name in {*fields, *kept}}
