@@ -158,9 +158,9 @@ def entries_of(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_,
 
 def held_once(token: Places, record: Places) -> Places:
     """Return the places of the entries that are left if each record holds each token in its first field only."""
-    order = np.lexsort((token, record))
-    is_first = (np.diff(token[order], prepend=-1) != 0) | (np.diff(record[order], prepend=-1) != 0)
-    return np.sort(order[is_first])
+    keys = record * (int(token.max(initial=0)) + 1) + token
+    order = np.argsort(keys, kind="stable")
+    return np.sort(order[np.diff(keys[order], prepend=-1) > 0])
 
 
 def rarest(entries: Entries, holders: Places, most: int) -> Entries:

@@ -149,7 +149,7 @@ class Stages:
                 turn = number * TURN + at - lists.offsets[codes[has]][owner]
                 entries.append((lists.items[at], places[has][owner], turn))
             token, record, turn = (np.concatenate(column) for column in zip(*entries, strict=True))
-            once = finding.held_once(token, record)
+            once = finding.held_once(np.unique(token, return_inverse=True)[1], record)
             token, record, turn = token[once], record[once], turn[once]
             yield from blocks(token % self._parts, token=token, record=record, turn=turn).to_batches()
 
