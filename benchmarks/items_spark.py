@@ -4,17 +4,23 @@
 
 Records are those of tests.items.made, about three of each person, and the schema is learnt from 20,000 of them. The
 groups of one machine are compared with those of Spark, unless --not-here is given. Masters and figures are those of
-benchmarks.corpus_spark. Needs the extras `spark` and `items`, and Java 17 or later.
+benchmarks.corpus_spark; megabytes are the most that all processes of Java, and all of Python below them, have held at a
+time. Needs the extras `spark` and `items`, Java 17 or later, and Linux.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any
 
 from benchmarks.corpus_spark import running, tasks_of
@@ -39,6 +45,33 @@ def written(folder: Path, count: int) -> str:
     return str(folder / "*.jsonl")
 
 
+@contextmanager
+def most_held() -> Iterator[Counter[str]]:
+    """Yield the most megabytes that all processes of a program below this one hold."""
+    most, over = Counter[str](java=0, python=0), Event()
+
+    def below(pid: int) -> Iterator[int]:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                yield child
+                yield from below(child)
+
+    def watch() -> None:
+        while not over.wait(1):
+            held = Counter[str]()
+            with suppress(OSError):  # one has just ended
+                for pid in below(os.getpid()):
+                    name, pages = (Path(f"/proc/{pid}/{file}").read_text() for file in ("comm", "statm"))
+                    held[name.strip().rstrip("0123456789.")] += int(pages.split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+            most.update({name: max(held[name] - most[name], 0) for name in most})
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    yield most
+    over.set()
+    thread.join()
+
+
 def figures(source: str, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Sums over all tasks, for each record."""
     first = next(iter(Pieces.of([source]).pieces))
@@ -48,7 +81,11 @@ def figures(source: str, folder: Path, arguments: argparse.Namespace) -> dict[st
     log.mkdir()
     events = {"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
     settings = {"driver.memory": arguments.memory, "executor.memory": arguments.memory, "sql.shuffle.partitions": "8"}
-    with running(arguments.master, folder) as address, session(address, **events, **settings) as spark:
+    with (
+        running(arguments.master, folder) as address,
+        session(address, **events, **settings) as spark,
+        most_held() as held,
+    ):
         start = time.perf_counter()
         on_spark = import_module("ndd_search.items.spark").SparkRecords
         records = on_spark.read(spark, source, schema=schema, id="id", work=work)
@@ -68,6 +105,8 @@ def figures(source: str, folder: Path, arguments: argparse.Namespace) -> dict[st
     return {
         **facts,
         "seconds": round(seconds, 1),
+        "records_a_second": round(len(found) / seconds),
+        "megabytes": held,
         "shuffled_bytes": round(shuffled / len(found)),
         "written_bytes": round(size / len(found)),
         "task_milliseconds": round(sum(task["Executor Run Time"] for task in tasks) / len(found), 3),
