@@ -34,8 +34,8 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.search.flow.count_groups import SAMPLE
 from ndd_search.search.flow.facet_count import OF_BUCKET
-from ndd_search.search.flow.total_count import SAMPLE
 from ndd_search.search.rest.read_answer import HitReader
 
 COLLECTIONS = ("xquad_pages", "factbook", "advisories", "synth_web", "licences")

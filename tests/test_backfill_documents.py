@@ -18,7 +18,7 @@ from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
-from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import COMMENTED, snapshot
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties

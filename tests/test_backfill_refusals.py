@@ -12,7 +12,7 @@ import pytest
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.retry import Retry, Stopped
+from ndd_search.indexing.rate_and_retries import Retry, Stopped
 from tests.backfilling import DYNAMIC, TEXT, backfill, fill, writing
 from tests.command_line import run
 from tests.engines.find import Engine
@@ -110,7 +110,7 @@ def failing(client: Any, *statuses: int) -> Any:
 def test_a_failing_server_is_no_refusal_of_an_index(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.indexing.retry.waits", lambda: [0.01] * 5)
+    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.waits", lambda: [0.01] * 5)
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT}])
         with pytest.raises(Failing):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ndd_search import native
-from ndd_search.core.matching import shared_values as counting
+from ndd_search.core.matching import shared_sketch_values as counting
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.similar_pairs import overlapping_pairs
 from ndd_search.core.matching.sketch_rows import rows_of

@@ -136,7 +136,7 @@ def test_what_indexes_does_not_load_what_searches() -> None:
 
 
 def test_wrapping_a_client_loads_no_step_that_a_search_has_only_if_it_asks_for_it() -> None:
-    steps = ("explain_documents", "facet_count", "seen_items", "total_count", "whole_groups")
+    steps = ("explain_documents", "facet_count", "seen_items", "count_groups", "whole_groups")
     code = "import sys, ndd_search; ndd_search.wrap; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "ndd_search.search.flow.carry_out_search" in loaded

@@ -19,7 +19,7 @@ from ndd_search.core.matching.decision import PLAIN, Constants, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, Shares
 from ndd_search.core.matching.guards import long_enough
-from ndd_search.core.matching.shared_values import shared_values
+from ndd_search.core.matching.shared_sketch_values import shared_values
 from ndd_search.core.matching.similar_pairs import Pairs, accepted, overlaps
 from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import Rows, rows_of

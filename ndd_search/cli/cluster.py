@@ -21,7 +21,7 @@ from ndd_search.cli.output import add_shared, shorten, warn
 from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.concurrent_updates import Tally
-from ndd_search.indexing.retry import server_reason, status_of
+from ndd_search.indexing.rate_and_retries import server_reason, status_of
 
 API_KEY = "NDD_SEARCH_API_KEY"
 _CLIENTS = {

@@ -22,8 +22,8 @@ from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.resolve_indexes import look_up
-from ndd_search.indexing.retry import status_of
+from ndd_search.indexing.index_facts import look_up
+from ndd_search.indexing.rate_and_retries import status_of
 from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
 
 

@@ -48,7 +48,7 @@ from ndd_search.core.presets import Preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
-from ndd_search.indexing.retry import server_reason
+from ndd_search.indexing.rate_and_retries import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.search.settings_file import check_replaceable, preset, write_preset
 from ndd_search.sources.csv_and_json import open_text

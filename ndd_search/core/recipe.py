@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from ndd_search import native
-from ndd_search.core.secret import HashNumbers, derived
+from ndd_search.core.hash_numbers import HashNumbers, derived
 from ndd_search.core.setting_values import OneOf, Whole, check_values, checked, setting
 from ndd_search.errors import KeyNeeded
 

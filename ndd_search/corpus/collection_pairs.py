@@ -19,7 +19,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
-from ndd_search.core.matching.shared_values import partners
+from ndd_search.core.matching.shared_sketch_values import partners
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, as_compared, given_pairs, overlaps
 from ndd_search.core.matching.similarity_measures import near_prints, similarities

@@ -391,7 +391,7 @@ def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | N
 
 def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
     from ndd_search.indexing.exact_numbers_in_updates import with_json
-    from ndd_search.indexing.retry import Retry
+    from ndd_search.indexing.rate_and_retries import Retry
     from ndd_search.indexing.scan import snapshot
 
     client = with_json(source.client, json_with_written) if exact else source.client

@@ -16,8 +16,8 @@ from typing import Any
 from ndd_search.core.sketching.text_fingerprint import still_fit
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
-from ndd_search.indexing.resolve_indexes import look_up
-from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.index_facts import look_up
+from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits
 from ndd_search.search.rest.mapping import kept_out_of_source
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.shared_values import partners
+from ndd_search.core.matching.shared_sketch_values import partners
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import sorted_distinct

@@ -20,7 +20,7 @@ from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
 from ndd_search.indexing.exact_numbers_in_updates import with_json
-from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Snapshot, open_point
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, is_sketc
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
-from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
-from ndd_search.indexing.retry import Retry, server_reason, status_of
+from ndd_search.indexing.index_facts import IndexFacts, look_up
+from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
 from ndd_search.indexing.scan import snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.store_frequency_table import store_frequency_table

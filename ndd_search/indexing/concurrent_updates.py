@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
-from ndd_search.indexing.retry import BUSY, Retry, Stopped, status_of, waits
+from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of, waits
 from ndd_search.indexing.scan import COMMENTED, Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason

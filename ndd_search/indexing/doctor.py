@@ -20,7 +20,7 @@ from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
 from ndd_search.core.sketching.text_fingerprint import fields_of, still_fit
 from ndd_search.core.text.printable import many
-from ndd_search.indexing.resolve_indexes import IndexFacts, look_up
+from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading

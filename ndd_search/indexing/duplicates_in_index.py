@@ -26,8 +26,8 @@ from ndd_search.core.setting_values import Whole, check_values, check_whole, che
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
-from ndd_search.indexing.resolve_indexes import check_synchronous
-from ndd_search.indexing.retry import status_of
+from ndd_search.indexing.index_facts import check_synchronous
+from ndd_search.indexing.rate_and_retries import status_of
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 

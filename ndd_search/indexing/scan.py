@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ndd_search.indexing.retry import Retry, status_of
+from ndd_search.indexing.rate_and_retries import Retry, status_of
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 

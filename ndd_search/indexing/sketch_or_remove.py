@@ -28,7 +28,7 @@ from ndd_search.core.sketching.stored_sketch import (
 from ndd_search.core.sketching.text_fingerprint import still_fit
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
-from ndd_search.indexing.resolve_indexes import IndexFacts
+from ndd_search.indexing.index_facts import IndexFacts
 from ndd_search.indexing.scan import Hits
 from ndd_search.search.index_rules import OWN
 

@@ -9,7 +9,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.retry import server_reason, status_of
+from ndd_search.indexing.rate_and_retries import server_reason, status_of
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named, view_of
 from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW, Counted
 from ndd_search.search.rest.read_answer import window_limit

@@ -23,7 +23,7 @@ typedef struct {
 
 enum { BY_KMV, BY_BRODER, BY_OVERLAP, BY_SHORTER, MEASURES }; /* see matching/similarity_measures.py */
 
-static const double ROUNDING = 1e-9; /* as in decision.py and shared_values.py */
+static const double ROUNDING = 1e-9; /* as in decision.py and shared_sketch_values.py */
 static const double SURE = 1e-12;
 
 typedef struct {

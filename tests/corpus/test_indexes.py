@@ -23,7 +23,7 @@ from ndd_search.indexing import concurrent_updates
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.concurrent_updates import Rewriter
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.rate_and_retries import Retry
 from tests.backfilling import fill, writing
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER

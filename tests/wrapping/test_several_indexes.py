@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import snapshot
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine

@@ -1,7 +1,7 @@
 """Find the similar pairs of a page, and the overlaps that a decision needs of a page's pairs or of given pairs.
 
-The native core counts the shared values if it is available, else numpy does (see `shared_values`), with the same result
-bit for bit.
+The native core counts the shared values if it is available, else numpy does (see `shared_sketch_values`), with the
+same result bit for bit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
-from ndd_search.core.matching.shared_values import count_shared, shared_values
+from ndd_search.core.matching.shared_sketch_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.decision import ROUNDING, Decision
 from ndd_search.core.matching.frequency_table import Places, Shares
-from ndd_search.core.matching.shared_values import shared_values
+from ndd_search.core.matching.shared_sketch_values import shared_values
 from ndd_search.core.matching.similar_pairs import Pairs, overlapping_pairs, overlaps, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe

@@ -40,8 +40,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.hash_numbers import HashNumbers
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.secret import HashNumbers
 from ndd_search.core.text.sentences import SHORT_WORD, Stems, sentences, stems_of
 from ndd_search.core.text.tokens import find_tokens, prepare, runs, split
 from ndd_search.core.text.unicode_tables import Numbers, Places, code_points, native_table

@@ -86,7 +86,7 @@ def steps_of(
             raise ValueError(SEEN_WITH_ITEMS)
         steps.append(SeenItems.of(seen, settings.recipe))
     if options.total in ("estimate", "groups"):
-        from ndd_search.search.flow.total_count import AllGroups, GroupCount
+        from ndd_search.search.flow.count_groups import AllGroups, GroupCount
 
     if options.total == "estimate":
         steps.append(GroupCount())

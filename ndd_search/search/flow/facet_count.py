@@ -25,11 +25,7 @@ from ndd_search.core.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import VALUES
 from ndd_search.core.sketching.stored_sketch import listed
-from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
-from ndd_search.search.flow.plan import Plan, Step
-from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, joined, trouble
-from ndd_search.search.flow.search_state import State
-from ndd_search.search.flow.total_count import (
+from ndd_search.search.flow.count_groups import (
     UNSORTED,
     can_be_sampled,
     count_in,
@@ -38,6 +34,10 @@ from ndd_search.search.flow.total_count import (
     sample_of,
     smallest_first,
 )
+from ndd_search.search.flow.fetch_hits import reader_of, sketches_of
+from ndd_search.search.flow.plan import Plan, Step
+from ndd_search.search.flow.round_trips import LATE, Asking, RoundTrips, joined, trouble
+from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.read_answer import MALFORMED, Hit, HitReader, reason_of
 from ndd_search.search.rest.read_request import Request, Search
 

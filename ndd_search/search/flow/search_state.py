@@ -25,7 +25,7 @@ class State:
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
     table: digest of the frequency table for all hits of the stream; LISTED for one counted in the stream's first
            window, "" for none. frequency_table: that table; for LISTED it is counted when hits are added.
-    groups: the number of groups of the whole result (see `total_count`), None if it is not asked for. facets: the
+    groups: the number of groups of the whole result (see `count_groups`), None if it is not asked for. facets: the
             buckets of facets counted over groups (see `facet_count`), by facet; None before they are counted.
     total: `hits.total` where it was counted beside the hits, None otherwise. examined: the stream that it was counted
            in. before: number of hits on earlier pages of a cursor.

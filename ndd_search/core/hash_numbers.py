@@ -1,4 +1,4 @@
-"""The secret of a keyed recipe, and what is derived from it.
+"""The numbers of the hash of a keyed recipe, and its fingerprint, which are derived from its secret.
 
 Who knows the hash of shingles can write a text whose sketch equals that of any other text. Of a keyed recipe, all
 numbers of the hash come from a secret. Whoever makes sketches needs it; whoever compares sketches does not.

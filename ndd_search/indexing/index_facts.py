@@ -9,7 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.retry import status_of
+from ndd_search.indexing.rate_and_retries import status_of
 
 
 @dataclass(frozen=True)
