@@ -323,6 +323,10 @@ def test_texts_of_few_words_are_told_with_the_preset_that_finds_their_copies() -
     page = ndd.collapse([*heads, *passed_on], preset="messages")
     assert (page.hits, page.info.warnings) == (heads, ())
     assert ndd.collapse([CLIMATE, FOOTBALL, heads[0]]).info.warnings == ()
+    forms = [f"Well paid job for one nurse in {city}" for city in CITIES[:8]]
+    few, entries = ndd.collapse([*forms, heads[0]], frequency_table=False).info.warnings
+    assert few.startswith("2 of 2 texts have fewer than 10 words")
+    assert entries.startswith("8 of 9 hits are short texts that differ in a few words and are shown as one")
 
 
 @pytest.mark.parametrize("settings", [{"mode": "annotate"}, {"mode": "demote"}, {"max_per_group": 3}])

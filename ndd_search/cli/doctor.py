@@ -65,7 +65,7 @@ def _lines(figures: Figures) -> Mapping[str, str]:
     lines["whole index"] = f"{figures.bytes / 2**20:,.1f} MB{a_document}, with old versions until they are merged"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
     if figures.sampled:
-        lines["sketch"] = f"{figures.average_length:.1f} values on average"
+        lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
     if figures.wrong is not None:
         lines["sketches of another text"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
     return lines

@@ -78,8 +78,6 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
     searcher = UpstreamSearcher(driver, upstream, arguments.index, address.authorization)
     try:
         address.detect()
-    except (
-        IndexUnusable
-    ) as error:  # it is served all the same: an engine may start later, or ask the browser for a user
-        warn(str(error))
+    except IndexUnusable as error:
+        warn(str(error))  # and serve: the engine may start later, or ask the browser for a user
     return searcher

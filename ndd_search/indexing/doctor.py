@@ -38,7 +38,8 @@ class Figures:
                     where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read, chosen at random.
     average_length: average number of values in their sketches.
-    short:          a sentence if most of them have few words, else "".
+    short:          share of them with a text of too few shingles to resemble any but an identical one.
+    few_words:      a sentence if most of them have few words, else "".
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
@@ -52,7 +53,8 @@ class Figures:
     recipes: Mapping[str, int]
     sampled: int = 0
     average_length: float = 0.0
-    short: str = ""
+    short: float = 0.0
+    few_words: str = ""
     without_text: float = 0.0
     absent: Sequence[str] = ()
     wrong: float | None = None
@@ -170,8 +172,11 @@ class Doctor:
         if figures.without_text:
             what = f"{figures.without_text:.1%} of {many(figures.sampled, 'sampled document')} have no text"
             yield Finding("note", "sample", what, "each is shown by itself; sketch a field that all documents have")
-        if figures.short:
-            yield Finding("note", "sample", figures.short, "or add fields to the sketch")
+        if figures.few_words:
+            yield Finding("note", "sample", figures.few_words, "or add fields to the sketch")
+        elif figures.short > 0.2:
+            what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
+            yield Finding("note", "sample", what, "add fields to the sketch")
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
@@ -192,7 +197,8 @@ class Doctor:
             figures,
             sampled=len(sample),
             average_length=float(lengths.mean()),
-            short=few_words(lengths, self.recipe),
+            short=float(((lengths > 0) & (lengths < self.recipe.min_shingles)).mean()),
+            few_words=few_words(lengths, self.recipe),
             without_text=float((lengths == 0).mean()),
             absent=absent_fields(self.fields, sources),
             wrong=self._wrong(texts, sketches) if texts else None,

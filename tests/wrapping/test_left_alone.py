@@ -314,7 +314,7 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
         assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
     for pattern, is_told in (("nwes*", True), ("*", False)):
         told = connect(indexes={pattern: {"text": "body"}}).search(index=library.bare, body={**body, "ndd": True})
-        assert is_told == (f"none of the patterns with `text`, {pattern}, matches" in ndd.info(told).reason)
+        assert is_told == (f"no index of the search matches a pattern with `text` ({pattern})" in ndd.info(told).reason)
     lines = [{"index": library.bare}, {**body, "ndd": True}]
     (told,) = caller.msearch(body=lines)["responses"]
     assert "ndd-search backfill" in ndd.info(told).reason

@@ -23,13 +23,13 @@ _FORM = 6  # so many different short texts in one group may be entries of one fo
 _FEW_WORDS = 10  # of texts with fewer, many copies have too few shingles of words in common (study/quality.md)
 
 
-def few_words(shingles: npt.NDArray[np.int64], recipe: Recipe) -> str:
+def few_words(values: npt.NDArray[np.int64], recipe: Recipe) -> str:
     """Return a sentence if most of some texts are too short to be compared by words, else "".
 
-    shingles: their numbers of shingles, 0 for no text.
+    values: how many values each of their sketches has, 0 for no text: of a sketch of fewer than k values, its shingles.
     """
-    texts = int((shingles > 0).sum())
-    short = int(((shingles > 0) & (shingles + recipe.size <= _FEW_WORDS)).sum())
+    texts, is_whole = int((values > 0).sum()), (values > 0) & (values < recipe.k)
+    short = int((is_whole & (values + recipe.size <= _FEW_WORDS)).sum())
     if recipe.kind != "words" or texts < 2 or 2 * short <= texts:
         return ""
     return (

@@ -190,12 +190,13 @@ class Layout:
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
-        if told := few_words(np.array([len(sketch) for sketch in leaders.values()]), reader.recipe):
-            return [told]
+        told = few_words(np.array([len(sketch) for sketch in leaders.values()]), reader.recipe)
         if reader.frequency_table is None:
             groups = [[one for one in self._members(leader) if one not in self.shares] for leader in self._duplicates]
-            return joined(groups, self.stream.sketches, self.ranks, reader.recipe)
-        return kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
+            others = joined(groups, self.stream.sketches, self.ranks, reader.recipe)
+        else:
+            others = kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)
+        return [*filter(None, [told]), *others]
 
     def _single(self, index: int) -> Group:
         leader = self.leader[index]

@@ -33,7 +33,8 @@ def own_request(plan: Plan, reason: str) -> Flow:
 def no_sketch(settings: Settings, path: str) -> str:
     """Return that no hit has a sketch, and what to do. path: of the search."""
     patterns = settings.indexes.sketched_beside(path.partition("/_search")[0])
-    return _NO_SKETCH + (
+    unmatched = f"; no index of the search matches a pattern with `text` ({', '.join(patterns)})" if patterns else ""
+    return _NO_SKETCH + unmatched
         f"; none of the patterns with `text`, {', '.join(patterns)}, matches an index of it" if patterns else ""
     )
 
