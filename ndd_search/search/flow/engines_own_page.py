@@ -35,8 +35,6 @@ def no_sketch(settings: Settings, path: str) -> str:
     patterns = settings.indexes.sketched_beside(path.partition("/_search")[0])
     unmatched = f"; no index of the search matches a pattern with `text` ({', '.join(patterns)})" if patterns else ""
     return _NO_SKETCH + unmatched
-        f"; none of the patterns with `text`, {', '.join(patterns)}, matches an index of it" if patterns else ""
-    )
 
 
 def as_it_is(answer: Answer, search: Search, settings: Settings) -> Answer:
