@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Places
 
@@ -224,8 +225,7 @@ def meetings(
     limits = (count, most, step, native.THREADS)
     by_core = native.core.meetings(token, record, information, limits) if native.core else None
     if by_core is not None:
-        keys = np.sort(np.frombuffer(by_core, np.int64))
-        return np.divmod(keys[np.diff(keys, prepend=-1) > 0], max(count, 1))
+        return np.divmod(sorted_distinct(np.frombuffer(by_core, np.int64)), max(count, 1))
     order = np.argsort(token * np.int64(count) + record, kind="stable")
     token, record = token[order], record[order]
     place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each

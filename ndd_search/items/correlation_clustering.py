@@ -19,7 +19,8 @@ from ndd_search.corpus.communities import connected
 from ndd_search.items.integer_lists import Floats, Places
 
 _STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not count
-_UNKNOWN = -3.0  # log odds of two records that share too little to be candidates
+_FINE = 1 << 20  # steps of evidence, per unit of log odds
+_UNKNOWN = -3 * _FINE  # evidence about two records that share too little to be candidates
 _WHOLE = 40  # members of a chain of pairs up to which all its pairs are compared
 _NEVER = -1e9
 _STEPS = 3  # how often pairs are added to those compared
@@ -47,15 +48,16 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
         far = (odds >= 0) & (sizes[component[first]] > _WHOLE)
         more = _two_steps(count, first[far], second[far], first * np.int64(count) + second)
     odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
+    steps = np.floor(odds * _FINE).astype(np.int64)
     leader, against = component.copy(), np.zeros(count, np.bool_)
     against[component[first[odds < 0]]] = True
     # Of a whole component all pairs are compared: without any evidence against one thing, it is one group.
     left = (against | (sizes > _WHOLE))[component[first]] & (sizes[component[first]] > 2)
-    first, second, odds = first[left], second[left], odds[left]
+    first, second, steps = first[left], second[left], steps[left]
     of = component[first]
     order = np.argsort(of, kind="stable")
     for chosen in np.split(order, np.flatnonzero(np.diff(of[order])) + 1) if len(order) else []:
-        for members in _contracted(first[chosen].tolist(), second[chosen].tolist(), odds[chosen].tolist()):
+        for members in _contracted(first[chosen].tolist(), second[chosen].tolist(), steps[chosen].tolist()):
             leader[members] = min(members)
     return leader
 
@@ -89,39 +91,35 @@ def _together(count: int, of: Places, records: Places, most: int, known: Places)
     return every[~np.isin(every, sorted_distinct(known), assume_unique=True)]
 
 
-def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[list[int]]:
+def _contracted(first: list[int], second: list[int], odds: list[int]) -> list[list[int]]:
     """Join the two groups with most evidence for one thing until none is left; return all groups.
 
     first, second: ascending in each pair. A group is named by its first member, and of equal evidence, that of the
-    first groups counts.
+    first groups counts. odds: in steps, which add up to the same sum in any order.
     """
     members: dict[int, list[int]] = {one: [one] for one in (*first, *second)}
-    between: dict[int, dict[int, tuple[float, int]]] = {one: {} for one in members}  # evidence, pairs compared
+    # Evidence of the pairs that were compared, beyond what each would say if it had not been.
+    between: dict[int, dict[int, int]] = {one: {} for one in members}
     for a, b, weight in zip(first, second, odds, strict=True):
-        between[a][b] = between[b][a] = (weight, 1)
+        between[a][b] = between[b][a] = weight - _UNKNOWN
     heap = [(-weight, a, b) for a, b, weight in zip(first, second, odds, strict=True) if weight >= 0]
     heapq.heapify(heap)
     while heap:
         weight, a, b = heapq.heappop(heap)
-        if a not in members or b not in members or _total(between[a][b], len(members[a]) * len(members[b])) != -weight:
+        if a not in members or b not in members:
+            continue
+        total = between[a][b] + _UNKNOWN * len(members[a]) * len(members[b])
+        if total < -weight:  # a group has grown since
+            if total >= 0:
+                heapq.heappush(heap, (-total, a, b))
             continue
         members[a] += members.pop(b)
-        gone = between.pop(b)
-        of_a = between[a]
-        del of_a[b]
-        for other, (sum_, pairs) in gone.items():
-            if other != a:
-                del between[other][b]
-                old = of_a.get(other, (0.0, 0))
-                of_a[other] = between[other][a] = (old[0] + sum_, old[1] + pairs)
-        size = len(members[a])
-        for other, known in of_a.items():
-            total = _total(known, size * len(members[other]))
+        of_a, of_b = between[a], between.pop(b)
+        del of_a[b], of_b[a]
+        for other, known in of_b.items():
+            del between[other][b]
+            of_a[other] = between[other][a] = known + of_a.get(other, 0)
+            total = of_a[other] + _UNKNOWN * len(members[a]) * len(members[other])
             if total >= 0:
                 heapq.heappush(heap, (-total, min(a, other), max(a, other)))
     return list(members.values())
-
-
-def _total(known: tuple[float, int], pairs: int) -> float:
-    """Return the evidence that two groups are one thing, over all pairs of their members. known: of those compared."""
-    return known[0] + _UNKNOWN * (pairs - known[1])

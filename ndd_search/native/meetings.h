@@ -6,29 +6,42 @@
 enum { SMALL = 1 << 14 }; /* entries or pairs that are not worth a second thread */
 
 typedef struct {
-    int64_t shared, record; /* information that is shared, and with which record */
-} Candidate;
-
-typedef struct {
     int64_t *pairs, used, room; /* lower record * records + higher record of each pair; a pair may be there twice */
 } Met;
 
-static int is_better(Candidate a, Candidate b)
+/* A record that shares something with another one, as a number: the more is shared, the larger, then the first record. */
+static int64_t candidate_of(int64_t shared, int32_t record)
 {
-    return a.shared != b.shared ? a.shared > b.shared : a.record < b.record;
+    return (shared < INT32_MAX ? shared : INT32_MAX) << 31 | (INT32_MAX - record);
 }
 
-/* Restore a heap whose root is the worst candidate, after `place` has changed. */
-static void sift_down(Candidate *heap, int64_t size, int64_t place)
+static int32_t record_of(int64_t candidate)
 {
-    for (int64_t child; (child = 2 * place + 1) < size; place = child) {
-        if (child + 1 < size && is_better(heap[child], heap[child + 1]))
-            child++;
-        if (!is_better(heap[place], heap[child]))
+    return INT32_MAX - (int32_t)(candidate & INT32_MAX);
+}
+
+/* Move the `most` largest of some candidates to the front (Hoare 1961, "Algorithm 65: find"). */
+static void select_largest(int64_t *candidates, int64_t count, int64_t most)
+{
+    for (int64_t from = 0, to = count - 1; from < to && most < count;) {
+        int64_t pivot = candidates[from + (to - from) / 2], low = from, high = to;
+        while (low <= high) {
+            while (candidates[low] > pivot)
+                low++;
+            while (candidates[high] < pivot)
+                high--;
+            if (low <= high) {
+                int64_t moved = candidates[low];
+                candidates[low++] = candidates[high];
+                candidates[high--] = moved;
+            }
+        }
+        if (most - 1 <= high)
+            to = high;
+        else if (most - 1 >= low)
+            from = low;
+        else
             return;
-        Candidate moved = heap[place];
-        heap[place] = heap[child];
-        heap[child] = moved;
     }
 }
 
@@ -49,7 +62,7 @@ static int order_by(const int64_t *key, const int64_t *value, int64_t count, int
     return 1;
 }
 
-static int add_meetings(Met *met, int64_t records, int64_t record, const Candidate *kept, int64_t size)
+static int add_meetings(Met *met, int64_t records, int64_t record, const int64_t *kept, int64_t size)
 {
     if (met->used + size > met->room) {
         int64_t room = 2 * met->room + size;
@@ -60,7 +73,7 @@ static int add_meetings(Met *met, int64_t records, int64_t record, const Candida
         met->room = room;
     }
     for (int64_t i = 0; i < size; i++) {
-        int64_t other = kept[i].record;
+        int64_t other = record_of(kept[i]);
         met->pairs[met->used++] = record < other ? record * records + other : other * records + record;
     }
     return 1;
@@ -109,30 +122,22 @@ static void meet_records(void *job, int number)
     Met *met = all->met + number;
     int64_t *shared = calloc((size_t)all->records + 1, sizeof(int64_t)); /* 1 + what is shared with a record; 0: nothing */
     int32_t *touched = malloc(((size_t)all->records + 1) * sizeof(int32_t));
-    Candidate *heap = malloc((size_t)(all->most < all->records ? all->most + 1 : all->records + 1) * sizeof(Candidate));
-    int fine = shared && touched && heap;
+    int64_t *candidates = malloc(((size_t)all->records + 1) * sizeof(int64_t));
+    int fine = shared && touched && candidates;
     for (int64_t one = number * all->step; fine && one < all->records; one += all->threads * all->step) {
         int64_t count = meet_holders(all, one, shared, touched), size = 0;
         for (int64_t i = 0; i < count; i++) {
-            Candidate candidate = {shared[touched[i]], touched[i]};
+            if (touched[i] != one)
+                candidates[size++] = candidate_of(shared[touched[i]], touched[i]);
             shared[touched[i]] = 0;
-            if (touched[i] == one)
-                continue;
-            if (size < all->most) {
-                heap[size++] = candidate;
-                if (size == all->most)
-                    for (int64_t place = size / 2; place-- > 0;)
-                        sift_down(heap, size, place);
-            } else if (is_better(candidate, heap[0])) {
-                heap[0] = candidate;
-                sift_down(heap, size, 0);
-            }
         }
-        fine = add_meetings(met, all->records, one, heap, size);
+        select_largest(candidates, size, all->most);
+        size = size < all->most ? size : all->most;
+        fine = add_meetings(met, all->records, one, candidates, size);
     }
     free(shared);
     free(touched);
-    free(heap);
+    free(candidates);
     all->fine[number] = fine;
 }
 
