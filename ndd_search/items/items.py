@@ -30,7 +30,14 @@ from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
 from ndd_search.items.learn_odds import learn_odds
-from ndd_search.items.lists_without_duplicates import Known, contradicted, known_pairs, lists_by_fields
+from ndd_search.items.lists_without_duplicates import (
+    Known,
+    contradicted,
+    evidence_of,
+    known_pairs,
+    lists_by_fields,
+    without_own_ways,
+)
 from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
@@ -131,14 +138,14 @@ class Items(Schema):
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         others = counted.graded(comparison, low, high)
         labelled_as = np.where(np.array(same, np.bool_), 1, -1).astype(np.int8)
-        of_all = max(table.records * (table.records - 1) / 2, 1)
         lists = lists_by_fields(table)
         known = known_pairs(table, lists, *pairs, counted.log_odds(graded) > _MAYBE)
-        told = labelled, labelled_as, others, of_all
+        told = labelled, labelled_as, others, max(table.records * (table.records - 1) / 2, 1)
         readings = learn_odds(schema.kinds, graded, Known.nothing(len(graded)), *told)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
         if contradicted(known.said, Model(schema.kinds, readings[0]).log_odds(graded.grades) > 0, copies):
-            readings = learn_odds(schema.kinds, graded, known, *told)
+            within = (evidence_of(lists, table, *ends) < 0 for ends in (pairs, (low, high)))
+            readings = learn_odds(schema.kinds, without_own_ways(graded, others, *within), known, *told)
         best = 0
         if answers:
             fitted = [schema._with(learnt=Learnt(odds, common, 0, 0))._fitted(labelled, same) for odds in readings]

@@ -7,7 +7,9 @@ that is held as often as there are lists is that of one thing. Two such names ar
 are, as "Dale County" and "Dallas County": similarity alone would teach that near names are variants of one.
 
 Lists often have fields of their own, too: one names the city of each port, the other one does not. Hardly any name is
-then held by two records that have the same fields, and these are two things; for groups that is evidence.
+then held by two records that have the same fields, and these are two things; for groups that is evidence. But what they
+have in common may be the way in which their list writes it, as "USA" for "US", which says nothing about pairs of two
+lists (Fellegi and Sunter compare records of one file with those of another one only).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.items.grades import MISSING, Graded
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.record_columns import Table
 
@@ -32,7 +35,8 @@ _MOST_VALUES = 1 / 2  # share of such values with one alike, from which these ar
 _CONTRADICTED = 0.05  # share of the pairs that lists know, and that they or the verdicts call one thing
 _ENOUGH = 100  # pairs that show whether verdicts are right
 _MOST = 30  # lists
-_WITHIN = 0.1  # pairs of holders of a name that have the same fields, as a share of those expected by chance
+_WITHIN = 0.1  # one more than the pairs of holders of a name with the same fields, as a share of those expected
+_OWN_WAY = 0.3  # share of random pairs of one list whose grades differ from others, from which it has its own way
 
 
 # Of each list the fields that its records have, and no other ones; and the log odds that two of its records are one
@@ -104,6 +108,23 @@ def evidence_of(lists: Lists, table: Table, first: Places, second: Places) -> Fl
     return evidence
 
 
+def without_own_ways(
+    graded: Graded, random: Graded, within: npt.NDArray[np.bool_], random_within: npt.NDArray[np.bool_]
+) -> Graded:
+    """Return pairs that say nothing by fields that lists write in their own ways, if both records are of one list.
+
+    within, random_within: which pairs, and which pairs that were drawn at random, are.
+    """
+    grades = graded.grades.copy()
+    for f, column in enumerate(random.grades.T):
+        both = column[random_within], column[~random_within]
+        counts = [np.bincount(some - MISSING, minlength=column.max(initial=0) + 2)[1:] for some in both]
+        shares = [of_grade / max(of_grade.sum(), 1) for of_grade in counts]
+        if all(share.any() for share in shares) and np.abs(shares[0] - shares[1]).sum() > 2 * _OWN_WAY:
+            grades[within, f] = MISSING
+    return Graded(graded.similarity, grades)
+
+
 def lists_by_fields(table: Table) -> Lists:
     """Return the lists among the records of a table.
 
@@ -124,7 +145,7 @@ def lists_by_fields(table: Table) -> Lists:
         one, other = (holders[:, ends] for ends in np.triu_indices(count, 1))
         share = np.bincount(filled[codes >= 0], minlength=len(odds)) / (codes >= 0).sum()
         expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(odds))
-        is_list = (expected >= _FEWEST) & (within <= _WITHIN * expected)
+        is_list = within + 1 <= _WITHIN * expected
         odds = np.where(is_list, np.minimum(odds, np.log((within + 1) / (expected + 1))), odds)
     names = np.array(list(table.columns))
     return {tuple(names[rows[:, at]].tolist()): float(odds[at]) for at in np.flatnonzero(odds)}

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields
+from ndd_search.items.grades import MISSING, Graded
+from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields, without_own_ways
 from ndd_search.items.probability_model import default_odds
 from ndd_search.items.record_columns import read_table
 from tests.items.made import artists, counties, quality, volumes
@@ -90,7 +91,8 @@ def own_fields(both: int, within: int) -> list[dict[str, Any]]:
     [
         (400, 5, -1),
         (400, 90, 0),  # names are twice in one list, too
-        (90, 1, 0),  # chance lets expect too few names that are twice in one list
+        (90, 1, -1),
+        (30, 0, 0),  # chance lets expect too few names that are twice in one list
     ],
 )
 def test_records_that_have_the_fields_of_one_list_are_two_things(both: int, within: int, expected: int) -> None:
@@ -120,6 +122,22 @@ def test_that_two_records_are_in_one_list_is_evidence_for_groups(tmp_path: Path)
         for each in (schema, ndd.items.Items.read(tmp_path / "schema.toml")):
             assert each.groups([*records, other]).leader.tolist() == joined
             assert each.groups(records).leader.tolist() == joined[:2]
+
+
+@pytest.mark.parametrize("as_before", [0.6, 0.8])
+def test_pairs_of_one_list_say_nothing_by_a_field_that_lists_write_in_their_own_ways(as_before: float) -> None:
+    """One list has "USA" and the other one "US": what is alike within a list is no sign of two things between them."""
+    within = np.arange(1_000) < 600
+    names = np.tile([0, 1, 2, MISSING], 250)
+    countries = np.where(within & (np.arange(1_000) >= 600 * as_before), 0, 2)
+    random = graded(names, countries, np.full(1_000, MISSING))
+    found = without_own_ways(graded([1, 1], [0, 0], [0, 0]), random, np.array([True, False]), within)
+    assert found.grades.tolist() == [[1, 0 if as_before > 0.7 else MISSING, 0], [1, 0, 0]]
+
+
+def graded(*columns: Any) -> Graded:
+    grades = np.stack(columns, axis=1).astype(np.int16)
+    return Graded(np.where(grades < 0, np.nan, 1).astype(np.float32), grades)
 
 
 @pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
