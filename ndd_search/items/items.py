@@ -29,16 +29,21 @@ from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.learn_odds import Sample, learn_odds
 from ndd_search.items.lists_without_duplicates import (
-    Known,
-    contradicted,
     evidence_of,
     known_pairs,
     lists_by_fields,
     without_own_ways,
 )
-from ndd_search.items.probability_model import Learnt, Model, default_odds, log_odds_of, probabilities, unsure
+from ndd_search.items.probability_model import (
+    Learnt,
+    Model,
+    default_odds,
+    log_odds_of,
+    probabilities,
+    unsure,
+)
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
@@ -53,7 +58,7 @@ _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 1
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
-_TRUST = 2.0  # log likelihood of labels that another reading has to gain
+_TRUST = 2.0  # log likelihood of answers that another bar has to gain; another reading twice as much
 _USUAL = 3.0  # standard deviation of the log odds by which a bar is usually wrong
 _TRIED = np.linspace(-12, 12, 2401)
 
@@ -111,7 +116,7 @@ class Items(Schema):
                  hundred.
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
-                 learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
+                 learnt from the candidate pairs alone. They also choose between ways of learning, and min_probability.
         """
         held = records_of(records)
         schema = cls.guess(held) if schema is None else schema
@@ -125,33 +130,31 @@ class Items(Schema):
         found = find_candidates(comparison, limits, needs=schema.needs, step=step, across=False)
         random = np.random.default_rng(_SEED)
         chosen = np.sort(random.permutation(len(found))[:SAMPLE])
-        counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0))
+        lists = lists_by_fields(table)
+        counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0, lists=lists))
         pairs = found.first[chosen], found.second[chosen]
         graded = counted.graded(comparison, *pairs)
         answers = list(labels)
         for a, b, _ in answers:
             if isinstance(a, str | int) or isinstance(b, str | int):
                 raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
-        same = [bool(label) for *_, label in answers]
-        labelled = counted._compared((a, b) for a, b, _ in answers)
+        labelled, of_lists = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         others = counted.graded(comparison, low, high)
-        labelled_as = np.where(np.array(same, np.bool_), 1, -1).astype(np.int8)
-        lists = lists_by_fields(table)
+        labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, lists, *pairs, counted.log_odds(graded) > _MAYBE)
-        told = labelled, labelled_as, others, max(table.records * (table.records - 1) / 2, 1)
-        readings = learn_odds(schema.kinds, graded, Known.nothing(len(graded)), *told)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
-        if contradicted(known.said, Model(schema.kinds, readings[0]).log_odds(graded.grades) > 0, copies):
-            within = (evidence_of(lists, table, *ends) < 0 for ends in (pairs, (low, high)))
-            readings = learn_odds(schema.kinds, without_own_ways(graded, others, *within), known, *told)
+        within = (evidence_of(lists, table, *ends) < 0 for ends in (pairs, (low, high)))
+        of_all = max(table.records * (table.records - 1) / 2, 1)
+        sample = Sample(graded, copies, known, without_own_ways(graded, others, *within), others, of_all)
+        readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
         best = 0
         if answers:
-            fitted = [schema._with(learnt=Learnt(odds, common, 0, 0))._fitted(labelled, same) for odds in readings]
-            likely = [likelihood + _TRUST * (place == 0) for place, (_, likelihood) in enumerate(fitted)]
-            best = int(np.argmax(likely))
-            schema = schema._with(min_probability=fitted[best][0])
+            read = (schema._with(learnt=Learnt(odds, common, 0, 0)) for odds in readings)
+            told = [each.log_odds(labelled) + of_lists for each in read]
+            best, min_probability = _fitted(schema.bar, told, labelled_as > 0)
+            schema = schema._with(min_probability=min_probability)
         model = Model(schema.kinds, readings[best])
         probability = probabilities(model.log_odds(graded.grades))
         assumed = default_odds(schema.kinds)
@@ -189,10 +192,11 @@ class Items(Schema):
         found = find_candidates(comparison, Bounds(), needs=self.needs)
         graded = self.graded(comparison, found.first, found.second)
         ends = np.stack((found.first, found.second), axis=1)
-        probability = probabilities(self.log_odds(graded))
+        of_lists = self.of_lists(comparison.table, found.first, found.second)
+        probability = probabilities(self.log_odds(graded) + of_lists)
         matters = probability * (1 - probability)
         if self.learnt and self.learnt.notes:  # then also pairs that tell what was learnt from what is assumed
-            assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades)
+            assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades) + of_lists
             matters = np.maximum(matters, np.abs(probability - probabilities(assumed)) / 4)
         chosen = _most_telling(graded.grades, matters, ends, count)
         pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
@@ -206,20 +210,16 @@ class Items(Schema):
         given = list(answers)
         if not given:
             return self
-        labelled = self._compared((a, b) for a, b, _ in given)
-        return self._with(min_probability=self._fitted(labelled, [bool(same) for *_, same in given])[0])
+        labelled, of_lists = self._compared((a, b) for a, b, _ in given)
+        odds = self.log_odds(labelled) + of_lists
+        return self._with(min_probability=_fitted(self.bar, [odds], np.array([bool(same) for *_, same in given]))[1])
 
-    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
+    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> tuple[Graded, Floats]:
+        """Return pairs of records, compared, and the evidence that both are of one list."""
         table = read_table(self.fields, (record for pair in pairs for record in pair))
         places = np.arange(0, table.records, 2)
-        return self.graded(Comparison(self.fields, table, self.common), places, places + 1)
-
-    def _fitted(self, labelled: Graded, labels: Sequence[bool]) -> tuple[float, float]:
-        """Return the min_probability that fits labelled pairs, and how likely their labels are then."""
-        odds = self.log_odds(labelled)
-        known = np.isfinite(odds)
-        bar, likelihood = _fitted_bar(self.bar, odds[known], np.array(labels, np.bool_)[known])
-        return float(np.clip(probabilities(np.array([bar]))[0], NEAR, 1 - NEAR)), likelihood
+        graded = self.graded(Comparison(self.fields, table, self.common), places, places + 1)
+        return graded, self.of_lists(table, places, places + 1)
 
     def similarity(self, a: Any, b: Any) -> Similarity:
         """Compare two records: mappings, or objects with attributes."""
@@ -227,8 +227,7 @@ class Items(Schema):
 
     def probabilities(self, pairs: Iterable[tuple[Any, Any]]) -> Floats:
         """Return for many pairs of records the probability that they are one thing, 0..1."""
-        graded = self._compared(pairs)
-        return probabilities(self.log_odds(graded))
+        return probabilities(self.log_odds(self._compared(pairs)[0]))
 
     def candidates(self, records: Any, bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""
@@ -329,14 +328,23 @@ def _most_telling(
     return chosen
 
 
-def _fitted_bar(bar: float, log_odds: Floats, same: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the bar, as log odds, that fits answers best, and the log likelihood of the answers with it.
+def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_]) -> tuple[int, float]:
+    """Return the place of the reading, and the min_probability, that fit answers best.
 
-    log_odds: of the pairs that were asked about. same: the answers.
-    All log odds are taken to be wrong by one number, which is normally distributed around 0 before any answer. So a few
-    answers move the bar of a good schema little: it expects them.
+    bar: of the schema, as log odds. readings: log odds of the pairs that were asked about by each way of learning.
+    same: the answers.
+    All log odds of a reading are taken to be wrong by one number, which is normally distributed around 0 before any
+    answer. The first reading and the bar of the schema stay unless answers are clearly likelier by others, and F1 of
+    the verdicts about them is no lower: pairs that are asked about are hard, and do not stand for all.
     """
-    odds = (log_odds - bar)[:, None] + _TRIED
-    likelihood = -np.logaddexp(0, np.where(same[:, None], -odds, odds)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
-    best = int(np.argmax(likelihood))
-    return bar - float(_TRIED[best]), float(likelihood[best])
+    found: list[tuple[float, float, int, float]] = []  # likelihood, F1, place, bar
+    for place, odds in enumerate(readings):
+        known = np.isfinite(odds)
+        above, one = (odds[known] - bar)[:, None] + _TRIED, same[known][:, None]
+        likelihood = -np.logaddexp(0, np.where(one, -above, above)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
+        right = 2 * ((above >= 0) & one).sum(axis=0) / np.maximum(((above >= 0).astype(int) + one).sum(axis=0), 1)
+        for moved, tried in enumerate((len(_TRIED) // 2, int(np.argmax(likelihood)))):
+            less = _TRUST * (2 * (place > 0) + moved)
+            found.append((likelihood[tried] - less, right[tried], place, bar - _TRIED[tried]))
+    _, _, place, best = max((one for one in found if one[1] >= found[0][1]), key=lambda one: one[0])
+    return place, float(np.clip(probabilities(np.array([best]))[0], NEAR, 1 - NEAR))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.lists_without_duplicates import Known, Said
+from ndd_search.items.lists_without_duplicates import Known, Said, contradicted
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
 
 _STRICTER = 4.0  # log odds that starts take from the assumptions
@@ -65,14 +65,46 @@ class Compared(NamedTuple):
         return Compared(self.grades[some], self.weights[some], self.known[some])
 
 
-def learn_odds(
+class Sample(NamedTuple):
+    """What odds are learnt from.
+
+    graded: candidate pairs. copies: which of them are equal in all fields.
+    known:  what lists without duplicates say about each. listed: these pairs without what such lists cannot teach.
+    random: pairs of records that were drawn at random. pairs: how many pairs of records there are.
+    """
+
+    graded: Graded
+    copies: npt.NDArray[np.bool_]
+    known: Known
+    listed: Graded
+    random: Graded
+    pairs: float
+
+
+def learn_odds(fields: Sequence[Field], sample: Sample, labelled: Graded, labels: Said) -> list[Odds]:
+    """Return odds that explain the grades of candidate pairs, the most trustworthy ones without any answers first.
+
+    labelled, labels: pairs with answers. Odds that are learnt with them follow, if there are any.
+    """
+    counts = [0, *[len(labels)] * (len(labels) > 0)]
+    found: list[Odds] = []
+    for count in counts:
+        told = Graded(labelled.similarity[:count], labelled.grades[:count]), labels[:count], sample.random, sample.pairs
+        odds = _readings(fields, sample.graded, Known.nothing(len(sample.graded)), *told)
+        one = Model(fields, odds[0]).log_odds(sample.graded.grades) > 0
+        if contradicted(sample.known.said, one, sample.copies):
+            odds = _readings(fields, sample.listed, sample.known, *told)
+        found += odds
+    return list(dict.fromkeys(found))
+
+
+def _readings(
     fields: Sequence[Field], graded: Graded, known: Known, labelled: Graded, labels: Said, random: Graded, pairs: float
 ) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
     graded, known:    candidate pairs, and what is known about each.
-    labelled, labels: pairs with answers; each counts as much as ten others.
-    random:           pairs of records that were drawn at random. pairs: how many pairs of records there are.
+    labelled, labels: pairs with answers; each counts as much as ten others. random, pairs: see `Sample`.
 
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where

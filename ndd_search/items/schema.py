@@ -161,9 +161,11 @@ class Schema:
         above = self.model.log_odds(graded.grades) - self.bar
         lacks = self._lacks_needs(graded)
         above[lacks] = np.minimum(above[lacks], -NEAR)
-        if self.learnt and self.learnt.lists:
-            above += evidence_of(self.learnt.lists, comparison.table, first, second)
-        return above
+        return above + self.of_lists(comparison.table, first, second)
+
+    def of_lists(self, table: Table, first: Places, second: Places) -> Floats:
+        """Return the evidence of pairs of records that are in one list without duplicates, 0 for other pairs."""
+        return evidence_of(self.learnt.lists if self.learnt else {}, table, first, second)
 
     def _lacks_needs(self, graded: Graded) -> npt.NDArray[np.bool_]:
         """Return the pairs in which no combination of `needs` meets."""

@@ -15,7 +15,7 @@ from ndd_search.items.compare_values import corner_tokens, kilometres
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.grades import Comparison, grade_count
 from ndd_search.items.items import Items
-from ndd_search.items.learn_odds import learn_odds
+from ndd_search.items.learn_odds import Sample, learn_odds
 from ndd_search.items.lists_without_duplicates import Known
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.probability_model import Learnt, Model, Odds
@@ -139,15 +139,16 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             first, second = np.triu_indices(len(page), 1)
             graded = schema.graded(Comparison(FIELDS, table, {}), first, second)
             labels = np.array([-1, *[1] * (len(first) - 1)], np.int8)
-            odds = learn_odds(
-                list(FIELDS.values()), graded, Known.nothing(len(first)), graded, labels, graded, len(first)
-            )[0]
+            copies, nothing = np.zeros(len(first), np.bool_), Known.nothing(len(first))
+            sample = Sample(graded, copies, nothing, graded, graded, len(first))
+            odds = learn_odds(list(FIELDS.values()), sample, graded, labels)
             ways.append((graded, odds, schema.same_pairs(page), _leaders(schema, page)))
     (one, odds, pairs, leader), (other, others, again, leaders) = ways
     assert leader == leaders
     assert np.array_equal(one.similarity, other.similarity, equal_nan=True)
     assert np.array_equal(one.grades, other.grades)
-    assert np.allclose(np.concatenate(odds.m), np.concatenate(others.m))
+    for mine, numpys in zip(odds, others, strict=True):
+        assert np.allclose(np.concatenate(mine.m), np.concatenate(numpys.m))
     assert pairs.first.tolist() == again.first.tolist()
     assert pairs.second.tolist() == again.second.tolist()
 
