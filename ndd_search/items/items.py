@@ -334,17 +334,18 @@ def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_])
     bar: of the schema, as log odds. readings: log odds of the pairs that were asked about by each way of learning.
     same: the answers.
     All log odds of a reading are taken to be wrong by one number, which is normally distributed around 0 before any
-    answer. The first reading and the bar of the schema stay unless answers are clearly likelier by others, and F1 of
-    the verdicts about them is no lower: pairs that are asked about are hard, and do not stand for all.
+    answer. The first reading and the bar of the schema stay unless answers are clearly likelier by others, and verdicts
+    about them better, by F1, then by their number: pairs that are asked about are hard, and do not stand for all.
     """
-    found: list[tuple[float, float, int, float]] = []  # likelihood, F1, place, bar
+    found: list[tuple[float, tuple[float, int], int, float]] = []  # likelihood, F1 and right verdicts, place, bar
     for place, odds in enumerate(readings):
         known = np.isfinite(odds)
         above, one = (odds[known] - bar)[:, None] + _TRIED, same[known][:, None]
         likelihood = -np.logaddexp(0, np.where(one, -above, above)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
-        right = 2 * ((above >= 0) & one).sum(axis=0) / np.maximum(((above >= 0).astype(int) + one).sum(axis=0), 1)
+        yes = above >= 0
+        quality = 2 * (yes & one).sum(axis=0) / np.maximum(yes.sum(axis=0) + one.sum(), 1)
         for moved, tried in enumerate((len(_TRIED) // 2, int(np.argmax(likelihood)))):
-            less = _TRUST * (2 * (place > 0) + moved)
-            found.append((likelihood[tried] - less, right[tried], place, bar - _TRIED[tried]))
-    _, _, place, best = max((one for one in found if one[1] >= found[0][1]), key=lambda one: one[0])
+            less, right = _TRUST * (2 * (place > 0) + moved), int((yes[:, tried] == one[:, 0]).sum())
+            found.append((likelihood[tried] - less, (quality[tried], right), place, bar - _TRIED[tried]))
+    _, _, place, best = max((one for one in found if one[1] > found[0][1] or one is found[0]), key=lambda one: one[0])
     return place, float(np.clip(probabilities(np.array([best]))[0], NEAR, 1 - NEAR))

@@ -166,12 +166,14 @@ def test_labels_never_make_it_worse(kind: str) -> None:
             assert quality(told.groups(made.records), made)[2] > before - 0.005
 
 
-def test_answers_that_are_likelier_by_another_bar_but_less_often_right_do_not_move_it() -> None:
+def test_answers_that_are_likelier_but_verdicts_about_them_no_better_by_another_bar_do_not_move_it() -> None:
     odds = np.array([0.5, 1.0, *[0.4] * 30])
     hard = np.arange(32) < 2  # of 32 vague pairs, two are one thing
     assert _fitted(0.0, [odds], hard) == (0, 0.5)
     assert _fitted(0.0, [odds], hard | (odds > 0.7))[1] == 0.5
     assert _fitted(0.0, [np.where(hard, 6.0, odds)], hard)[1] > 0.8
+    assert _fitted(0.0, [odds], np.ones(32, np.bool_)) == (0, 0.5)  # verdicts about them are right
+    assert _fitted(0.0, [odds], np.zeros(32, np.bool_))[1] > 0.6
     assert _fitted(0.0, [odds, np.where(hard, 3.0, -5.0)], hard) == (1, 0.5)
 
 
