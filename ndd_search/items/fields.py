@@ -223,9 +223,13 @@ class Place(Field):
             raise ValueError(f"source of a place is one field or a latitude and a longitude, got {self.source!r}")
 
     def _parsed(self, raw: list[Any]) -> Any:
-        if isinstance(self.source, tuple):
-            return checked_place(*[number_of(value) for value in raw]) if len(raw) == 2 else None
-        return place_of(raw[0])
+        if isinstance(self.source, tuple) and len(raw) < 2:
+            return None
+        two = isinstance(self.source, tuple)
+        place = checked_place(*map(number_of, raw)) if two else place_of(raw[0])
+        if place == (0.0, 0.0):
+            raise ValueError("latitude 0 and longitude 0 are in the open sea, they stand for an unknown place")
+        return place
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Globe(values, self.within_km)

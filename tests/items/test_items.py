@@ -238,6 +238,14 @@ def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCa
     assert "2 values of where could not be read and count as missing: where: latitude 200" in caplog.text
 
 
+@pytest.mark.parametrize(("nowhere", "field"), [
+    ({"lat": 0, "lon": "0.0"}, ndd.items.Place(source=("lat", "lon"))), ({"where": "0,0"}, ndd.items.Place())
+])  # fmt: skip
+def test_latitude_0_with_longitude_0_is_no_place(nowhere: dict[str, Any], field: ndd.items.Place) -> None:
+    groups = ndd.items.Items(where=field).groups([nowhere, nowhere, nowhere | {"lat": 0.1, "where": "0.1,0"}])
+    assert groups.bad == {"where": 2}
+
+
 def test_a_name_of_thousands_of_words_is_missing_and_takes_no_time(caplog: pytest.LogCaptureFixture) -> None:
     long = [" ".join(f"{letter}{number}" for number in range(20_000)) for letter in "ab"]
     names = [*long, *long, "x" * 2_001, "x" * 2_001, "Fota House", "House, Fota", "of " * 200]
