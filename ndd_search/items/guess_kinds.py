@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -29,9 +30,11 @@ _FRACTION = re.compile(  # with a unit or a currency; texts of whole numbers may
     r"(?:[^\W\d]{1,4}\s)?\W*(?:\d{1,3}(?:[.,'’\s]\d{3})+|\d+)[.,]\d+\s*\W?(?:[^\W\d]{1,4}\.?)?"
 )
 _OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
-_LISTS = 0.3  # share of values with a semicolon, from which they are lists
+_SEPARATORS = (";", "|")
+_LISTS = 0.3  # share of values with a separator, from which they are lists
 _LONG = 12  # words
 _IDS = ("id", "_id", "uuid", "guid")
+_ARGUMENTS = ("self", "needs", "min_probability", "learnt")  # of Items, which no field of it can be called
 
 
 Reasons = dict[str, tuple[str, str]]  # of each field its kind, "-" if it is left out, and why
@@ -50,22 +53,23 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     fields: dict[str, Field] = {}
     reasons: Reasons = {}
     for name in names:
-        longitude = _longitude(name, names)
+        longitude = longitude_of(name, names)
         if longitude:
             place = _LATITUDE.fullmatch(name)[1].strip("_- ") or "place"  # type: ignore[index]
             place += "_place" if place in names else ""
             fields[place] = Place(source=(name, longitude))
             reasons[place] = "place", f"{name} and {longitude} are a latitude and a longitude by their names"
-        if longitude or any(_longitude(other, names) == name for other in names):
+        if longitude or any(longitude_of(other, names) == name for other in names):
             continue
         if name in _IDS:
             reasons[name] = "-", "it is the id of the record"
             continue
         values = [value for record in looked_at if not is_absent(value := value_of(record, name))]
         field, why = _kind(name, values)
-        reasons[name] = field.kind if field else "-", why
+        named = f"{name}_field" if name in _ARGUMENTS else name
+        reasons[named] = field.kind if field else "-", why
         if field:
-            fields[name] = field
+            fields[named] = field if named == name else replace(field, source=name)
     if not fields:
         what = "none of their fields has values that can be compared"
         raise InvalidDocument(
@@ -74,7 +78,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     return fields, reasons
 
 
-def _longitude(name: str, names: list[str]) -> str | None:
+def longitude_of(name: str, names: list[str]) -> str | None:
     """Return the field with the longitude that belongs to a latitude, None for a field that holds no latitude."""
     if not (found := _LATITUDE.fullmatch(name)):
         return None
@@ -103,10 +107,13 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
             f"{most} places",
         ),
         (Category, any(isinstance(value, list | tuple) for value in sample), "it holds lists"),
-        (
-            partial(Category, separator=";"),
-            sum(";" in str(value) for value in sample) > _LISTS * len(sample),
-            f"more than {_LISTS:.0%} of its values hold a semicolon",
+        *(
+            (
+                partial(Category, separator=sign),
+                sum(sign in str(value) for value in sample) > _LISTS * len(sample),
+                f"more than {_LISTS:.0%} of its values hold {sign!r}",
+            )
+            for sign in _SEPARATORS
         ),
         (
             Text,

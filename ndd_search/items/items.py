@@ -36,6 +36,7 @@ from ndd_search.items.lists_without_duplicates import (
     lists_by_fields,
     without_own_ways,
 )
+from ndd_search.items.parse_values import quoted
 from ndd_search.items.probability_model import (
     Learnt,
     Model,
@@ -118,6 +119,8 @@ class Items(Schema):
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. They also choose between ways of learning, and min_probability.
         """
+        if not isinstance(schema, Items | None):
+            raise TypeError(f"schema must be Items, got {quoted(schema)}")
         held = records_of(records)
         schema = cls.guess(held) if schema is None else schema
         reasons = schema.reasons
@@ -134,10 +137,7 @@ class Items(Schema):
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0, lists=lists))
         pairs = found.first[chosen], found.second[chosen]
         graded = counted.graded(comparison, *pairs)
-        answers = list(labels)
-        for a, b, _ in answers:
-            if isinstance(a, str | int) or isinstance(b, str | int):
-                raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
+        answers = _checked(labels)
         labelled, of_lists = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
@@ -207,7 +207,7 @@ class Items(Schema):
 
         A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence.
         """
-        given = list(answers)
+        given = _checked(answers)
         if not given:
             return self
         labelled, of_lists = self._compared((a, b) for a, b, _ in given)
@@ -296,6 +296,15 @@ class Items(Schema):
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
             problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise InvalidSettings(file, problem, "correct it, or write it anew") from None
+
+
+def _checked(answers: Iterable[tuple[Any, Any, bool]]) -> list[tuple[Any, Any, bool]]:
+    """Return answers as a list. Raises TypeError for one that is not two records and whether they are one thing."""
+    given = list(answers)
+    for one in given:
+        if len(one) != 3 or any(isinstance(record, str | int) for record in one[:2]) or one[2] not in (True, False):
+            raise TypeError(f"a label is two records and True or False, got {quoted(one)}")
+    return given
 
 
 def _items(fields: Mapping[str, Field], **settings: Any) -> Items:

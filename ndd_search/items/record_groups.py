@@ -95,9 +95,10 @@ class ItemGroups:
 
     def merged_records(self, rules: Rules | None = None) -> Iterator[dict[str, Any]]:
         """Yield one record for each group: see ndd_search.items.merged_record."""
-        for name in (rules or {}).keys() - self.schema.fields.keys():
-            if self.records and all(value_of(record, name) is None for record in self.records):
-                log.warning("the rule for %s has no effect: no record has this field", name)
+        for name, rule in (rules or {}).items():
+            for path in {name, rule.partition(":")[2].partition("=")[0]} - {"", *self.schema.fields}:
+                if self.records and all(value_of(record, path) is None for record in self.records):
+                    log.warning("the rule for %s has no effect: no record has a field %s", name, path)
         for members in self.members.values():
             yield merge_group(
                 self.schema.fields, [self.records[i] for i in members], [self.ids[i] for i in members], rules or {}

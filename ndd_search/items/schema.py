@@ -52,7 +52,7 @@ class Schema:
         for name, field in fields.items():
             if not isinstance(field, Field):
                 raise TypeError(f"{name} must be a field such as Name(), got {field!r}")
-        if isinstance(needs, str) or any(isinstance(each, str) for each in needs):
+        if isinstance(needs, str | Field) or any(isinstance(each, str) for each in needs):
             raise TypeError(f'needs must list combinations of fields, such as [("name", "summary")], got {needs!r}')
         combinations = tuple(tuple(each) for each in needs)
         for name in (one for each in combinations for one in each):

@@ -257,7 +257,10 @@ def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pyte
     assert merged == {
         "author.name": "Ann", "author.born": {"year": 1900}, "at.lat": 1, "at.lon": 2, "at.height": 5, "id": 1, "c.d": 3
     }  # fmt: skip
-    assert "the rule for nmae has no effect" in caplog.text
+    assert "the rule for nmae has no effect: no record has a field nmae" in caplog.text
+    list(schema.groups([record]).merged_records({"name": "newest:yaer", "place": "newest:author.born.year"}))
+    assert "the rule for name has no effect: no record has a field yaer" in caplog.text
+    assert "author.born.year" not in caplog.text
     caplog.clear()
     schema.groups([])
     assert not caplog.text

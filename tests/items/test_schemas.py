@@ -119,6 +119,7 @@ def test_fields_of_another_kind_are_read_without_what_was_learnt(tmp_path: Path,
         ({"name": "title"}, "name must be a field"),
         ({"name": ndd.items.Name(), "needs": [("name", "place")]}, "needs names 'place'; the fields are name"),
         ({"name": ndd.items.Name(), "needs": ["name"]}, "needs must list combinations"),
+        ({"name": ndd.items.Name(), "needs": ndd.items.Name()}, "needs must list combinations"),
         ({"name": ndd.items.Name(), "min_probability": 1}, "min_probability must be above 0 and below 1"),
     ],
 )
@@ -215,6 +216,24 @@ def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> N
     }
 
 
+def test_texts_that_one_sign_divides_are_lists() -> None:
+    rows = [{"genres": "Drama|War" if n % 2 else "War", "tags": "a; b", "name": f"film {n}"} for n in range(20)]
+    rows[0]["tags"] = "b"
+    fields = ndd.items.Items.guess(rows).fields
+    assert fields["genres"] == ndd.items.Category(separator="|")
+    assert fields["tags"] == ndd.items.Category(separator=";")
+
+
+def test_columns_with_the_names_of_arguments_are_guessed_under_another_name(tmp_path: Path) -> None:
+    rows = [{"name": f"Ann {n}", "needs": f"food {n}", "self": n, "learnt": f"craft {n}"} for n in range(20)]
+    schema = ndd.items.Items.learn(rows)
+    assert {name: field.source for name, field in schema.fields.items()} == {
+        "name": None, "needs_field": "needs", "self_field": "self", "learnt_field": "learnt"
+    }  # fmt: skip
+    schema.write(tmp_path / "schema.toml")
+    assert ndd.items.Items.read(tmp_path / "schema.toml") == schema
+
+
 def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
     rows = [{"country": f"country {n % 20}", "town": f"town {n}"} for n in range(1000)]
     fields: dict[str, Field] = {"country": ndd.items.Category(), "town": ndd.items.Name()}
@@ -245,8 +264,15 @@ def test_a_schema_that_compares_pages_no_longer_holds_the_collection_that_it_was
 
 
 def test_labels_are_pairs_of_records_and_not_of_ids(made: Made) -> None:
-    with pytest.raises(TypeError, match="a label is two records and whether they are one thing, got '1' and '2'"):
-        ndd.items.Items.learn(made.records[:50], labels=[("1", "2", True)])
+    first, second, *_ = made.records
+    labels: tuple[Any, ...] = ("1", "2", True), (first, second), (first, second, "no")
+    for label in labels:
+        with pytest.raises(TypeError, match="a label is two records and True or False, got"):
+            ndd.items.Items.learn(made.records[:50], labels=[label])
+        with pytest.raises(TypeError, match="a label is two records and True or False, got"):
+            ndd.items.Items(name=ndd.items.Name()).answered([label])
+    with pytest.raises(TypeError, match="schema must be Items, got"):
+        ndd.items.Items.learn(made.records[:50], {"name": ndd.items.Name()})  # type: ignore[arg-type]
 
 
 def pair_quality(schema: ndd.items.Items, records: dict[str, Any], pairs: list[dict[str, Any]]) -> float:
