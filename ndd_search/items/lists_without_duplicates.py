@@ -78,19 +78,21 @@ def _said_by_names(
     """Return what the numbers of holders of names say about pairs of records; zeros where no field shows any lists.
 
     A field shows its own number of lists; some lists may lack it. The largest number counts, and the fields that show
-    it. Many things may share a name, so records with such fields that are equal in all fields count as a value, too.
+    it, but not by less than half as many records as another field: those of a class have a usual number, too. Many
+    things may share a name, so records with such fields that are equal in all fields count as a value, too.
     """
     shown = [_lists(codes, records) for codes in columns]
     for place, codes in enumerate(columns):
-        if shown[place] and _has_two_spellings(codes, shown[place], codes[first[alike]], codes[second[alike]]):
-            shown[place] = 0
-    count, said = max(shown), np.zeros(len(first), np.int8)
+        if (lists := shown[place][0]) and _has_two_spellings(codes, lists, codes[first[alike]], codes[second[alike]]):
+            shown[place] = 0, 0
+    most = max(held for _, held in shown)
+    count, said = max(lists for lists, held in shown if 2 * held >= most), np.zeros(len(first), np.int8)
     if not count:
         return said
-    telling = [codes for codes, lists in zip(columns, shown, strict=True) if lists == count]
+    telling = [codes for codes, (lists, _) in zip(columns, shown, strict=True) if lists == count]
     rows: Places = np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1)  # some numpy return a row
     rows[(np.stack(telling) < 0).any(axis=0)] = -1
-    for codes in (*telling, *[rows] * (_lists(rows, records) == count)):
+    for codes in (*telling, *[rows] * (_lists(rows, records)[0] == count)):
         full = _held_by(codes, count)[codes]
         both = full[first] & full[second]
         said[both & (said == 0)] = 1
@@ -154,11 +156,13 @@ def lists_by_fields(table: Table) -> Lists:
 def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:
     """Return whether verdicts differ from what the lists say about many pairs that are no copies.
 
-    one: which pairs count as one thing. copies: pairs of records that are equal in all fields.
+    one: which pairs count as one thing. copies: pairs of records that are equal in all fields. That these are one thing
+         tells nothing, but they show that there are lists.
     """
-    told = ((one & (said < 0)) | (said > 0)) & ~copies
+    known = (one & (said < 0)) | (said > 0)
+    told = known & ~(copies & one)
     wrong = told & (one == (said < 0))
-    return bool(told.sum() >= _ENOUGH and wrong.sum() > _CONTRADICTED * told.sum())
+    return bool(known.sum() >= _ENOUGH and wrong.sum() > _CONTRADICTED * max(told.sum(), _ENOUGH))
 
 
 def _held_by(codes: Places, count: int) -> npt.NDArray[np.bool_]:
@@ -178,13 +182,16 @@ def _has_two_spellings(codes: Places, count: int, one: Places, other: Places) ->
     return bool(2 * (partners[pairs] == 1).all(axis=1).sum() > _MOST_VALUES * full.sum())
 
 
-def _lists(codes: Places, records: int) -> int:
-    """Return how many lists hold a thing by the number of records that hold each value; 0 if this does not show."""
+def _lists(codes: Places, records: int) -> tuple[int, int]:
+    """Return how many lists hold a thing by the number of records that hold each value, and how many records show it.
+
+    Zeros if nothing shows.
+    """
     sizes = np.bincount(codes[codes >= 0])
     values = np.bincount(np.minimum(sizes, _MOST + 1), minlength=_MOST + 2)
     for count in range(2, _MOST):
         before, here, after = values[count - 1 : count + 2].tolist()
         if here >= _FEWEST and after <= _CLIFF * here and _PEAK * before * after <= here**2:
             telling = len(sizes) >= _VALUES * records and count * here >= _SHARE * sizes.sum()
-            return count if telling else 0
-    return 0
+            return (count, count * here) if telling else (0, 0)
+    return 0, 0

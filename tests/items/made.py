@@ -339,6 +339,21 @@ def artists(count: int, shared: int, seed: int = 0) -> Made:
     return made
 
 
+def titles(shared: int, alone: int, seed: int = 0) -> Made:
+    """Return titles of words that many titles hold: the shared ones in both of two lists, so many in each alone."""
+    random = np.random.default_rng(seed)
+    sciences = [one + other for one in ("bio", "geo", "hydro", "neuro", "photo", "psycho") for other in (
+        "logy", "physics", "chemistry", "metrics", "graphy", "dynamics", "therapy", "informatics")]  # fmt: skip
+    heads = ("Journal of", "International Journal of", "Annals of", "Advances in", "Archives of")
+    every = [f"{head} {one} and {other}" for head in heads for one in sciences for other in sciences if one < other]
+    made = Made([], [])
+    for number, name in enumerate(random.permutation(every)[: shared + 2 * alone].tolist()):
+        for _ in range(1 + (number < shared)):
+            made.records.append({"id": str(len(made.records)), "name": name})
+            made.person.append(number)
+    return made
+
+
 def volumes(count: int, shared: int, seed: int = 0) -> Made:
     """Return so many volumes of series in two lists, the shared ones in both, all others in one of them.
 

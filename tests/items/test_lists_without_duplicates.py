@@ -15,7 +15,7 @@ from ndd_search.items.grades import MISSING, Graded
 from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields, without_own_ways
 from ndd_search.items.probability_model import default_odds
 from ndd_search.items.record_columns import read_table
-from tests.items.made import artists, counties, quality, volumes
+from tests.items.made import artists, counties, quality, titles, volumes
 
 pytestmark = pytest.mark.once
 
@@ -71,6 +71,14 @@ def test_other_collections_tell_nothing(holders: Sequence[int]) -> None:
     records = lists(holders)
     pairs = [(place, other) for place in range(0, len(records), 7) for other in range(place + 1, place + 4)]
     assert not any(known(records, [pair for pair in pairs if pair[1] < len(records)]))
+
+
+def test_a_number_that_few_records_show_does_not_count() -> None:
+    records = lists([2] * 1_000)
+    for place, count in enumerate([3] * 55 + [1] * 200):
+        for record in [record for record in records if "state" not in record][:count]:
+            record["state"] = f"state {place}"
+    assert known(records, [(0, 1), (0, 2)]) == [1, -1]  # the first three have one state, and three lists would have it
 
 
 def test_records_without_names_are_not_known() -> None:
@@ -150,6 +158,8 @@ def test_verdicts_that_contradict_the_lists_about_pairs_that_are_no_copies_are_f
     assert contradicted(said, one, copies) is expected
     assert not contradicted(0 * said, one, copies)
     assert not contradicted(said[:60], ~one[:60], copies[:60])  # too few to tell
+    assert contradicted(said, said < -1, copies)  # a copy that counts as two things is as wrong as any pair
+    assert contradicted(np.append(said[110:], [-1] * 6), np.ones(1_006, np.bool_), np.arange(1_006) < 1_000)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
@@ -157,6 +167,15 @@ def test_verdicts_that_contradict_the_lists_about_pairs_that_are_no_copies_are_f
 def test_near_names_of_one_state_are_different_things_and_other_spellings_are_not(count: int, seed: int) -> None:
     made = counties(600, count, seed)
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95
+
+
+@pytest.mark.parametrize(("shared", "alone"), [(300, 300), (1_000, 1_000)])
+def test_titles_of_two_lists_are_one_thing_where_they_are_equal_although_nothing_else_can_be_learnt(
+    shared: int, alone: int
+) -> None:
+    made, schema = titles(shared, alone), ndd.items.Items(name=ndd.items.Name())
+    learnt = ndd.items.Items.learn(made.records, schema)
+    assert quality(learnt.groups(made.records), made)[2] > 0.99  # 0.0 by what is assumed
 
 
 def test_few_things_in_both_lists_teach_that_what_many_have_in_common_is_no_sign_of_one() -> None:
