@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ndd_search.items.compare_names import Names
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.grades import Comparison, Graded
+from ndd_search.items.guess_kinds import longitude_of
 from ndd_search.items.integer_lists import Places
 from ndd_search.items.parse_values import words_of
 from ndd_search.items.probability_model import Model
@@ -37,14 +38,20 @@ def doubts_of_fields(
 ) -> tuple[str, ...]:
     """Return a sentence for each field that does not fit its values. graded: pairs of records, compared."""
     table, found = comparison.table, []
+    different = int((model.log_odds(graded.grades) < 0).sum())
     held = {name: int((table.columns[name].codes >= 0).sum()) for name in comparison.fields}
     if few := ", ".join(name for name, read in held.items() if 2 * read <= table.records):
         found.append(f"most records have no {few}: the other fields decide about them, fill gaps or add fields")
+    numbers = [field.paths(name)[0] for name, field in comparison.fields.items() if field.kind == "number"]
+    for latitude, longitude in ((number, longitude_of(number, numbers)) for number in numbers):
+        if longitude:
+            remedy = f"make them one field, Place(source=({latitude!r}, {longitude!r}))"
+            found.append(f"{latitude} and {longitude} are the numbers of a place: {remedy}")
     for place, (name, field) in enumerate(comparison.fields.items()):
         column = table.columns[name]
         read, bad = held[name], table.bad.get(name, 0)
         alike = graded.similarity[:, place][~np.isnan(graded.similarity[:, place])] >= field.edges[0]
-        if len(alike) > _ENOUGH and alike.mean() >= _ALL:
+        if len(alike) > _ENOUGH and alike.mean() >= _ALL and different > _ENOUGH:
             found.append(f"{name} is equal in {alike.mean():.0%} of the compared pairs: it tells nothing, leave it out")
         if bad > _OFTEN * (read + bad):
             found.append(

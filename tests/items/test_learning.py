@@ -200,6 +200,14 @@ def test_a_name_as_a_text_is_named() -> None:
     assert any(doubt.startswith("name holds short values") for doubt in learnt.learnt.doubts)
 
 
+def test_the_two_numbers_of_a_place_are_named() -> None:
+    rows = [{"name": f"Hotel {n // 2}", "lat": 51 + n // 2 / 90, "lon": 0.1 + n // 2 / 9} for n in range(200)]
+    schema = ndd.items.Items(name=ndd.items.Name(), lat=ndd.items.Number(), east=ndd.items.Number(source="lon"))
+    learnt = ndd.items.Items.learn(rows, schema).learnt
+    assert learnt is not None
+    assert any(doubt.endswith("make them one field, Place(source=('lat', 'lon'))") for doubt in learnt.doubts)
+
+
 def test_a_field_whose_values_cannot_be_read_is_named() -> None:
     records = [{"name": record["name"], "opened": "soon"} for record in sites(200, 0.2, 2).records]
     learnt = ndd.items.Items.learn(records, ndd.items.Items(name=ndd.items.Name(), opened=ndd.items.Date())).learnt
@@ -223,6 +231,13 @@ def test_fields_that_tell_nothing_or_keep_records_of_one_thing_apart_are_named()
     usual = ndd.items.Items.learn(made.records, PEOPLE).learnt
     assert usual is not None
     assert not [doubt for doubt in usual.doubts if re.search("is equal in|have no|its veto", doubt)]
+
+
+def test_a_field_is_not_said_to_tell_nothing_if_all_compared_pairs_are_one_thing() -> None:
+    rows = [{"code": f"{n % 200:06}"} for n in range(600)]
+    learnt = ndd.items.Items.learn(rows, ndd.items.Items(code=ndd.items.Exact(veto=True))).learnt
+    assert learnt is not None
+    assert not any("is equal in" in doubt for doubt in learnt.doubts)
 
 
 def test_chains_that_join_far_more_than_counts_as_one_thing_are_told(caplog: pytest.LogCaptureFixture) -> None:
