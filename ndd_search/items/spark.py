@@ -8,7 +8,7 @@ in `spark_stages`, which calls the functions that one machine calls:
    driver numbers common tokens, each of which more records hold than `Bounds.holders`.
 3. The records that look up a token are sent to all ranges of records that hold one of them. There each record keeps its
    best candidates.
-4. Each range asks the others for the records that its pairs need, and compares the pairs.
+4. Records are divided into sides. For each two sides, one task compares the pairs between them.
 5. All pairs of a chain come together, and one task makes groups of them.
 
 Tokens travel as 63 bits of a hash. Two tokens with one hash, which a thousand million tokens have in one of ten cases,
@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,13 +53,15 @@ class SparkRecords:
     records: a DataFrame of place, id, fields (a text for each field of the schema) and bad (fields that could not be
              read).
     work:    where stages are written.
+    count:   how many records there are.
     range:   records that one task looks at.
     """
 
     schema: Schema
     records: DataFrame
     work: Work
-    range: int = 10_000
+    count: int
+    range: int = 30_000
 
     @classmethod
     def read(
@@ -81,21 +82,16 @@ class SparkRecords:
         """
         folder = Work(spark, str(work))
         records, _ = reading_of.read(folder, sources, ReadingRecords(id, schema.fields), order_by, report)
-        bad = records.select(F.explode("bad").alias("name")).filter("name != ''").groupBy("name").count().collect()
-        if records.head(1) and not bad and not records.filter(F.exists("fields", lambda text: text != "")).head(1):
+        bad = [F.count_if(F.get("bad", F.lit(place)) != "") for place in range(len(schema.fields))]
+        some = F.bool_or(F.exists("fields", lambda text: text != ""))
+        count, has_some, *counts = records.agg(F.count("*"), some, *bad).collect()[0]
+        if count and not has_some and not any(counts):
             what = f"none of them has a value in {', '.join(schema.fields)}"
-            raise InvalidDocument(
-                many(records.count(), "record"), what, "name the fields of the records: Name(source=FIELD)"
-            )
-        for row in bad:
-            log.warning("%d values of %s could not be read and count as missing", row["count"], row["name"])
-        return cls(schema, records, folder)
-
-    @cached_property
-    def count(self) -> int:
-        """How many records there are."""
-        count: int = self.records.count()
-        return count
+            raise InvalidDocument(many(count, "record"), what, "name the fields of the records: Name(source=FIELD)")
+        for name, times in zip(schema.fields, counts, strict=True):
+            if times:
+                log.warning("%d values of %s could not be read and count as missing", times, name)
+        return cls(schema, records, folder, count)
 
     def groups(self, method: Method = "correlation", *, bounds: Bounds | None = None) -> DataFrame:
         """The groups of records that are one thing: record (its id), group (the id of its first record) and size.
@@ -121,31 +117,28 @@ class SparkRecords:
 
     def _copies(self, stages: Stages) -> DataFrame:
         """The `place` of each record with the values of an earlier one, and of the first of these, `same`."""
-        equal = self.records.groupBy("fields").agg(F.min("place").alias("same"), F.count("*").alias("holders"))
-        equal = equal.filter("holders > 1").select("same", "fields")
-        one_thing = equal.mapInArrow(stages.check_copies, "same long")
-        rows = self.records.join(equal.join(one_thing, "same"), "fields").filter("place != same")
-        return self.work.written("copies", rows.select("place", "same"))
+        equal = self.records.groupBy("fields").agg(F.collect_list("place").alias("places")).filter("size(places) > 1")
+        one_thing = equal.mapInArrow(stages.check_copies, "places array<long>")
+        rows = one_thing.select(F.array_min("places").alias("same"), F.explode("places").alias("place"))
+        return self.work.written("copies", rows.filter("place != same").select("place", "same"))
 
     def _candidates(self, stages: Stages, wanted: DataFrame) -> DataFrame:
-        """Blocks of candidate pairs, `first` and `second`; the part is that of the first. A pair may be there twice."""
-        looked_up, counted = ("token", "record", "turn"), ("token", "record", "turn", "held")
-        entered = wanted.mapInArrow(stages.enter, _blocks(*looked_up))
-        held = self.work.written("held", _each(entered, stages.count_holders, *counted))
+        """Blocks of candidate pairs, for the parts that compare them. A pair may be there twice."""
+        looked_up = ("token", "record")
+        entered = wanted.mapInArrow(stages.enter, _blocks(*looked_up, "turn"))
+        held = self.work.written("held", _each(entered, stages.count_holders, *looked_up, "turn", "held"))
         stages = stages.numbering(held.filter("part = -1").toArrow())
         chosen = self.work.written("chosen", _each(held.filter("part >= 0"), stages.choose, *looked_up))
         is_joined = F.col("part") >= stages.joined_from
-        joined = _each(_each(chosen.filter(is_joined), stages.count_holders, *counted), stages.choose, *looked_up)
-        lists = _each(chosen.filter(~is_joined).union(joined), stages.list_holders, "record", "mark")
-        return self.work.written("candidates", _each(lists, stages.meet, "first", "second"))
+        counted = _each(chosen.filter(is_joined), stages.count_joined, *looked_up, "held")
+        joined = _each(counted, stages.choose_joined, *looked_up)
+        lists = _each(chosen.filter(~is_joined).union(joined), stages.list_holders, "told")
+        return _each(lists, stages.meet, "pair")
 
     def _judged(self, stages: Stages, candidates: DataFrame) -> DataFrame:
         """`first`, `second` and `odds` of the candidates that are no clear negatives."""
-        asked = _each(candidates, stages.ask, "record", "of")
-        part = F.floor(F.col("place") / self.range).cast("int").alias("part")
-        records = self.records.select(part, "place", "fields")
-        answered = _both(records, asked, stages.answer, "part int, records binary")
-        judged = _both(candidates, answered, stages.judge, "first long, second long, odds double")
+        records = self.records.select("place", "fields").mapInArrow(stages.pack, "part int, records binary")
+        judged = _both(candidates, records, stages.judge, "first long, second long, odds double")
         return self.work.written("pairs", judged)
 
     def _led(self, stages: Stages, pairs: DataFrame, method: Method) -> DataFrame:

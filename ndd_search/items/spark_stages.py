@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ndd_search.core.matching.similar_pairs import Pairs
-from ndd_search.core.text.tokens import sorted_distinct
+from ndd_search.core.text.tokens import sorted_distinct, starts_of_runs
 from ndd_search.corpus.document_batches import Document
 from ndd_search.corpus.spark_stages import Batches, Reading
 from ndd_search.errors import importing
@@ -67,14 +67,12 @@ def _written(value: Any) -> str:
     return json.dumps(plain if isinstance(value, tuple) else plain[0], default=lambda held: {"": sorted(held)})
 
 
-def _value_of(text: str) -> Any:
-    return _unchanging(json.loads(text))
-
-
 def _unchanging(value: Any) -> Any:
-    if isinstance(value, dict):
-        return frozenset(map(_unchanging, value[""]))
-    return tuple(map(_unchanging, value)) if isinstance(value, list) else value
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _set_of(held: dict[str, Any]) -> frozenset[Any]:
+    return frozenset(map(_unchanging, held[""]))
 
 
 def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> Table:
@@ -86,7 +84,8 @@ def table_of(fields: Mapping[str, Field], texts: pa.Array | pa.ChunkedArray) -> 
         written = coded.dictionary.to_pylist()
         there = np.array([text != "" for text in written], np.int64)
         codes = (np.cumsum(there) * there - 1)[coded.indices.to_numpy()]
-        values = [_value_of(text) for text in written if text]
+        read = json.loads(f"[{','.join(filter(None, written))}]", object_hook=_set_of)
+        values = list(map(_unchanging, read))
         columns[name] = Column(codes, values, np.zeros(len(codes), np.bool_), "")
     return Table(columns, len(texts))
 
@@ -121,6 +120,11 @@ class Stages:
         return 1 + self.count // (2 * self.range)
 
     @property
+    def _sides(self) -> int:
+        """How many sides records are divided into: one task compares the pairs of records of two sides."""
+        return 1 + int((2 * self.count / self.range) ** 0.5)
+
+    @property
     def joined_from(self) -> int:
         """The first part of joined tokens that are not counted yet."""
         return 3 * self._parts
@@ -129,11 +133,11 @@ class Stages:
         return Comparison(self.schema.fields, table_of(self.schema.fields, texts), self.schema.common)
 
     def check_copies(self, batches: Batches) -> Batches:
-        """Rows of `same` and `fields` to those whose copies are one thing."""
+        """Rows of `fields` and the `places` of copies to the `places` of those that are one thing."""
         for batch in batches:
             own = np.arange(batch.num_rows)
             odds = self.schema.log_odds(self.schema.graded(self._comparison(batch.column("fields")), own, own))
-            yield batch.select(["same"]).filter(pa.array(odds >= self.schema.bar))
+            yield batch.select(["places"]).filter(pa.array(odds >= self.schema.bar))
 
     def enter(self, batches: Batches) -> Batches:
         """Rows of `place` and `fields` to blocks of `token`, `record` and `turn`: field * TURN + place in the value."""
@@ -161,13 +165,13 @@ class Stages:
         token, record, turn = columns_of(table, "token", "record", "turn")
         order = np.lexsort((record, turn // TURN, token))
         token, record, turn = token[order], record[order], turn[order]
-        _, start, number, sizes = np.unique(token, return_index=True, return_inverse=True, return_counts=True)
-        held, of = sizes[number], turn // TURN
+        start, number, held = _runs_of(token)
+        of = turn // TURN
         looked_up, allowed = finding.joinable(list(self.schema.fields), self.schema.needs)
-        some = finding.parts_of(Entries(number, record, of), held, np.append(looked_up, False), self.bounds.holders)
+        some = finding.parts_of(Entries(number, record, of), held, looked_up, self.bounds.holders)
         own_part = np.int64(table.column("part")[0].as_py())
-        rare = (held > 1) & (held <= self.bounds.holders) & np.append(looked_up, True)[of]
-        common = (held > self.bounds.holders) & np.append(allowed.max(axis=1) > 0, False)[of]
+        rare = (held > 1) & (held <= self.bounds.holders) & looked_up[of]
+        common = (held > self.bounds.holders) & (allowed.max(axis=1) > 0)[of]
         head = start[common[start]]
         at = np.concatenate((np.flatnonzero(rare | common), head))
         none = np.zeros(len(some.token), np.int64)
@@ -185,10 +189,7 @@ class Stages:
         return replace(self, tokens=token[by_token], numbers=np.argsort(order)[by_token])
 
     def choose(self, table: pa.Table) -> pa.Table:
-        """All entries of some records to what they look up, and from part `joined_from` to all their joined tokens.
-
-        A joined token is an entry of a field behind the others, and its turn is its number.
-        """
+        """All entries of some records to what they look up, and from part `joined_from` to all their joined tokens."""
         token, record, turn, held = columns_of(table, "token", "record", "turn", "held")
         order = np.lexsort((turn, record))
         entries, held = Entries(token[order], record[order], turn[order] // TURN), held[order]
@@ -197,71 +198,80 @@ class Stages:
         direct = finding.rarest(entries.where(np.flatnonzero(rare)), held[rare], self.bounds.tokens)
         few = finding.rarest(entries.where(np.flatnonzero(common)), held[common], self.bounds.tokens)
         numbered = Entries(self.numbers[np.searchsorted(self.tokens, few.token)], few.record, few.field)
-        fields = list(self.schema.fields)
-        one, _, joined = finding.joined_tokens(
-            numbered, len(self.tokens), finding.joinable(fields, self.schema.needs)[1]
-        )
-        to = (
-            direct.token % self._parts + np.where(direct.field == len(fields), 2 * self._parts, 0),
-            self._parts + parts.token % self._parts,
-            self.joined_from + joined % (1 + 2 * self.count // self.range),
-        )
+        allowed = finding.joinable(list(self.schema.fields), self.schema.needs)[1]
+        one, _, joined = finding.joined_tokens(numbered, len(self.tokens), allowed)
+        to_joined = self.joined_from + joined % (1 + 2 * self.count // self.range)
+        to = (direct.token % self._parts, self._parts + parts.token % self._parts, to_joined)
         token = np.concatenate((direct.token, parts.token, joined))
         record = np.concatenate((direct.record, parts.record, few.record[one]))
-        return blocks(np.concatenate(to), token=token, record=record, turn=len(fields) * TURN + token % TURN)
+        return blocks(np.concatenate(to), token=token, record=record)
+
+    def count_joined(self, table: pa.Table) -> pa.Table:
+        """All entries of some joined tokens to those that few records hold, with how many do, `held`."""
+        token, record = _by_token(table)
+        held = _runs_of(token)[2]
+        few = (held > 1) & (held <= self.bounds.holders)
+        return blocks(record[few] // self.range, token=token[few], record=record[few], held=held[few])
+
+    def choose_joined(self, table: pa.Table) -> pa.Table:
+        """All joined tokens of some records to those that they look up."""
+        token, record, held = columns_of(table, "token", "record", "held")
+        order = np.argsort(token)
+        chosen = finding.rarest(Entries(token, record, record).where(order), held[order], self.bounds.tokens)
+        return blocks(2 * self._parts + chosen.token % self._parts, token=chosen.token, record=chosen.record)
 
     def list_holders(self, table: pa.Table) -> pa.Table:
-        """All entries of some tokens to lists of their records, for each part that has one of these records.
+        """All entries of some tokens to lists of their records, `told`, for each part that has one of these records.
 
-        A list is its records with `mark` 0, except for the first one: 1 + the information of the token.
+        Before each list is the information of its token as a negative number, from -1.
         """
-        token, record = columns_of(table, "token", "record")
-        order = np.lexsort((record, token))
-        token, record = token[order], record[order]
-        start = np.flatnonzero(np.diff(token, prepend=-1))
-        lists = Ragged(record, np.append(start, len(token)))
-        every = np.arange(len(start))
-        number = np.repeat(every, lists.lengths(every))
-        part = record // self.range
-        told = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
-        told = told[lists.lengths(number[told]) > 1]
-        held, owner = lists.taken(number[told])
-        marks = np.where(np.diff(owner, prepend=-1) != 0, 1, 0)
-        marks[marks > 0] += finding.information_of(lists.lengths(number[told]), self.count)
-        return blocks(part[told][owner], record=held, mark=marks)
+        token, record = _by_token(table)
+        start, number, held = _runs_of(token)
+        parts = sorted_distinct((record // self.range * len(start) + number)[held > 1])
+        told = np.insert(record, start, -1 - finding.information_of(held[start], self.count))
+        part, which = np.divmod(parts, max(len(start), 1))
+        lists, owner = Ragged(told, np.append(start, len(token)) + np.arange(len(start) + 1)).taken(which)
+        return blocks(part[owner], told=lists)
 
     def meet(self, table: pa.Table) -> pa.Table:
-        """All lists with some records to the pairs that are among the best of one of these, for the part of the first.
+        """All lists with some records to the pairs that are among the best of one of these: first * count + second.
 
         Those records are numbered evenly, the others oddly: of even ones the best pairs are looked for.
         """
-        record, mark = columns_of(table, "record", "mark")
-        records, number = np.unique(record, return_inverse=True)
-        number = 2 * number + (records // self.range != table.column("part")[0].as_py())[number]
-        token, information = np.cumsum(mark > 0) - 1, mark[mark > 0] - 1
-        first, second = finding.meetings(token, number, information, 2 * len(records), self.bounds.most, 2)
+        (told,) = columns_of(table, "told")
+        is_record = told >= 0
+        token, record = (np.cumsum(~is_record) - 1)[is_record], told[is_record]
+        held = np.zeros(self.count, np.bool_)
+        held[record] = True
+        records = np.flatnonzero(held)
+        number = 2 * (np.cumsum(held) - 1) + (np.arange(self.count) // self.range != table.column("part")[0].as_py())
+        information = -1 - told[~is_record]
+        first, second = finding.meetings(token, number[record], information, 2 * len(records), self.bounds.most, 2)
         first, second = records[first // 2], records[second // 2]
-        return blocks(first // self.range, first=first, second=second)
+        return blocks(self._tile(self._side(first), self._side(second)), pair=first * self.count + second)
 
-    def ask(self, table: pa.Table) -> pa.Table:
-        """Pairs to the records that are needed to compare them; `of` is the part of the pairs."""
-        record = sorted_distinct(*columns_of(table, "first", "second"))
-        return blocks(record // self.range, record=record, of=np.full(len(record), table.column("part")[0].as_py()))
+    def _side(self, record: Places) -> Places:
+        return record * self._sides // self.count
 
-    def answer(self, records: pa.Table, asked: pa.Table) -> pa.Table:
-        """Records with `place` and `fields`, and which parts ask for them, to a table for each of these, `records`."""
-        record, of = columns_of(asked, "record", "of")
-        records = records.select(["place", "fields"]).sort_by("place").combine_chunks()
-        at = np.searchsorted(records.column("place").to_numpy(), record)
-        parts = sorted_distinct(of)
-        tables = [_packed(records.take(at[of == part])) for part in parts]
-        return pa.table({"part": pa.array(parts, pa.int32()), "records": pa.array(tables, pa.binary())})
+    def _tile(self, one: Places, other: Places) -> Places:
+        """The part of two sides."""
+        return np.minimum(one, other) * self._sides + np.maximum(one, other)
+
+    def pack(self, batches: Batches) -> Batches:
+        """Records with `place` and `fields` to a table, `records`, for each part that compares pairs with them."""
+        for batch in batches:
+            sides, every = self._side(batch.column("place").to_numpy()), np.arange(self._sides)
+            for side in sorted_distinct(sides):
+                with pa.ipc.new_stream(sink := pa.BufferOutputStream(), batch.schema) as stream:
+                    stream.write(batch.filter(pa.array(sides == side)))
+                tables = pa.array([bytes(sink.getvalue())] * self._sides, pa.binary())
+                yield pa.record_batch({"part": pa.array(self._tile(side, every), pa.int32()), "records": tables})
 
     def judge(self, pairs: pa.Table, records: pa.Table) -> pa.Table:
         """Pairs and their records to `first`, `second` and `odds` above the bar; see `judged`."""
-        first, second = np.unique(np.stack(columns_of(pairs, "first", "second"), axis=1), axis=0).T
-        packed = records.column("records").to_pylist()
-        held = pa.concat_tables(pa.ipc.open_stream(one).read_all() for one in packed).sort_by("place")
+        first, second = np.divmod(sorted_distinct(*columns_of(pairs, "pair")), self.count)
+        tables = [pa.ipc.open_stream(one.as_buffer()).read_all() for one in records.column("records")]
+        held = pa.concat_tables(tables).sort_by("place")
         places, comparison = held.column("place").to_numpy(), self._comparison(held.column("fields"))
         found, odds = judged(self.schema, comparison, np.searchsorted(places, first), np.searchsorted(places, second))
         return pa.table({"first": places[found.first], "second": places[found.second], "odds": odds})
@@ -292,21 +302,32 @@ class _Hashes(dict[Any, int]):
 
 def blocks(part: Places, **columns: Places) -> pa.Table:
     """Columns of numbers as a row for each part."""
-    order = np.argsort(part, kind="stable")
-    parts, start = np.unique(part[order], return_index=True)
+    short = (part + 1).astype(np.min_scalar_type(int(part.max(initial=0)) + 1))  # sorted by their bytes
+    order = np.argsort(short, kind="stable") if (short[1:] < short[:-1]).any() else slice(None)
+    start = starts_of_runs(short[order])
+    ends = pa.array(8 * np.append(start, len(part)), pa.int32()).buffers()[1]
     arrays = {
-        name: pa.array([one.tobytes() for one in np.split(column[order], start[1:])][: len(parts)], pa.binary())
+        name: pa.Array.from_buffers(pa.binary(), len(start), [None, ends, pa.py_buffer(column[order])])
         for name, column in columns.items()
     }
-    return pa.table({"part": pa.array(parts, pa.int32()), **arrays})
+    return pa.table({"part": pa.array(part[order][start], pa.int32()), **arrays})
 
 
 def columns_of(table: pa.Table, *names: str) -> list[Places]:
     """The numbers of all blocks."""
-    return [np.frombuffer(b"".join(table.column(name).to_pylist()), np.int64) for name in names]
+    texts = ([np.frombuffer(one.as_buffer(), np.int64) for one in table.column(name)] for name in names)
+    return [np.concatenate([np.empty(0, np.int64), *each]) for each in texts]
 
 
-def _packed(table: pa.Table) -> bytes:
-    with pa.ipc.new_stream(sink := pa.BufferOutputStream(), table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
+def _by_token(table: pa.Table) -> tuple[Places, Places]:
+    """Tokens, ascending, and the record of each."""
+    token, record = columns_of(table, "token", "record")
+    order = np.argsort(token)
+    return token[order], record[order]
+
+
+def _runs_of(token: Places) -> tuple[Places, Places, Places]:
+    """Where each of ascending tokens starts; of each place the number of its token, and how often that is there."""
+    start = starts_of_runs(token)
+    sizes = np.diff(start, append=len(token))
+    return start, np.repeat(np.arange(len(start)), sizes), np.repeat(sizes, sizes)
