@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -56,7 +56,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
         longitude = longitude_of(name, names)
         if longitude:
             place = _LATITUDE.fullmatch(name)[1].strip("_- ") or "place"  # type: ignore[index]
-            place += "_place" if place in names else ""
+            place = _unused(place, "_place", {*names, *fields, *_ARGUMENTS})
             fields[place] = Place(source=(name, longitude))
             reasons[place] = "place", f"{name} and {longitude} are a latitude and a longitude by their names"
         if longitude or any(longitude_of(other, names) == name for other in names):
@@ -66,7 +66,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
             continue
         values = [value for record in looked_at if not is_absent(value := value_of(record, name))]
         field, why = _kind(name, values)
-        named = f"{name}_field" if name in _ARGUMENTS else name
+        named = _unused(f"{name}_field", "_field", names) if name in _ARGUMENTS else name
         reasons[named] = field.kind if field else "-", why
         if field:
             fields[named] = field if named == name else replace(field, source=name)
@@ -78,12 +78,19 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     return fields, reasons
 
 
+def _unused(name: str, more: str, taken: Container[str]) -> str:
+    """Return a name for a field, with `more` behind it as often as others have it: no field replaces another one."""
+    while name in taken:
+        name += more
+    return name
+
+
 def longitude_of(name: str, names: list[str]) -> str | None:
     """Return the field with the longitude that belongs to a latitude, None for a field that holds no latitude."""
     if not (found := _LATITUDE.fullmatch(name)):
         return None
-    endings = ("lon", "lng", "long", "longitude")
-    return next((other for other in names if other.lower() in [found[1].lower() + end for end in endings]), None)
+    endings = ("lon", "lng", "long", "longitude")[:: 1 if found[2].lower() == "lat" else -1]
+    return next((other for end in endings for other in names if other.lower() == found[1].lower() + end), None)
 
 
 def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:

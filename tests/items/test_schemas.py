@@ -234,6 +234,17 @@ def test_columns_with_the_names_of_arguments_are_guessed_under_another_name(tmp_
     assert ndd.items.Items.read(tmp_path / "schema.toml") == schema
 
 
+def test_no_guessed_field_replaces_another_one() -> None:
+    here = {"lat": 51.0, "lon": 0.1, "latitude": 52.0, "longitude": 0.2, "self_lat": 53.0, "self_lon": 0.3}
+    rows = [
+        {"needs": f"a{n}", "needs_field": f"b{n}", **{key: at + n / 9 for key, at in here.items()}} for n in range(20)
+    ]
+    assert {name: field.paths(name) for name, field in ndd.items.Items.guess(rows).fields.items()} == {
+        "needs_field_field": ("needs",), "needs_field": ("needs_field",), "place": ("lat", "lon"),
+        "place_place": ("latitude", "longitude"), "self_place": ("self_lat", "self_lon"),
+    }  # fmt: skip
+
+
 def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
     rows = [{"country": f"country {n % 20}", "town": f"town {n}"} for n in range(1000)]
     fields: dict[str, Field] = {"country": ndd.items.Category(), "town": ndd.items.Name()}
