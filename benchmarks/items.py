@@ -1,7 +1,7 @@
 """Records of several fields: quality without labels, and time and memory from records to groups, beside splink.
 
     python -m benchmarks.items FOLDER ... [--sets NAME ...] [--splink]
-    python -m benchmarks.items FOLDER ... --halves | --again | --calibration | --parts | --readers
+    python -m benchmarks.items FOLDER ... --halves | --again | --calibration | --answers | --parts | --readers
     python -m benchmarks.items --people 10000 100000
 
 FOLDER holds labelled sets of records, each a folder with documents.jsonl.gz and clusters.jsonl.gz; benchmarks.item_sets
@@ -218,6 +218,18 @@ def calibration(name: str, records: Records, thing: Groups, schema: Items | None
     print("|", " | ".join([name, *cells, "yes" if disagree else "no"]), "|", flush=True)
 
 
+def answers(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
+    """Print the F1 of groups before and after true answers to 10, 20 and 50 questions, by `answered` and by `learn`."""
+    learnt, places = Items.learn(records, schema), {id(record): place for place, record in enumerate(records)}
+    asked = [(one.first, one.second) for one in learnt.questions(records, 50)]
+    told = [(a, b, bool(thing[places[id(a)]] == thing[places[id(b)]])) for a, b in asked]
+    cells = [f"{f1(learnt.groups(records).leader, thing):.3f}"]
+    for count in (10, 20, 50):
+        each = learnt.answered(told[:count]), Items.learn(records, schema, labels=told[:count])
+        cells.append(", ".join(f"{f1(one.groups(records).leader, thing):.3f}" for one in each))
+    print("|", " | ".join([name, *cells]), "|", flush=True)
+
+
 def parts(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
     """Print the F1 of all groups by what a part of the records teaches, and after ten answers about that part."""
     order = np.random.default_rng(0).permutation(len(records)).tolist()
@@ -314,7 +326,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", help="these only")
     parser.add_argument("--splink", action="store_true", help="beside splink")
     shown = parser.add_mutually_exclusive_group()
-    for show in (halves, again, calibration, parts, readers):
+    for show in (halves, again, calibration, answers, parts, readers):
         about = (show.__doc__ or "").split(".")[0].removeprefix("Print ")
         shown.add_argument(f"--{show.__name__}", dest="show", action="store_const", const=show, help=about)
     parser.add_argument("--people", type=int, nargs="*", help="only so many generated people, and a page of records")
