@@ -6,6 +6,7 @@ import copy
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -93,17 +94,22 @@ class Failing(Exception):
 
 
 def failing(client: Any, *statuses: int) -> Any:
-    """Copy a client; its first requests to change a mapping fail with these statuses."""
-    copied, left, put_mapping = copy.copy(client), list(statuses), client.indices.put_mapping
+    """Copy a client; its first requests to change a mapping, and to open a point in time, fail with these statuses."""
+    copied = copy.copy(client)
     copied.indices = copy.copy(client.indices)
+    opens = "open_point_in_time" if hasattr(client, "open_point_in_time") else "create_pit"
+    for owner, name in ((copied.indices, "put_mapping"), (copied, opens)):
+        setattr(owner, name, failing_first(getattr(owner, name), list(statuses)))
+    return copied
 
-    def put(**arguments: Any) -> Any:
+
+def failing_first(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+    def call(**arguments: Any) -> Any:
         if left:
             raise Failing(left.pop(0))
-        return put_mapping(**arguments)
+        return method(**arguments)
 
-    copied.indices.put_mapping = put
-    return copied
+    return call
 
 
 @pytest.mark.newest_servers

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class IndexReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """A slice for each partition, all of one point in time, which the engine closes when it is not used."""
         with self._client() as client:
-            point = open_point(client, self.options["index"])
+            point = Retry().call(partial(open_point, client, self.options["index"]))
         count = int(self.options.get("slices", "2")) if point else 1
         return [InputPartition((number, count, point)) for number in range(count)]
 

@@ -132,7 +132,7 @@ def _unreadable(error: Exception) -> str:
 @contextmanager
 def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
     """Yield a snapshot of an index; it is released at the end of the block."""
-    point = open_point(client, index)
+    point = retry.call(partial(open_point, client, index))
     try:
         yield Snapshot(client, index, point, retry)
     finally:
