@@ -2,14 +2,14 @@
 
 Every field turns a value into tokens that near values share: words, cells of the globe, parts of a date. Fields of one
 kind share words and codes, as lists write a name into different fields. A token that few records hold is looked up by
-itself. Common tokens of two different fields are joined into a super token (the word "cathedral" at this place), which
-is rarer. Each record looks up its rarest tokens only, and keeps the candidates that share most information with it. So
-the number of candidates grows in proportion to the number of records.
+itself. Two common tokens are joined into a super token (the word "cathedral" at this place, the words "clinical" and
+"microbiology"), which is rarer. Each record looks up its rarest tokens only, and keeps the candidates that share most
+information with it. So the number of candidates grows in proportion to the number of records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.core.text.tokens import sorted_distinct
+from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Places
 
@@ -30,7 +31,7 @@ _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up 
 class Bounds:
     """What bounds the search.
 
-    holders: records that may hold a token that is looked up; a more common one is joined with one of another field.
+    holders: records that may hold a token that is looked up; a more common one is joined with another one.
     tokens:  tokens, and super tokens, that each record looks up.
     most:    candidates of one record that are kept, by the information that they share with it.
     """
@@ -91,10 +92,11 @@ def find_candidates(
     wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
     needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
             tokens are joined with those of a field of the same combination.
-    across: values also meet those of other fields, see `Field.shares_tokens`, unless `needs` says which fields meet.
+    across: records also meet by two words of one field, and by values of different fields, see `Field.shares_tokens`,
+            unless `needs` says which fields meet.
     """
     count = comparison.table.records
-    looked_up, allowed = joinable(list(comparison.fields), needs)
+    looked_up, allowed = joinable(comparison.fields, needs, within=across)
     entries = entries_of(comparison, np.True_ if wanted is None else wanted, across=across and not needs)
     holders = np.bincount(entries.token)
     held = holders[entries.token]
@@ -135,13 +137,20 @@ def parts_of(entries: Entries, held: Places, looked_up: npt.NDArray[np.bool_], h
     return Entries(token, np.tile(some.record, 2), np.tile(some.field, 2))
 
 
-def joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
-    """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
+def joinable(
+    fields: Mapping[str, Field], needs: Sequence[Sequence[str]], *, within: bool
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return the fields whose tokens are looked up, and of which two fields common tokens are joined.
+
+    within: two words of one field are joined, too. The cells of one place all say the same, as do the parts of a date.
+    """
+    names = list(fields)
     every = needs or [names]
     looked_up = np.array([any(name in each for each in every) for name in names])
     together = np.array([[any(one in each and other in each for each in every) for other in names] for one in names])
     alone = np.array([[name] in map(list, every) for name in names])  # joined with those of any field
-    allowed = (together | alone[:, None] | alone) & ~np.eye(len(names), dtype=np.bool_)
+    allowed = together | alone[:, None] | alone
+    np.fill_diagonal(allowed, [within and field.rare for field in fields.values()])
     return looked_up, allowed.astype(np.int64)
 
 
@@ -173,7 +182,7 @@ def rarest(entries: Entries, holders: Places, most: int) -> Entries:
 
 
 def _super_tokens(entries: Entries, tokens: int, allowed: Places, bounds: Bounds) -> tuple[Places, Places]:
-    """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
+    """Join the tokens of each record, pairwise, and return the rarest that are rare enough.
 
     entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
     Returns the joined tokens, and the record of each.

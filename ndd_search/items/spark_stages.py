@@ -167,7 +167,7 @@ class Stages:
         token, record, turn = token[order], record[order], turn[order]
         start, number, held = _runs_of(token)
         of = turn // TURN
-        looked_up, allowed = finding.joinable(list(self.schema.fields), self.schema.needs)
+        looked_up, allowed = finding.joinable(self.schema.fields, self.schema.needs, within=True)
         some = finding.parts_of(Entries(number, record, of), held, looked_up, self.bounds.holders)
         own_part = np.int64(table.column("part")[0].as_py())
         rare = (held > 1) & (held <= self.bounds.holders) & looked_up[of]
@@ -198,7 +198,7 @@ class Stages:
         direct = finding.rarest(entries.where(np.flatnonzero(rare)), held[rare], self.bounds.tokens)
         few = finding.rarest(entries.where(np.flatnonzero(common)), held[common], self.bounds.tokens)
         numbered = Entries(self.numbers[np.searchsorted(self.tokens, few.token)], few.record, few.field)
-        allowed = finding.joinable(list(self.schema.fields), self.schema.needs)[1]
+        allowed = finding.joinable(self.schema.fields, self.schema.needs, within=True)[1]
         one, _, joined = finding.joined_tokens(numbered, len(self.tokens), allowed)
         to_joined = self.joined_from + joined % (1 + 2 * self.count // self.range)
         to = (direct.token % self._parts, self._parts + parts.token % self._parts, to_joined)

@@ -1,4 +1,4 @@
-/* Tokens of two fields that are joined, so that they are rarer (items/candidate_pairs.py). */
+/* Two common tokens of a record that are joined, so that they are rarer (items/candidate_pairs.py). */
 #pragma once
 #include "meetings.h"
 

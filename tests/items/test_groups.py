@@ -136,6 +136,21 @@ def test_a_name_meets_the_name_that_another_list_writes_into_another_field(needs
     assert (found.first < found.second).all()
 
 
+def test_equal_names_of_common_words_are_candidates() -> None:
+    subjects = ["applied", "clinical", "european", "general", "human", "inorganic", "marine", "nuclear"]
+    sciences = ["chemistry", "genetics", "medicine", "physics", "zoology", "botany", "geology", "surgery"]
+    names = [f"{subject} {science}" for subject in subjects for science in sciences]
+    records = [{"name": name} for name in (*names, *(" ".join(reversed(name.split())) for name in names))]
+    schema, found = ndd.items.Items(name=ndd.items.Name()), []
+    for core in (native.core, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "core", core)
+            pairs = schema.candidates(records, Bounds(holders=7))  # each word is in 16 of them
+        found.append(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)))
+    assert found[0] == found[1]
+    assert {(place, place + len(names)) for place in range(len(names))} <= found[0]
+
+
 def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.items.Items) -> None:
     needed = [("surname", "born"), ("first_name", "postcode")]
     schema = ndd.items.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
