@@ -81,7 +81,7 @@ class Names:
         digits: dict[str, int] = {"": 0}
         return np.array([digits.setdefault(_digits_of(value), len(digits)) for value in self._values], np.int64)
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         of = {
             word: tuple(dict.fromkeys((word, *self._synonyms.get(word, ()), *_near(word)))) for word in self._vocabulary
         }

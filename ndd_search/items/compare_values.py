@@ -1,7 +1,7 @@
 """Compares the values of one field, many pairs at a time.
 
 A comparer is made from the distinct values of a field. `compare(a, b)` takes places of values, and returns similarities
-in 0..1; 1 is identical. `tokens()` returns what near values share: the keys of candidate pairs.
+in 0..1; 1 is identical. `tokens` returns what near values share: the keys of candidate pairs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _RADIUS = 6371.0088  # km, the mean radius of the earth (IUGG)
 _KM_A_DEGREE = _RADIUS * np.pi / 180
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _FINE = 1e9  # steps of a similarity that is rounded
+_SHORT = 64  # times as long is the interval that near numbers share as the one that nearly equal ones do
 _SHORT_CODE = 5  # letters of a code from which a slip is no other code
 _MOST_SLIPS = 1_000  # pairs of codes, or of addresses, of two records; of longer lists, equal members only count
 _END = 4  # letters of a longer code that are a token of their own
@@ -58,8 +59,8 @@ class Comparer(Protocol):
     def rows(self) -> CoreRows | None:
         """What the core reads; None if it does not compare values of this kind."""
 
-    def tokens(self) -> list[Collection[Any]]:
-        """Return the tokens of each value, which differ from one another."""
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
+        """Return the tokens of each value, which differ from one another. across: see find_candidates."""
 
     def compare(self, first: Places, second: Places) -> Compared:
         """Compare pairs of values, given by their places."""
@@ -85,7 +86,7 @@ class Texts:
     def __init__(self, values: Sequence[str], recipe: Recipe) -> None:
         self._rows = rows_of(sketch_many(values, recipe), recipe.k)
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         ends = self._rows.offsets.tolist()
         values = self._rows.values.tolist()
         return [values[start:end][:16] for start, end in pairwise(ends)]
@@ -107,7 +108,7 @@ class Globe:
         rows = np.concatenate((radians, np.cos(radians[:, :1])), axis=1)
         return 4, (rows.ravel().view(np.int64), np.array([self._km], np.float64).view(np.int64))
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         return [dict.fromkeys(corners) for corners in corner_tokens(self._places, _FAR * self._km).tolist()]
 
     def compare(self, first: Places, second: Places) -> Compared:
@@ -156,12 +157,16 @@ class Numbers:
     def rows(self) -> CoreRows:
         return 3, (self._values.view(np.int64), np.array([self._tolerance, self._within], np.float64).view(np.int64))
 
-    def tokens(self) -> list[Collection[Any]]:
-        """Return numbers of intervals, of which near values share one."""
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
+        """Return numbers of intervals, of which near values share one, and of short ones for those nearly equal."""
         size = np.maximum(np.abs(self._values) * self._tolerance, self._within)
         step = np.exp2(np.ceil(np.log2(np.maximum(size, 1e-9)))) * 2
-        low = np.floor(self._values / step)
-        return [((s, n), (s, n + 1)) for s, n in zip(step.tolist(), low.tolist(), strict=True)]
+        steps = np.stack((step, step / _SHORT)[: 1 + across], axis=1)
+        low = np.floor(self._values[:, None] / steps)
+        return [
+            [(s, n + more) for s, n in zip(*of, strict=True) for more in (0, 1)]
+            for of in zip(steps.tolist(), low.tolist(), strict=True)
+        ]
 
     def compare(self, first: Places, second: Places) -> Compared:
         a, b = self._values[first], self._values[second]
@@ -179,7 +184,7 @@ class Dates:
     def rows(self) -> CoreRows:
         return 1, (self._dates.ravel(),)
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         return [
             ((y, m, d), ("ym", y, m), ("y", y), *((("yd", y, d), ("md", min(m, d), max(m, d))) if d else ()))
             for y, m, d in self._dates.tolist()
@@ -235,7 +240,7 @@ class Sets:
     def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
         return np.empty(0, np.int32), np.empty(0, np.int64)
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         return list(self._values)
 
     def compare(self, first: Places, second: Places) -> Compared:
@@ -265,9 +270,9 @@ class Codes(Sets):
     def _letters(self) -> tuple[npt.NDArray[np.int32], Places]:
         return letters_of(self._names if self._slips else [""] * len(self._names))
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         if not self._slips:
-            return super().tokens()
+            return super().tokens(across=across)
         return [dict.fromkeys(token for code in value for token in _ends_of(code)) for value in self._values]
 
     def compare(self, first: Places, second: Places) -> Compared:
@@ -311,7 +316,7 @@ class Urls:
     def __init__(self, values: Sequence[frozenset[tuple[str, str]]], rareness: Rareness) -> None:
         self._values, self._rareness = values, rareness
 
-    def tokens(self) -> list[Collection[Any]]:
+    def tokens(self, *, across: bool) -> list[Collection[Any]]:
         return [dict.fromkeys(token for one in sorted(value) for token in (one, one[0])) for value in self._values]
 
     def compare(self, first: Places, second: Places) -> Compared:

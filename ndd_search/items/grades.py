@@ -74,14 +74,14 @@ class Comparison:
     def tokens(self, *, across: bool) -> Mapping[str, Ragged]:
         """Return the tokens of the values of each field, numbered in the order in which they occur.
 
-        across: see `Field.shares_tokens`.
+        across: see find_candidates.
         """
         if across not in self._tokens:
             number = itertools.count().__next__
             ids: defaultdict[str, defaultdict[Any, int]] = defaultdict(lambda: defaultdict(number))
             self._tokens[across] = {
-                name: Ragged.of(self.comparer(name).tokens(), ids[field.shares_tokens(name, across=across)])
-                for name, field in self.fields.items()
+                name: Ragged.of(found.tokens(across=across), ids[self.fields[name].shares_tokens(name, across=across)])
+                for name, found in ((name, self.comparer(name)) for name in self.fields)
             }
         return self._tokens[across]
 

@@ -130,7 +130,7 @@ class Items(Schema):
         limits = _LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2)
         step = max(table.records * limits.most // (2 * SAMPLE), 1)
         # Pairs that meet across fields differ in both: they would teach that things have other names. Those that meet
-        # by two common words teach worse, too.
+        # by two common words teach worse, too; nearly equal numbers would teach that numbers are.
         found = find_candidates(comparison, limits, needs=schema.needs, step=step, across=False)
         random = np.random.default_rng(_SEED)
         chosen = np.sort(random.permutation(len(found))[:SAMPLE])

@@ -146,8 +146,9 @@ class Stages:
             entries = []
             for number, (name, of) in enumerate(self.schema.fields.items()):
                 codes = comparison.table.columns[name].codes
-                hashes = _Hashes(of.shares_tokens(name, across=not self.schema.needs))
-                lists = Ragged.of(comparison.comparer(name).tokens(), hashes)
+                across = not self.schema.needs
+                hashes = _Hashes(of.shares_tokens(name, across=across))
+                lists = Ragged.of(comparison.comparer(name).tokens(across=across), hashes)
                 has = np.flatnonzero(codes >= 0)
                 at, owner = Ragged(np.arange(len(lists.items)), lists.offsets).taken(codes[has])
                 turn = number * TURN + at - lists.offsets[codes[has]][owner]

@@ -136,6 +136,16 @@ def test_a_name_meets_the_name_that_another_list_writes_into_another_field(needs
     assert (found.first < found.second).all()
 
 
+def test_records_that_are_nearly_equal_in_two_numbers_are_candidates() -> None:
+    random = np.random.default_rng(1)
+    numbers = np.column_stack((random.uniform(100, 360, 6_000), random.uniform(-90, 90, 6_000)))
+    listed = np.concatenate((numbers, numbers + random.uniform(-0.001, 0.001, numbers.shape)))
+    records = [{"right_ascension": first, "declination": second} for first, second in listed.tolist()]
+    schema = ndd.items.Items(right_ascension=ndd.items.Number(), declination=ndd.items.Number())
+    pairs = schema.candidates(records, Bounds())
+    assert (pairs.second == pairs.first + 6_000).sum() > 0.99 * 6_000
+
+
 def test_equal_names_of_common_words_are_candidates() -> None:
     subjects = ["applied", "clinical", "european", "general", "human", "inorganic", "marine", "nuclear"]
     sciences = ["chemistry", "genetics", "medicine", "physics", "zoology", "botany", "geology", "surgery"]
