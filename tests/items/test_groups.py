@@ -25,6 +25,8 @@ from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds
+from ndd_search.items.compare_names import Names
+from ndd_search.items.compare_values import Rareness
 from ndd_search.items.correlation_clustering import _together
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.record_columns import read_table
@@ -45,6 +47,19 @@ def test_neighbours_of_records_in_dense_chains_are_paired_without_holding_all_th
     near = {(a, b) for a in range(300) for b in range(a + 1, 300) if min(b - a, a + 300 - b) < 100}
     assert {*map(tuple, np.transpose(np.divmod(every, 300)).tolist())} == {one for one in near if one[0]}
     assert peak < 150e6  # bytes; 15 million pairs would be three times as much
+
+
+def test_long_names_are_compared_without_holding_all_pairs_of_their_words() -> None:
+    words = np.random.default_rng(1).integers(100, size=(2_000, 20))
+    names = Names([tuple(f"word{word}" for word in name) for name in words.tolist()], {}, Rareness({}, 1.0))
+    first, second = np.random.default_rng(2).integers(2_000, size=(2, 10_000))
+    tracemalloc.start()
+    try:
+        names.compare(first, second)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6  # bytes; all 4 million pairs of words would be 350 million
 
 
 def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.items.Items) -> None:
