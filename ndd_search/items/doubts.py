@@ -24,6 +24,7 @@ _OFTEN = 0.1  # share of them that differ, and of values that cannot be read, fr
 _ALIKE = 0.75  # similarity of two values as names from which they are one value with typing errors
 _PARTS = "(0[1-9]|[12][0-9]|3[01])"  # of a date, but for the year
 _DAY = re.compile(f"(1[0-9]|20)[0-9]{{2}}{_PARTS}{{2}}|{_PARTS}{{2}}(1[0-9]|20)[0-9]{{2}}")
+_WORDS = 20  # of a list of values, that are compared as one name
 _LONG = 5  # words of a text, of which a sketch tells enough
 _ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
@@ -82,7 +83,7 @@ def doubts_of_fields(
             share = f"{differ.sum() / both.sum():.0%} of the pairs that all other fields call one thing"
             found.append(f"{name} differs in {share}: its veto keeps these apart")
             continue
-        texts = [words_of(" ".join(sorted(value))) or ("-",) for value in column.values]
+        texts = [words_of(" ".join(sorted(value)))[:_WORDS] or ("-",) for value in column.values]
         near = Names(texts, {}, Rareness({}, 1.0)).compare(a[differ], b[differ]).similarity >= _ALIKE
         if near.mean() > 1 / 2:
             found.append(
