@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from ndd_search.items.compare_names import Names
 from ndd_search.items.compare_values import Rareness
+from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.guess_kinds import longitude_of
-from ndd_search.items.integer_lists import Places
+from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.parse_values import words_of
 from ndd_search.items.probability_model import Model
 
@@ -69,28 +70,38 @@ def doubts_of_fields(
             and np.median([len(value.split()) for value in column.values[:_MOST]] or [_LONG]) < _LONG
         ):
             found.append(f"{name} holds short values, of which a sketch tells little: make it a Name()")
-        if field.kind not in ("exact", "category") and not field.veto:
-            continue
-        sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
-        a, b = column.codes[first[sure]], column.codes[second[sure]]
-        # A slip in a number is graded as one; codes of letters alone may be names, which differ in more ways.
-        letters = field.kind == "exact" and all("".join(value).isalpha() for value in column.values[:_MOST])
-        least = field.edges[0] if letters else min(field.edges)
-        both, differ = (a >= 0) & (b >= 0), graded.similarity[sure, place] < least
-        if differ.sum() <= max(_OFTEN * both.sum(), 10):
-            continue
-        if field.veto:
-            share = f"{differ.sum() / both.sum():.0%} of the pairs that all other fields call one thing"
-            found.append(f"{name} differs in {share}: its veto keeps these apart")
-            continue
-        texts = [words_of(" ".join(sorted(value)))[:_WORDS] or ("-",) for value in column.values]
-        near = Names(texts, {}, Rareness({}, 1.0)).compare(a[differ], b[differ]).similarity >= _ALIKE
-        if near.mean() > 1 / 2:
-            found.append(
-                f"{name} differs by a few letters in {near.sum() / both.sum():.0%} of the pairs that are one thing: it "
-                f"is no {field.kind} value but one with typing errors, make it a Name()"
-            )
+        if field.kind in ("exact", "category") or field.veto:
+            sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
+            a, b = column.codes[first[sure]], column.codes[second[sure]]
+            found += _often_different(name, field, column.values, a, b, graded.similarity[sure, place])
     return tuple(found)
+
+
+def _often_different(
+    name: str, field: Field, values: Sequence[Any], a: Places, b: Places, similarity: Floats
+) -> list[str]:
+    """Return a sentence if a field that is equal or not often differs in pairs that are one thing by all others.
+
+    a, b: the values of these pairs. similarity: of each.
+    """
+    # A slip in a number is graded as one; codes of letters alone may be names, which differ in more ways.
+    letters = field.kind == "exact" and all("".join(value).isalpha() for value in values[:_MOST])
+    both, differ = (a >= 0) & (b >= 0), similarity < (field.edges[0] if letters else min(field.edges))
+    if differ.sum() <= max(_OFTEN * both.sum(), 10):
+        return []
+    share = f"{name} differs in {differ.sum() / both.sum():.0%} of the pairs that all other fields call one thing"
+    if field.veto:
+        return [f"{share}: its veto keeps these apart"]
+    texts = [words_of(" ".join(sorted(value)))[:_WORDS] or ("-",) for value in values]
+    near = Names(texts, {}, Rareness({}, 1.0)).compare(a[differ], b[differ]).similarity >= _ALIKE
+    if near.mean() > 1 / 2:
+        return [
+            f"{name} differs by a few letters in {near.sum() / both.sum():.0%} of the pairs that are one thing: it is "
+            f"no {field.kind} value but one with typing errors, make it a Name()"
+        ]
+    if field.kind == "exact" and differ.sum() > both.sum() / 2:
+        return [f"{share}: name another kind, such as Number() or Category()"]
+    return []
 
 
 def _are_dates(values: Sequence[Any]) -> bool:

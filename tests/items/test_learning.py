@@ -233,6 +233,22 @@ def test_fields_that_tell_nothing_or_keep_records_of_one_thing_apart_are_named()
     assert not [doubt for doubt in usual.doubts if re.search("is equal in|have no|its veto", doubt)]
 
 
+def test_exact_values_that_mostly_differ_are_told() -> None:
+    random = np.random.default_rng(1)
+    rows = []
+    for place in range(600):
+        name, height = f"hill{place % 150} lake{place} farm{place % 7}", random.uniform(100, 2_000)
+        rows += [{"name": name, "height": round(height + error, 2)} for error in (0, random.uniform(1, 9))]
+    exact, number = (
+        ndd.items.Items.learn(rows, ndd.items.Items(name=ndd.items.Name(), height=kind)).learnt
+        for kind in (ndd.items.Exact(), ndd.items.Number())
+    )
+    assert exact is not None
+    assert number is not None
+    assert re.search(r"height differs in \d+% of the pairs that .*: name another kind", "; ".join(exact.doubts))
+    assert not any("height" in doubt for doubt in number.doubts)
+
+
 def test_a_field_is_not_said_to_tell_nothing_if_all_compared_pairs_are_one_thing() -> None:
     rows = [{"code": f"{n % 200:06}"} for n in range(600)]
     learnt = ndd.items.Items.learn(rows, ndd.items.Items(code=ndd.items.Exact(veto=True))).learnt
