@@ -28,7 +28,7 @@ from ndd_search.items.doubts import NOT_LEARNT, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
-from ndd_search.items.integer_lists import Floats
+from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.learn_odds import Sample, learn_odds
 from ndd_search.items.lists_without_duplicates import (
     evidence_of,
@@ -38,9 +38,11 @@ from ndd_search.items.lists_without_duplicates import (
 )
 from ndd_search.items.parse_values import quoted
 from ndd_search.items.probability_model import (
+    THIN,
     Learnt,
     Model,
     default_odds,
+    expected_share,
     log_odds_of,
     probabilities,
     unsure,
@@ -59,16 +61,15 @@ _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 1
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
-_TRUST = 2.0  # log likelihood of answers that another bar has to gain; another reading twice as much
-_USUAL = 3.0  # standard deviation of the log odds by which a bar is usually wrong
-_TRIED = np.linspace(-12, 12, 2401)
+_CLEAR = 1.2  # standard deviations by which verdicts about answers have to be better; one answer alone is 1
 
 
 @dataclass(frozen=True)
 class Question:
     """Two records, of which a person is asked whether they are one thing.
 
-    pairs:      how many candidate pairs have the same grades. similarity: what the schema says about the two.
+    pairs:      how many candidate pairs have the same grades, and the same evidence that both are of one list.
+    similarity: what the schema says about the two.
     """
 
     first: Any
@@ -146,18 +147,20 @@ class Items(Schema):
         labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
-        within = (evidence_of(lists, table, *ends) < 0 for ends in (pairs, (low, high)))
+        in_lists = [evidence_of(lists, table, *ends) for ends in (pairs, (low, high))]
         of_all = max(table.records * (table.records - 1) / 2, 1)
-        sample = Sample(graded, copies, known, without_own_ways(graded, others, *within), others, of_all)
+        listed = without_own_ways(graded, others, *(evidence < 0 for evidence in in_lists))
+        sample = Sample(graded, copies, known, listed, others, of_all)
         readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
         best = 0
         if answers:
             read = (schema._with(learnt=Learnt(odds, common, 0, 0)) for odds in readings)
             told = [each.log_odds(labelled) + of_lists for each in read]
-            best, min_probability = _fitted(schema.bar, told, labelled_as > 0)
+            expected = expected_share(readings[0], labelled.grades)
+            best, min_probability = _fitted(schema.bar, told, labelled_as > 0, expected)
             schema = schema._with(min_probability=min_probability)
         model = Model(schema.kinds, readings[best])
-        probability = probabilities(model.log_odds(graded.grades))
+        all_odds = model.log_odds(graded.grades) + in_lists[0]
         assumed = default_odds(schema.kinds)
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
@@ -173,8 +176,8 @@ class Items(Schema):
                 common,
                 table.records,
                 len(found),
-                round(float(probability.sum()) * len(found) / max(len(graded), 1)),
-                unsure(model.log_odds(graded.grades) - schema.bar),
+                round(float(probabilities(all_odds).sum()) * len(found) / max(len(graded), 1)),
+                unsure(all_odds - schema.bar),
                 notes,
                 lists,
             )
@@ -199,7 +202,7 @@ class Items(Schema):
         if self.learnt and self.learnt.notes:  # then also pairs that tell what was learnt from what is assumed
             assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades) + of_lists
             matters = np.maximum(matters, np.abs(probability - probabilities(assumed)) / 4)
-        chosen = _most_telling(graded.grades, matters, ends, count)
+        chosen = _most_telling(_patterns(graded, of_lists), matters, ends, count)
         pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
         return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
 
@@ -213,7 +216,9 @@ class Items(Schema):
             return self
         labelled, of_lists = self._compared((a, b) for a, b, _ in given)
         odds = self.log_odds(labelled) + of_lists
-        return self._with(min_probability=_fitted(self.bar, [odds], np.array([bool(same) for *_, same in given]))[1])
+        expected = expected_share(self.odds, labelled.grades)
+        same = np.array([bool(same) for *_, same in given])
+        return self._with(min_probability=_fitted(self.bar, [odds], same, expected)[1])
 
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> tuple[Graded, Floats]:
         """Return pairs of records, compared, and the evidence that both are of one list."""
@@ -313,21 +318,25 @@ def _items(fields: Mapping[str, Field], **settings: Any) -> Items:
     return Items(**given)
 
 
-def _most_telling(
-    grades: npt.NDArray[np.int16], matters: Floats, ends: npt.NDArray[np.int64], count: int
-) -> list[tuple[int, int]]:
+def _patterns(graded: Graded, of_lists: Floats) -> Places:
+    """Return of each pair the number of its pattern: equal for pairs with the same grades and evidence of lists."""
+    lists = np.unique(of_lists, return_inverse=True)[1]
+    return pattern_of(np.column_stack((graded.grades, lists)).astype(np.int16))
+
+
+def _most_telling(which: Places, matters: Floats, ends: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
     """Return the pairs to ask about, at most `count`, and how many pairs each speaks for. No record is in two of them.
 
-    grades: of candidate pairs. matters: how much an answer about each does, 0..1. ends: the two records of each, shape
-    (n, 2).
+    which: pattern of each candidate pair. matters: how much an answer about each does, 0..1. ends: the two records of
+    each, shape (n, 2).
     """
-    which = pattern_of(grades)
     alike = np.bincount(which)
     matters = alike[which] * matters
     chosen: list[tuple[int, int]] = []
     patterns: set[int] = set()
     records: set[int] = set()
-    for place in np.argsort(-matters, kind="stable").tolist():
+    order = np.random.default_rng(_SEED).permutation(len(which))  # the first records of a collection are no sample
+    for place in order[np.argsort(-matters[order], kind="stable")].tolist():
         if len(chosen) == count or matters[place] <= 0:
             break
         pattern, both = int(which[place]), set(ends[place].tolist())
@@ -338,24 +347,33 @@ def _most_telling(
     return chosen
 
 
-def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_]) -> tuple[int, float]:
+def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_], expected: Floats) -> tuple[int, float]:
     """Return the place of the reading, and the min_probability, that fit answers best.
 
     bar: of the schema, as log odds. readings: log odds of the pairs that were asked about by each way of learning.
-    same: the answers.
-    All log odds of a reading are taken to be wrong by one number, which is normally distributed around 0 before any
-    answer. The first reading and the bar of the schema stay unless answers are clearly likelier by others, and verdicts
-    about them better, by F1, then by their number: pairs that are asked about are hard, and do not stand for all.
+    same: the answers. expected: share of all pairs that are expected to have the grades of each.
+    The bar of the schema and the first reading stay unless verdicts about the answers are clearly better by others.
+    Pairs that are asked about are hard, and do not stand for all others: so the bar moves past thin margins only, and
+    not past answers that do not ask for it.
     """
-    found: list[tuple[float, tuple[float, int], int, float]] = []  # likelihood, F1 and right verdicts, place, bar
-    for place, odds in enumerate(readings):
-        known = np.isfinite(odds)
-        above, one = (odds[known] - bar)[:, None] + _TRIED, same[known][:, None]
-        likelihood = -np.logaddexp(0, np.where(one, -above, above)).sum(axis=0) - _TRIED**2 / (2 * _USUAL**2)
-        yes = above >= 0
-        quality = 2 * (yes & one).sum(axis=0) / np.maximum(yes.sum(axis=0) + one.sum(), 1)
-        for moved, tried in enumerate((len(_TRIED) // 2, int(np.argmax(likelihood)))):
-            less, right = _TRUST * (2 * (place > 0) + moved), int((yes[:, tried] == one[:, 0]).sum())
-            found.append((likelihood[tried] - less, (quality[tried], right), place, bar - _TRIED[tried]))
-    _, _, place, best = max((one for one in found if one[1] > found[0][1] or one is found[0]), key=lambda one: one[0])
-    return place, float(np.clip(probabilities(np.array([best]))[0], NEAR, 1 - NEAR))
+    weights = np.sqrt(expected)  # which is a rough guess
+
+    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_]) -> float:
+        """Return the weight of answers that new verdicts fit better, less that of others; 0 unless it is clear."""
+        gains = np.where(new == same, weights, -weights)[new != old]
+        clear = gains.sum() > _CLEAR * np.sqrt((gains**2).sum()) and _f1(new, same) >= _f1(old, same)
+        return float(gains.sum()) if clear else 0.0
+
+    verdicts, bars = [], []
+    for odds in readings:
+        thin = np.unique(odds[np.abs(odds - bar) < THIN])
+        tried = np.array([bar, *np.where(thin < bar, thin - NEAR, thin + NEAR)])
+        tried = tried[np.argsort(np.abs(tried - bar), kind="stable")]
+        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one) for one in tried]))])
+        verdicts.append(odds >= bars[-1])
+    best = int(np.argmax([gain(verdicts[0], other) for other in verdicts]))
+    return best, float(np.clip(probabilities(np.array([bars[best]]))[0], NEAR, 1 - NEAR))
+
+
+def _f1(verdicts: npt.NDArray[np.bool_], same: npt.NDArray[np.bool_]) -> float:
+    return float(2 * (verdicts & same).sum() / max(verdicts.sum() + same.sum(), 1))

@@ -58,6 +58,18 @@ def default_odds(fields: Sequence[Field]) -> Odds:
     return Odds(float(1 / (1 + np.exp(-PRIOR))), (1.0,), tuple(m), (tuple(u),))
 
 
+def expected_share(odds: Odds, grades: Grades) -> Floats:
+    """Return the share of compared pairs that odds let expect to have the grades of each of some pairs; shape (n,).
+
+    How many pairs lack a value is not known, so a missing value counts as any value.
+    """
+    priors = odds.prior, *((1 - odds.prior) * np.array(odds.shares))
+    shares: Floats = np.zeros(len(grades))
+    for prior, kind in zip(priors, (odds.m, *odds.u), strict=True):
+        shares += prior * np.prod([np.append(of, 1.0)[grades[:, f]] for f, of in enumerate(kind)], axis=0)
+    return shares
+
+
 class Model:
     """Log odds of pairs. shares: the logarithm of the share of each kind of other pairs."""
 

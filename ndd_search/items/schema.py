@@ -135,7 +135,12 @@ class Schema:
     @cached_property
     def model(self) -> Model:
         """The log odds of grades."""
-        return Model(self.kinds, self.learnt.odds if self.learnt else default_odds(self.kinds))
+        return Model(self.kinds, self.odds)
+
+    @property
+    def odds(self) -> Odds:
+        """What is known about the grades of pairs."""
+        return self.learnt.odds if self.learnt else default_odds(self.kinds)
 
     @property
     def bar(self) -> float:

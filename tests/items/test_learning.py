@@ -13,7 +13,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.items.fields import Field
 from ndd_search.items.items import _fitted
-from ndd_search.items.probability_model import Odds, default_odds
+from ndd_search.items.probability_model import Odds, default_odds, log_odds_of
 from tests import collections
 from tests.items.made import (
     PEOPLE,
@@ -159,22 +159,41 @@ def test_labels_never_make_it_worse(kind: str) -> None:
     made, schema = LABELLED[kind](), {"sites": SITES, "people": PEOPLE}.get(kind)
     learnt = ndd.items.Items.learn(made.records, schema)
     before = quality(learnt.groups(made.records), made)[2]
-    for count in (10, 50):
-        asked = learnt.questions(made.records, count)
-        labels = [(one.first, one.second, _is_one(made, one.first, one.second)) for one in asked]
+    asked = [(one.first, one.second) for one in learnt.questions(made.records, 200)]
+    met = learnt.candidates(made.records)
+    drawn = np.random.default_rng(0).permutation(len(met))[:200]
+    random = [(made.records[met.first[place]], made.records[met.second[place]]) for place in drawn]
+    for pairs in (asked[:10], asked[:50], asked, random):
+        labels = [(a, b, _is_one(made, a, b)) for a, b in pairs]
         for told in (learnt.answered(labels), ndd.items.Items.learn(made.records, schema, labels=labels)):
             assert quality(told.groups(made.records), made)[2] > before - 0.005
 
 
-def test_answers_that_are_likelier_but_verdicts_about_them_no_better_by_another_bar_do_not_move_it() -> None:
-    odds = np.array([0.5, 1.0, *[0.4] * 30])
-    hard = np.arange(32) < 2  # of 32 vague pairs, two are one thing
-    assert _fitted(0.0, [odds], hard) == (0, 0.5)
-    assert _fitted(0.0, [odds], hard | (odds > 0.7))[1] == 0.5
-    assert _fitted(0.0, [np.where(hard, 6.0, odds)], hard)[1] > 0.8
-    assert _fitted(0.0, [odds], np.ones(32, np.bool_)) == (0, 0.5)  # verdicts about them are right
-    assert _fitted(0.0, [odds], np.zeros(32, np.bool_))[1] > 0.6
-    assert _fitted(0.0, [odds, np.where(hard, 3.0, -5.0)], hard) == (1, 0.5)
+def test_a_bar_moves_if_answers_clearly_ask_for_it_and_no_further() -> None:
+    def bar(same: Sequence[int], odds: Sequence[float] = (-9, -1.5, -0.5, 0.5, 1.5, 9), first: float = 1.0) -> float:
+        """first: as how many pairs as by each other answer are expected with the grades of the first one."""
+        expected = np.array([first, *[1.0] * (len(odds) - 1)]) / 100
+        place, min_probability = _fitted(0.0, [np.array(odds, np.float64)], np.array(same) > 0, expected)
+        assert place == 0
+        return log_odds_of(min_probability)
+
+    assert bar([0, 0, 0, 1, 1, 1]) == 0
+    assert bar([0, 0, 1, 1, 1, 1]) == 0  # one answer alone is not enough
+    assert bar([0, 1, 1, 1, 1, 1]) == pytest.approx(-1.5)
+    assert bar([1, 1, 1, 1, 1, 1]) == pytest.approx(-1.5)  # whatever pairs far from the bar are
+    assert bar([0, 0, 0, 0, 0, 1]) == pytest.approx(1.5)
+    assert bar([0, 0, 0, 0, 0, 1], odds=[-9, -5, -4, 4, 5, 9]) == 0  # no margin is thin
+    vague = [0.5, 1, 1.1, 1.2, 1.3, 1.4, 9]
+    assert bar([1, 0, 0, 0, 0, 0, 1], vague) == pytest.approx(1.4)
+    assert bar([1, 0, 0, 0, 0, 0, 1], vague, first=100) == 0
+
+
+def test_another_reading_has_to_be_clearly_better_than_the_first_one_by_its_best_bar() -> None:
+    odds, same = np.array([-9.0, -1.5, -0.5, 0.5, 1.5, 9.0]), np.array([False, True, True, True, True, True])
+    assert _fitted(0.0, [odds, np.where(same, 9.0, -9.0)], same, np.full(6, 0.01))[0] == 0
+    assert _fitted(0.0, [4 * odds, np.where(same, 9.0, -9.0)], same, np.full(6, 0.01)) == (1, 0.5)
+    few = np.array([False, False, False, False, True, False])  # by number, it is best to call no pair one thing
+    assert _fitted(0.0, [np.full(6, 9.0), np.full(6, -9.0)], few, np.full(6, 0.01)) == (0, 0.5)
 
 
 def test_a_code_with_typing_errors_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search.items.candidate_pairs import Bounds
 from ndd_search.items.grades import MISSING, Graded
 from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields, without_own_ways
-from ndd_search.items.probability_model import default_odds
+from ndd_search.items.probability_model import default_odds, unsure
 from ndd_search.items.record_columns import read_table
 from tests.items.made import artists, counties, quality, titles, volumes
 
@@ -130,6 +132,23 @@ def test_that_two_records_are_in_one_list_is_evidence_for_groups(tmp_path: Path)
         for each in (schema, ndd.items.Items.read(tmp_path / "schema.toml")):
             assert each.groups([*records, other]).leader.tolist() == joined
             assert each.groups(records).leader.tolist() == joined[:2]
+
+
+def test_questions_and_margins_count_the_evidence_that_two_records_are_in_one_list() -> None:
+    records = own_fields(both=400, within=5)
+    schema = ndd.items.Items.learn(records, ndd.items.Items(**FIELDS))
+    met = schema.candidates(records, Bounds())
+    table = read_table(FIELDS, records)
+    graded = schema.graded(schema.comparison(table), met.first, met.second)
+    of_lists = schema.of_lists(table, met.first, met.second)
+    assert schema.learnt is not None
+    assert schema.learnt.unsure == pytest.approx(unsure(schema.log_odds(graded) + of_lists - schema.bar))
+    alike = Counter(zip(map(bytes, graded.grades), of_lists.tolist(), strict=True))
+    for question in schema.questions(records):
+        asked = read_table(FIELDS, [question.first, question.second])
+        places = np.array([[0], [1]])
+        grades = schema.graded(schema.comparison(asked), *places).grades
+        assert question.pairs == alike[bytes(grades[0]), float(schema.of_lists(asked, *places)[0])]
 
 
 @pytest.mark.parametrize("as_before", [0.6, 0.8])
