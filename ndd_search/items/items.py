@@ -61,7 +61,8 @@ _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 1
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
-_CLEAR = 1.2  # standard deviations by which verdicts about answers have to be better; one answer alone is 1
+_CLEAR = 1.2  # standard deviations by which verdicts about answers have to be better by another bar; one answer is 1
+_CLEARER = 1.5  # the same, by odds that were learnt in another way, perhaps from these answers
 
 
 @dataclass(frozen=True)
@@ -358,10 +359,10 @@ def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_],
     """
     weights = np.sqrt(expected)  # which is a rough guess
 
-    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_]) -> float:
+    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_], least: float) -> float:
         """Return the weight of answers that new verdicts fit better, less that of others; 0 unless it is clear."""
         gains = np.where(new == same, weights, -weights)[new != old]
-        clear = gains.sum() > _CLEAR * np.sqrt((gains**2).sum()) and _f1(new, same) >= _f1(old, same)
+        clear = gains.sum() > least * np.sqrt((gains**2).sum()) and _f1(new, same) >= _f1(old, same)
         return float(gains.sum()) if clear else 0.0
 
     verdicts, bars = [], []
@@ -369,9 +370,9 @@ def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_],
         thin = np.unique(odds[np.abs(odds - bar) < THIN])
         tried = np.array([bar, *np.where(thin < bar, thin - NEAR, thin + NEAR)])
         tried = tried[np.argsort(np.abs(tried - bar), kind="stable")]
-        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one) for one in tried]))])
+        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one, _CLEAR) for one in tried]))])
         verdicts.append(odds >= bars[-1])
-    best = int(np.argmax([gain(verdicts[0], other) for other in verdicts]))
+    best = int(np.argmax([gain(verdicts[0], other, _CLEARER) for other in verdicts]))
     return best, float(np.clip(probabilities(np.array([bars[best]]))[0], NEAR, 1 - NEAR))
 
 

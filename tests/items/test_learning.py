@@ -189,11 +189,13 @@ def test_a_bar_moves_if_answers_clearly_ask_for_it_and_no_further() -> None:
 
 
 def test_another_reading_has_to_be_clearly_better_than_the_first_one_by_its_best_bar() -> None:
-    odds, same = np.array([-9.0, -1.5, -0.5, 0.5, 1.5, 9.0]), np.array([False, True, True, True, True, True])
-    assert _fitted(0.0, [odds, np.where(same, 9.0, -9.0)], same, np.full(6, 0.01))[0] == 0
-    assert _fitted(0.0, [4 * odds, np.where(same, 9.0, -9.0)], same, np.full(6, 0.01)) == (1, 0.5)
-    few = np.array([False, False, False, False, True, False])  # by number, it is best to call no pair one thing
-    assert _fitted(0.0, [np.full(6, 9.0), np.full(6, -9.0)], few, np.full(6, 0.01)) == (0, 0.5)
+    odds, alike = np.array([-9.0, -1.5, -1.0, -0.7, 0.5, 1.5, 9.0]), np.full(7, 0.01)
+    same = np.arange(7) > 0
+    other = np.where(same, 9.0, -9.0)
+    assert _fitted(0.0, [odds, other], same, alike)[0] == 0
+    assert _fitted(0.0, [4 * odds, other], same, alike) == (1, 0.5)
+    few = np.arange(7) == 4  # by number, it is best to call no pair one thing
+    assert _fitted(0.0, [np.full(7, 9.0), np.full(7, -9.0)], few, alike) == (0, 0.5)
 
 
 def test_a_code_with_typing_errors_is_named() -> None:
