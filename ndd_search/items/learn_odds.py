@@ -41,7 +41,7 @@ _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a f
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
 _SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
-_KNOWN_WRONG = 0.1  # share of pairs called one thing that are known to be two, up to which odds of random pairs count
+_KNOWN_WRONG = 0.03  # share of pairs called one thing that are known to be two, up to which odds of random pairs count
 
 
 class Compared(NamedTuple):
@@ -109,8 +109,8 @@ def _readings(
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families do not count, nor the second way's if what it calls one thing is often known to be two: if
-    no others are left, the assumed ones are the safest.
+    Odds that unite families, or call no pair one thing, do not count, nor the second way's if what it calls one thing
+    is often known to be two: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     if not len(graded) + len(labelled):
@@ -129,7 +129,7 @@ def _readings(
     vague = {odds: _expected_wrong(probability) for odds, probability in judged.items()}
     size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
     wrong = int((known.said[judged[by_chance] > 0.5] < 0).sum())
-    safe = {odds for odds in every if not _unites_families(fields, odds, usual)}
+    safe = {odds for odds in every if size[odds] and not _unites_families(fields, odds, usual)}
     best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
     if wrong > _KNOWN_WRONG * size[by_chance]:
         safe.discard(by_chance)

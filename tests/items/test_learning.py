@@ -288,6 +288,19 @@ def test_chains_that_join_far_more_than_counts_as_one_thing_are_told(caplog: pyt
     assert "chains join 1653 pairs of records" in caplog.text
 
 
+def test_odds_that_call_nothing_one_thing_are_not_the_sharpest() -> None:
+    random = np.random.default_rng(1)
+    words = 1 / np.arange(1, 301)
+    rows = []
+    for text in random.choice(300, (500, 25), p=words / words.sum()):
+        for _ in range(3):  # other words for three of ten
+            told = np.where(random.random(25) < 0.3, random.choice(300, 25, p=words / words.sum()), text)
+            rows.append({"text": " ".join(f"word{word}" for word in told)})
+    learnt = ndd.items.Items.learn(rows, ndd.items.Items(text=ndd.items.Text()))
+    leader = learnt.groups(rows).leader
+    assert sum(leader[place] == leader[place - place % 3] for place in range(len(rows)) if place % 3) > 500
+
+
 def _is_one(made: Made, a: object, b: object) -> bool:
     places = [made.records.index(one) for one in (a, b)]  # type: ignore[arg-type]
     return made.person[places[0]] == made.person[places[1]]
