@@ -1,7 +1,8 @@
 """Records of several fields: quality without labels, and time and memory from records to groups, beside splink.
 
     python -m benchmarks.items FOLDER ... [--sets NAME ...] [--splink]
-    python -m benchmarks.items FOLDER ... --halves | --again | --calibration | --answers | --parts | --readers
+    python -m benchmarks.items FOLDER ... --halves | --orders | --again | --calibration | --answers | --parts
+    python -m benchmarks.items FOLDER ... --readers
     python -m benchmarks.items --people 10000 100000
 
 FOLDER holds labelled sets of records, each a folder with documents.jsonl.gz and clusters.jsonl.gz; benchmarks.item_sets
@@ -56,12 +57,15 @@ def splink(records: Records, schema: Items | None) -> Iterator[list[Any]]:
     from splink import Linker, SettingsCreator, block_on
     from splink.backends.duckdb import DuckDBAPI
 
-    frame = pd.DataFrame(records).rename(columns={"id": "unique_id"})
+    def column(name: str) -> str:  # never a word of SQL, such as "group"
+        return "unique_id" if name == "id" else f"its_{name}"
+
+    frame = pd.DataFrame(records).rename(columns=column)
     frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
     comparisons: list[Any] = []
     names = []
-    for name, field in (schema or Items.guess(records)).fields.items():
-        paths = field.paths(name)
+    for given, field in (schema or Items.guess(records)).fields.items():
+        name, paths = column(given), [column(path) for path in field.paths(given)]
         if field.kind == "place" and len(paths) == 2:
             frame[list(paths)] = frame[list(paths)].apply(pd.to_numeric, errors="coerce")
             comparisons.append(cl.DistanceInKMAtThresholds(*paths, [1, 3, 10, 30]))
@@ -182,6 +186,16 @@ def halves(name: str, records: Records, thing: Groups, schema: Items | None) -> 
         other.append(f1(whole.groups(some).leader, thing[places]))
     line = "; by what all records teach ".join(" ".join(f"{half:.3f}" for half in each) for each in (own, other))
     print(f"{name}: halves {line}", flush=True)
+
+
+def orders(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
+    """Print the F1 of groups if the records come in five orders: the samples of pairs that teach differ."""
+    found = []
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(records))
+        some = [records[place] for place in order.tolist()]
+        found.append(f1(Items.learn(some, schema).groups(some).leader, thing[order]))
+    print(f"{name}: orders {' '.join(f'{each:.3f}' for each in found)}", flush=True)
 
 
 def again(name: str, records: Records, thing: Groups, schema: Items | None) -> None:
@@ -332,7 +346,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", help="these only")
     parser.add_argument("--splink", action="store_true", help="beside splink")
     shown = parser.add_mutually_exclusive_group()
-    for show in (halves, again, calibration, answers, parts, readers):
+    for show in (halves, orders, again, calibration, answers, parts, readers):
         about = (show.__doc__ or "").split(".")[0].removeprefix("Print ")
         shown.add_argument(f"--{show.__name__}", dest="show", action="store_const", const=show, help=about)
     parser.add_argument("--people", type=int, nargs="*", help="only so many generated people, and a page of records")
