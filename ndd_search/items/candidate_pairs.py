@@ -92,8 +92,8 @@ def find_candidates(
     wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
     needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
             tokens are joined with those of a field of the same combination.
-    across: records also meet by two words of one field, by numbers that are nearly equal, and by values of different
-            fields, see `Field.shares_tokens`, unless `needs` says which fields meet.
+    across: records also meet by two words of one field and, unless `needs` says which fields meet, by numbers that are
+            nearly equal and by values of different fields, see `Field.shares_tokens`.
     """
     count = comparison.table.records
     looked_up, allowed = joinable(comparison.fields, needs, within=across)

@@ -182,7 +182,7 @@ def test_an_engine_that_opens_no_further_point_in_time_gives_the_first_page_with
 ) -> None:
     """Pages that would end there are refused, for `pages` leaves none out.
 
-    The proxy answers as OpenSearch does above its limit, which holds for all indexes of a server, and other tests.
+    The proxy answers as OpenSearch does above its limit. The limit itself holds for a whole server, so for other tests.
     """
     caller = connect(proxy.url, window=10, frequency_table=False)
     refused = Harm(status=429, body=b'{"error": {"type": "search_phase_execution_exception"}, "status": 429}')
