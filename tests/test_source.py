@@ -119,6 +119,26 @@ def test_an_error_of_the_source_passes_unless_the_page_has_hits_and_is_forgotten
     assert not found.page(5).info.degraded
 
 
+@pytest.mark.parametrize("min_similarity", ["auto", 0.8])
+def test_hits_fetched_before_the_source_raises_are_shown_and_are_no_end_of_the_list(min_similarity: Any) -> None:
+    """A backend that returns few hits at a time may fail in the middle of the first window."""
+    few, broken = Source(NEWS, most=6), [True]
+
+    def fetch(start: int, count: int) -> Any:
+        if broken[0] and start >= 6:
+            raise ConnectionError("gone")
+        return few(start, count)
+
+    found = ndd.stream(fetch, text="text", min_similarity=min_similarity)
+    page = found.page(10)
+    assert (ids(page), page.info.exhausted) == ([0, 1, 2, 3, 4, 5], False)
+    assert page.info.degraded == "hits from rank 6 on could not be fetched: ConnectionError('gone')"
+    broken[0] = False
+    page, whole = found.page(10), ndd.stream(few, text="text", min_similarity=min_similarity).page(10)
+    assert (ids(page), page.info.degraded, len(few.calls)) == (ids(whole), "", 1 + 4 + 5)
+    assert [group.duplicates for group in page.groups] == [group.duplicates for group in whole.groups]
+
+
 @pytest.mark.parametrize("answer", [None, "a text", {"hits": []}, 7, (7, 7)])
 def test_an_answer_that_holds_no_list_of_hits_is_an_error(answer: Any) -> None:
     with pytest.raises(TypeError, match=r"what fetch\(0, 100\) returned must be a list of hits"):
@@ -159,6 +179,30 @@ def test_an_asynchronous_source_gives_the_same_pages() -> None:
             ndd.stream(fetch, text="text").page()
 
     asyncio.run(main())
+
+
+def test_coroutines_that_ask_for_pages_of_one_changing_source_get_each_hit_once() -> None:
+    calls = 0
+
+    async def fetch(start: int, count: int) -> list[dict[str, Any]]:
+        nonlocal calls
+        calls += 1
+        moved = NEWS[calls % 10 :] + NEWS[: calls % 10]
+        await asyncio.sleep(0.001 * (calls % 3))
+        return moved[start : start + count]
+
+    async def main() -> None:
+        found = ndd.stream(fetch, text="text", window=5)
+        pages = await asyncio.gather(*(found.page_async(2, start) for start in (6, 0, 4, 2, 8)))
+        shown = [hit for page in pages for hit in ids(page)]
+        assert len(shown) == len(set(shown))
+        waiting = [asyncio.create_task(found.page_async(5, start)) for start in (0, 5)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        assert await waiting[1], "a page that is given up holds others"
+
+    for _ in range(5):
+        asyncio.run(main())
 
 
 def test_sketches_that_are_stored_are_compared_and_texts_of_other_recipes_are_sketched() -> None:

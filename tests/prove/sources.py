@@ -109,7 +109,7 @@ class _Play:
             page = self.source.page(size, start)
         if page.info.degraded.startswith("hits from"):
             self.counts["degraded"] += 1
-            assert 0 < len(page) < size
+            assert 0 < len(page) <= size, "a page without hits is an error"
             page = self.source.page(size, start)
         return page
 

@@ -6,6 +6,7 @@ page = found.page(size=10, from_=20)
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import Any, Unpack
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.cache import Cache, cache_key
+from ndd_search.core.paging.cache import Cache, SingleFlight, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end
@@ -95,7 +96,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
 
 
 class Source:
-    """The deduplicated hits of one query, in pages (see `stream`). Several threads may use it."""
+    """The deduplicated hits of one query, in pages (see `stream`). Several threads may use it, or several coroutines."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class Source:
         self._streams, self._key, self._shown = streams, key, first.shown
         self._counts, self._may_continue = counts, may_continue
         self._forged = set[int]()  # ranks in the source
-        self._lock = RLock()
+        self._lock, self._flights = RLock(), SingleFlight()
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
         """Return a page of the hits without near-duplicates.
@@ -135,7 +136,12 @@ class Source:
 
     async def page_async(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
         """Return a page as `page` does, of a `fetch` that is asynchronous, or not."""
-        return await run_async(self._paged(size, from_, cursor), self._ask_async)
+        while (other := self._flights.acquire(self._key)) is not None:
+            await asyncio.wait([asyncio.wrap_future(other)])
+        try:
+            return await run_async(self._paged(size, from_, cursor), self._ask_async)
+        finally:
+            self._flights.release(self._key)
 
     def _ask(self, request: Fetch) -> Fetched:
         found = self._fetch(request.start, request.size)
@@ -165,7 +171,8 @@ class Source:
             if cache == "miss":
                 stream = yield from self._extended(stream, next_of, from_, troubles)
                 self._streams.remember(self._key, stream)
-            self._count(stream, [])
+            else:
+                self._count(stream, [])
             page = slice_page(stream, from_, size, self._reader, self._options)
         info, forged = page.info, self._forged
         warnings = (*info.warnings, FORGED.format(len(forged), min(forged))) if forged else info.warnings
@@ -190,6 +197,7 @@ class Source:
                 try:
                     fetched = yield Fetch(at, missing)
                 except Exception as error:
+                    stream = self._grown(stream, hits, len(hits), total, ahead)
                     if count_places(stream, stream.fetched, self._options) <= start:
                         raise
                     log.warning("hits from rank %d on could not be fetched, the page ends before them: %r", at, error)
@@ -199,11 +207,13 @@ class Source:
                 total = fetched.total
                 if not fetched.hits or (total is not None and at + len(fetched.hits) >= total):
                     break
-            self._count(stream, hits)
             stream = self._grown(stream, hits, request.size, total, ahead)
         return stream
 
     def _grown(self, stream: Stream, hits: list[Any], asked: int, total: int | None, ahead: int) -> Stream:
+        """Add hits to a stream; fewer than `asked` mean that the source has no more. ahead: as in `_extended`."""
+        self._count(stream, hits)
+
         def fill(one: Stream, reader: HitReader) -> Stream:
             return one.extend(hits, asked, reader, self._options, total=total)
 
@@ -213,16 +223,18 @@ class Source:
         return grown
 
     def _count(self, stream: Stream, hits: list[Any]) -> None:
-        """Count the frequency table in the first hits, unless it is counted. hits: those of an empty stream."""
+        """Count the frequency table in the first `window` hits, until all of them are there.
+
+        hits: those that follow the hits of the stream.
+        """
+        first = self._options.window
         if not self._counts or not (stream.hits or hits):
             return
-        first = self._options.window
-        if stream.hits:
-            known = [one for one in stream.sketches[: stream.examined(first)] if len(one)]
-            self._reader = replace(self._reader, frequency_table=count_in_list(known, self._reader.recipe))
-        else:
-            self._reader = replace(self._reader.counted(hits, range(min(first, len(hits)))), known={})
-        self._counts = False
+        new = hits[: max(0, first - stream.fetched)]
+        found = [*stream.sketches[: stream.examined(first)], *self._reader.sketches(new, range(len(new)))]
+        known = [one for one in found if not isinstance(one, str) and len(one)]
+        self._reader = replace(self._reader, frequency_table=count_in_list(known, self._reader.recipe))
+        self._counts = stream.fetched + len(hits) < first and not stream.exhausted
 
     def _continued(
         self, size: int, from_: int, given: bool | str, troubles: list[str]
@@ -231,7 +243,7 @@ class Source:
         cursor = self._cursor(given, from_)
         if self._counts and cursor.pages:
             first = yield Fetch(0, self._options.window)
-            self._count(Stream(), list(first.hits))
+            self._count(Stream(exhausted=True), list(first.hits))
         options, groups = self._options, None
         if options.total == "groups":
             if not cursor.pages:
