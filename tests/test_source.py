@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import namedtuple
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import ndd_search as ndd
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import CursorUnusable
+from tests.prove.sources import KINDS
 
 TOWNS = ["Oslo", "Bergen", "Drammen", "Tromso", "Bodo", "Hamar", "Molde", "Narvik", "Alta", "Voss"]
 WORDS = [f"The ferry {n} to {a} was late, and {n} passengers waited in {a}." for n, a in enumerate(TOWNS)]
@@ -68,6 +70,36 @@ def test_the_end_is_an_empty_answer_or_the_number_of_matches_and_never_a_short_o
         assert page.info.exhausted
         assert len(fetch.calls) == calls
         assert page.total == (20 if fetch.total else None)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "namedtuple"])
+def test_rows_of_every_kind_are_read_by_name_and_returned_as_they_are(kind: str) -> None:
+    make: Callable[..., Any] = KINDS.get(kind) or (lambda fields: namedtuple("Row", fields)(**fields))
+    rows = [make(one) for one in NEWS]
+    pages = [ndd.stream(Source(rows), text="text").page(20), ndd.collapse(rows, size=20, text=["text", "summary"])]
+    for page in pages:
+        assert all(hit is row for hit, row in zip(page.hits, rows[:10], strict=True))
+    assert len(ndd.collapse(rows, size=20, text="text", must_match=["id"])) == 20
+    schema = ndd.items.Items(text=ndd.items.Text())
+    assert ndd.collapse(rows, items=schema).ranks == ndd.collapse(NEWS, items=schema).ranks
+    assert len(ndd.collapse(NEWS, text="text", seen=rows)) == 0
+    if kind != "namedtuple":
+        assert len(ndd.Corpus.read(rows, text="text", id="id").groups().is_leader.nonzero()[0]) == 10
+        merged = ndd.merge([rows], by="round_robin", text="text", size=20)
+        assert [hit["_source"] for hit in merged["hits"]["hits"]] == NEWS[:10]
+
+
+def test_values_without_names_and_tables_are_refused_with_what_to_pass() -> None:
+    for rows in ([tuple(one.values()) for one in NEWS], [list(one.values()) for one in NEWS]):
+        with pytest.raises(TypeError, match="of values without names"):
+            ndd.stream(Source(rows), text="text").page()
+        with pytest.raises(TypeError, match="of values without names"):
+            ndd.collapse(rows, items=ndd.items.Items(text=ndd.items.Text()))
+        assert ndd.stream(Source(rows), text=lambda row: str(row[1])).page().hits == rows[:10]
+    table = pytest.importorskip("pyarrow").Table.from_pylist(NEWS)
+    with pytest.raises(TypeError, match="of a table pass its rows"):
+        ndd.collapse(table, text="text")
+    assert len(ndd.collapse(table.to_pylist(), text="text")) == 10
 
 
 def test_a_document_that_is_fetched_twice_is_one_hit() -> None:

@@ -1,9 +1,10 @@
-"""Read the fields of documents: mappings, or objects with attributes."""
+"""Read the fields of documents: mappings, rows of databases, or objects with attributes."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -17,9 +18,9 @@ _ABSENT = object()
 def value_of(document: Any, path: str) -> Any:
     """Return the value of a field of a document, None if it has none.
 
-    document: a mapping, or any object with attributes. path: a name, or names joined by dots ("author.name"). A key
-    that is the whole path takes precedence, then keys of few names. For a list on the path, the values of its members
-    are listed.
+    document: a mapping, a row of a database, or any object with attributes. path: a name, or names joined by dots
+    ("author.name"). A key that is the whole path takes precedence, then keys of few names. For a list on the path, the
+    values of its members are listed.
     """
     value = _member(document, path)
     if value is not _ABSENT:
@@ -73,9 +74,32 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NaTType", "NAType")
 
 
+def as_mapping(document: Any) -> Any:
+    """Return a row of a database as a mapping from its columns to their values; anything else as it is.
+
+    A row has `keys` and is read by them, but it is no Mapping: sqlite3.Row, asyncpg.Record, a hit of Whoosh.
+    """
+    if isinstance(document, Mapping) or not _is_row(document):
+        return document
+    names = document.keys()
+    return {name: document[name] for name in names}
+
+
+def has_no_names(document: Any) -> bool:
+    """Return whether a document has values without names, as the rows that many databases return by default."""
+    return isinstance(document, list | tuple | bytes) and not hasattr(document, "_fields") and not _is_row(document)
+
+
+def _is_row(document: Any) -> bool:
+    return hasattr(type(document), "keys") and hasattr(type(document), "__getitem__")
+
+
 def _member(document: Any, name: str) -> Any:
     if type(document) is dict or isinstance(document, Mapping):
         return document.get(name, _ABSENT)
+    if _is_row(document):
+        with suppress(LookupError, TypeError):  # elements of XML have `keys`, too
+            return document[name]
     return getattr(document, name, _ABSENT)
 
 
@@ -84,6 +108,7 @@ def _nested(document: Any) -> Any:
 
     A part that is written in both ways is a list of both. A key stays as it is if there is a text at its head.
     """
+    document = as_mapping(document)
     if not isinstance(document, Mapping):
         return document
     dotted = [key for key in document if isinstance(key, str) and "." in key]
@@ -136,6 +161,8 @@ def _texts(value: Any) -> Iterator[str]:
             continue
         if isinstance(item, np.generic | np.ndarray):
             item = item.tolist()
+        if not isinstance(item, str):
+            item = as_mapping(item)
         if isinstance(item, Mapping | list | tuple):
             if id(item) in seen:
                 raise InvalidDocument("a document", "a value in it contains itself", "give it as JSON would hold it")

@@ -21,6 +21,7 @@ Settings = TypeVar("Settings")
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = r"\d+(\.\d+)?(ms|s|m|h|d|w)"
+_ROWS = 'frame.to_dict("records") of pandas, frame.to_dicts() of polars, table.to_pylist() of pyarrow'
 _YES_AND_NO = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
 
 _MEANS = {  # the name of an option for another word
@@ -264,8 +265,10 @@ def check_page(size: int, from_: int) -> None:
 def hits_in(name: str, given: Any, most: int | None = None) -> list[Any]:
     """Return hits as a new list, at most `most` of them. Raises TypeError for what is not several hits."""
     is_answer = isinstance(getattr(given, "body", given), Mapping)
-    if is_answer or isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    is_table = not callable(getattr(given, "columns", callable))  # it would be read by columns
+    if is_answer or is_table or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         remedy = ': of an engine\'s answer pass answer["hits"]["hits"]' if is_answer else ""
+        remedy = f": of a table pass its rows, as {_ROWS}, or see ndd_search.Corpus" if is_table else remedy
         raise TypeError(f"{name} must be a list of hits, got one {type(given).__name__}{remedy}")
     return list(islice(given, most))
 

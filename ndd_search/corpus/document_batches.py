@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ndd_search.core.document_fields import value_of
+from ndd_search.core.document_fields import as_mapping, value_of
 from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.core.text.printable import many
 from ndd_search.errors import InvalidDocument, importing
@@ -404,6 +404,7 @@ def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> I
 def _mappings(source: Iterable[Document]) -> Iterator[list[Document]]:
     rest, read = iter(source), 0
     while batch := list(islice(rest, BATCH)):
+        batch = [one if type(one) is dict else as_mapping(one) for one in batch]
         for place, document in enumerate(batch, read):
             if type(document) is not dict and not isinstance(document, Mapping):
                 what = f"it is a {type(document).__name__}, not a mapping of fields"

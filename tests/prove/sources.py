@@ -1,14 +1,16 @@
 """Pages of a source, `ndd_search.stream`, compared with the oracle: by from and size, and by cursors.
 
 A case draws how the source answers: at most so many hits a call, with the number of all matches or without, errors at
-some calls, and whether it changes between two pages of a cursor.
+some calls, hits of which kind, and whether it changes between two pages of a cursor.
 """
 
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, KeysView, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import ndd_search as ndd
@@ -20,6 +22,32 @@ from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 Fetch = Callable[[int, int], Any]
 _STORED = {"missing": None, "empty": [], "malformed": [7, 3], "foreign": {"sketch": [1], "recipe": "w9-k64-v3"}}
 _CURSORS_LACK = ("max_window", "mode")
+_SHOWN = ("id", "score", "price", "time", "text")  # of a document in a hit
+_DATABASE = sqlite3.connect(":memory:")
+_DATABASE.row_factory = sqlite3.Row
+
+
+class Record:
+    """A row that is read by the names of its columns and is no Mapping, as those of asyncpg are."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self._columns = columns
+
+    def keys(self) -> KeysView[str]:
+        return self._columns.keys()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name]
+
+
+def _row(columns: dict[str, Any]) -> Any:
+    names = ", ".join(f"? AS {name}" for name in columns)
+    return _DATABASE.execute(f"SELECT {names}", [*columns.values()]).fetchone()
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "dict": dict, "mapping": MappingProxyType, "record": Record, "row": _row
+}  # fmt: skip
 
 
 def draw(rng: random.Random) -> Case:
@@ -35,6 +63,7 @@ def draw(rng: random.Random) -> Case:
         "pages": [[rng.choice([0, size, rng.randrange(30)]), size] for _ in range(rng.randint(1, 3))],
         "cursor": size if by_cursor else 0, "limit": rng.choice([1, 3, 7, 1000, 1000]), "counted": rng.random() < 0.5,
         "cached": rng.random() < 0.5, "fails": rng.choice([0, 0, 0, 2, 3]),
+        "kind": rng.choice(list(KINDS)),
         "changes": [world.document(f"n{number}") for number in range(rng.choice([0, 0, 0, 1, 3]))],
     }  # fmt: skip
 
@@ -61,7 +90,7 @@ class _Play:
     def new(self) -> Any:
         return ndd.stream(
             self.fetch,
-            sketch=lambda hit: hit["values"] if not hit["lack"] else _STORED[hit["lack"]],
+            sketch=self.stored,
             key="query",
             cache=self.cache,
             recipe=self.recipe,
@@ -73,8 +102,13 @@ class _Play:
         self.calls += 1
         if self.calls == self.case["fails"]:
             raise ConnectionError("no answer")
-        hits, total = self.read(start, min(count, self.case["limit"]))
+        found, total = self.read(start, min(count, self.case["limit"]))
+        hits = [KINDS[self.case.get("kind", "dict")]({name: one[name] for name in _SHOWN}) for one in found]
         return (hits, total) if self.case["counted"] else hits
+
+    def stored(self, hit: Any) -> Any:
+        document = next(one for one in self.documents if one["id"] == hit["id"])
+        return _STORED[document["lack"]] if document["lack"] else document["values"]
 
     def play(self) -> Counter[str]:
         if self.case["cursor"]:

@@ -40,7 +40,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
 ) -> Page:
     """Collapse the near-duplicates of a ranked list and return one page of the result.
 
-    hits:     best first: texts, or mappings or objects whose text is found by `text`.
+    hits:     best first: texts, or mappings, rows of a database or objects whose text is found by `text`.
     size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page needs, all of
               them if necessary: `max_window` applies to searches only.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.

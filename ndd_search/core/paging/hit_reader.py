@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.document_fields import has_no_names, text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
@@ -34,6 +34,9 @@ COMPARED_FORGED = 20  # hits that share no word with the one above them; those a
 FORGED = (
     "hits with a sketch like that of a text with which they share no word: {}, the first is hit {}; they are shown, as "
     "such texts are written to hide others: give the recipe a key"
+)
+_NO_NAMES = (
+    "a hit is a {} of values without names: make a mapping of it, as dict(zip(names, hit)), or pass text= a callable"
 )
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
 _GLANCE = 100  # characters whose words are looked for at first
@@ -91,13 +94,16 @@ class HitReader:
         """Return items that were shown before, with their sketches."""
         shown = []
         for item, one in enumerate(items):
-            if isinstance(one, list | tuple | np.ndarray):
+            if isinstance(one, np.ndarray) or (isinstance(one, list | tuple) and has_no_names(one)):
                 shown.append(Shown(item, UNKNOWN, checked_sketch(one, self.recipe.k).astype(np.int32)))
             elif (found := self._of_hits([one])[0]) is not Lack.MISSING or self.identity(one):
                 shown.append(Shown(item, one, _NONE if isinstance(found, Lack) else found))
         return tuple(shown)
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if isinstance(self.text, tuple) or self.items is not None:
+            for hit in filter(has_no_names, hits):
+                raise TypeError(_NO_NAMES.format(type(hit).__name__))
         if self.items is not None:
             return presence(hits, self, self.items)
         if self.given is not None:

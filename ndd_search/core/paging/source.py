@@ -56,10 +56,10 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
 ) -> Source:
     """Deduplicate what a function fetches: the result of one query, in any search engine, database or retriever.
 
-    fetch:  fetch(start, count) returns the hits with the ranks start..start+count-1, best first: texts, mappings or
-            objects; or a pair of them and the number of all matches. Fewer hits than asked are no end, so the next ones
-            are asked for; an empty list is, and so are fewer hits that reach the number of matches. It may be
-            asynchronous, see Source.page_async.
+    fetch:  fetch(start, count) returns the hits with the ranks start..start+count-1, best first: texts, mappings, rows
+            of a database or objects; or a pair of them and the number of all matches. Fewer hits than asked are no end,
+            so the next ones are asked for; an empty list is, and so are fewer hits that reach the number of matches. It
+            may be asynchronous, see Source.page_async.
     text:   a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     id:     the field, or a callable(hit), that names the document of a hit: one that `fetch` returns again, as a source
             does that changes, has the better place alone. Hits without an id are all different.
@@ -96,7 +96,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
 
 
 class Source:
-    """The deduplicated hits of one query, in pages (see `stream`). Several threads may use it, or several coroutines."""
+    """The deduplicated hits of one query, in pages (see `stream`). Several threads or coroutines may use it."""
 
     def __init__(
         self,

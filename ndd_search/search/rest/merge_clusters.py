@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
-from ndd_search.core.document_fields import text_of
+from ndd_search.core.document_fields import as_mapping, text_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.paging.layout import Duplicate, Group
@@ -166,6 +166,7 @@ def _listed(hits: Sequence[Any]) -> Response:
     for one in hits:
         scored = isinstance(one, list | tuple) and len(one) == 2 and not isinstance(one[1], str)
         given, score = one if scored else (one, None)
+        given = as_mapping(given)
         if isinstance(given, Mapping) and isinstance(given.get("_source"), Mapping):  # of an engine
             made.append({"_score": score, **given})
         elif isinstance(given, str | Mapping) and (score is None or hasattr(score, "__float__")):
