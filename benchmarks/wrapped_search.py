@@ -78,7 +78,7 @@ TIMED: tuple[tuple[Any, ...], ...] = (
 )
 
 Way = Callable[[dict[str, Any]], Any]
-Make = Callable[[], Any]
+Make = Callable[..., Any]
 
 
 class Times(NamedTuple):
@@ -111,7 +111,7 @@ def connect(url: str, asynchronous: bool = False, orjson: bool = False) -> tuple
     retry: dict[str, Any] = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
     if orjson:
         retry["serializer"] = with_orjson(module)
-    return lambda: make(url, max_retries=0, **retry), importlib.import_module(f"{module}.helpers")
+    return lambda **more: make(url, max_retries=0, **retry, **more), importlib.import_module(f"{module}.helpers")
 
 
 def with_orjson(module: str) -> Any:
