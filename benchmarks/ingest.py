@@ -31,7 +31,7 @@ from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.sketching import sketch_many
-from ndd_search.core.sketching.stored_sketch import STORAGES, SketchField
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.mapping import mapping_properties
@@ -72,13 +72,10 @@ def store(client: Any, name: str) -> int:
 def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     made = [{"_index": NAME, "text": text, "number": n} for n, text in enumerate(islice(texts(3_000), documents))]
     sketched = [dict(action) for action in ndd.with_sketches(made, "text")]
-    packed = [dict(action) for action in ndd.with_sketches(made, "text", storage="packed")]
     ways = {
         "plain": lambda: made,
         "sketches made before": lambda: sketched,  # cost of the larger documents to the server
-        "packed ones made before": lambda: packed,
         "with_sketches": lambda: ndd.with_sketches(made, "text"),
-        "with_sketches, packed": lambda: ndd.with_sketches(made, "text", storage="packed"),
         "with_sketches, no keys": lambda: ndd.with_sketches(made, "text", keys=0),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -205,9 +202,8 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
     unread = {**no_object, where.keys: {"type": "keyword", "index": False, "doc_values": False}}
     variants: dict[str, tuple[dict[str, Any], int]] = {
         "no sketch": (PLAIN, -1),
-        **{storage: ({**PLAIN, **mapping_properties()}, 0) for storage in STORAGES},
+        "sketch": ({**PLAIN, **full}, 0),
         "sketch in _source alone": ({**PLAIN, **unread}, 0),
-        "packed, in _source alone": ({**PLAIN, **unread}, 0),
         "sketch mapped dynamically": (PLAIN, 0),
         "with 8 keys": ({**PLAIN, **full}, 8),
         "with 16 keys": ({**PLAIN, **full}, 16),
@@ -219,13 +215,11 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
             client.indices.put_mapping(index=NAME, body={"dynamic": True})
         made: Any = ({"_index": NAME, "text": text, "number": n} for n, text in enumerate(texts(3_000)))
         made = islice(made, documents)
-        storage = next((one for one in STORAGES if one == name.partition(",")[0]), STORAGES[0])
-        bulk_of(client)(client, made if keys < 0 else ndd.with_sketches(made, "text", keys=keys, storage=storage))
+        bulk_of(client)(client, made if keys < 0 else ndd.with_sketches(made, "text", keys=keys))
         told[name] = store(client, NAME) / documents
         print(f"{name:28} {told[name]:8,.0f} bytes/document   {told[name] - told['no sketch']:+8,.0f}")
-        if name in STORAGES:
-            values = [where.values[name == "packed"]]
-            told[f"{name}, a response"] = response(client, [*values, where.recipe])
+        if name == "sketch":
+            told["a response"] = response(client, [*where.read])
     return told
 
 

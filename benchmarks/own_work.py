@@ -29,7 +29,7 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 
 WORDS, HITS, PAGE = 150, 100, 10
 ASKED = 1000  # searches whose `took_ms` is read
-FIELD = SketchField(storage="packed")
+FIELD = SketchField()
 MATCH = {"match": {"body": "market"}}
 
 
@@ -46,7 +46,7 @@ def documents() -> list[dict[str, Any]]:
             "_id": str(rank),
             "_score": 10 - rank / 100,
             "_source": {"body": text, "ndd": {"recipe": one["recipe"]}},
-            "fields": {FIELD.packed: [one["packed"]], FIELD.recipe: [one["recipe"]]},
+            "fields": {FIELD.sketch: one["sketch"], FIELD.recipe: [one["recipe"]]},
         }
         for rank, (text, one) in enumerate(zip(texts, stored, strict=True))
     ]

@@ -14,7 +14,7 @@ import orjson
 
 from benchmarks.measure import Method, measure
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.stored_sketch import SketchField, Storage, StoredSketches
+from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.rest.read_answer import drop_fields, parsed
 
 HITS, ROUNDS = 100, 15
@@ -22,18 +22,17 @@ WORDS = ["the", "engine", "reads", "documents", "and", "returns", "hits", "of", 
 STORED = StoredSketches(SketchField(), Recipe())
 
 
-def answer(storage: Storage, length: int) -> bytes:
-    """Return an answer with sketches in a form of storage. length: characters of a document, 0 for none."""
-    field, rng = SketchField(storage=storage), np.random.default_rng(1)
+def answer(length: int) -> bytes:
+    """Return an answer with sketches. length: characters of a document, 0 for none."""
+    field, rng = SketchField(), np.random.default_rng(1)
     hits = []
     for _ in range(HITS):
         sketch = np.sort(rng.choice(2**31, STORED.recipe.k, replace=False)).astype(np.int32)
         stored = field.encode(sketch, STORED.recipe)
-        form, values = (field.packed, [stored["packed"]]) if "packed" in stored else (field.sketch, stored["sketch"])
         hit: dict[str, Any] = {"_index": "news", "_score": 1.0}
         if length:
             hit["_source"] = {"title": "A title", "body": " ".join(rng.choice(WORDS, length // 5))[:length]}
-        hits.append({**hit, "fields": {form: values, field.recipe: [STORED.recipe.id]}})
+        hits.append({**hit, "fields": {field.sketch: stored["sketch"], field.recipe: [STORED.recipe.id]}})
     return json.dumps({"responses": [{"took": 1, "hits": {"hits": hits}}]}, separators=(",", ":")).encode()
 
 
@@ -60,12 +59,8 @@ def ways(text: bytes) -> dict[str, Method]:
 
 
 def main() -> None:
-    cases: list[tuple[str, Storage, int]] = [
-        ("packed", "packed", 0),
-        ("integers", "integers", 0),
-        ("packed, 3 kB documents", "packed", 3000),
-    ]
-    taken = {name: measure(ways(answer(storage, length)), ROUNDS) for name, storage, length in cases}
+    cases = {"no documents": 0, "3 kB documents": 3000}
+    taken = {name: measure(ways(answer(length)), ROUNDS) for name, length in cases.items()}
     print(f"| µs, processor | {' | '.join(taken)} |\n| --- |{' ---: |' * len(taken)}")
     for way in ways(b""):
         print(f"| {way} | {' | '.join(f'{found[way]:,.0f}' for found in taken.values())} |")

@@ -172,7 +172,7 @@ def main() -> None:
     print(f"{about(chosen.url)}; {chosen.documents:,} documents, {chosen.workers} worker(s).\n")
     with proxy(chosen.url, chosen.workers) as served:
         for name, length in LENGTHS.items():
-            with filled(chosen.url, generated(name, length, chosen.documents), "integers") as (make, index):
+            with filled(chosen.url, generated(name, length, chosen.documents)) as (make, index):
                 print(f"Documents of {name}:\n")
                 rows = passing(chosen.url, served, index, chosen.repeats)
                 table(["request", "way", "p50 ms", "p99 ms", "added ms", "proxy's processor ms"], rows)

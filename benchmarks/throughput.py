@@ -60,7 +60,7 @@ def main() -> None:
     engine = process_at(urlsplit(chosen.url).port or 9200)
     workload = generated("0.3 kB", LENGTHS["0.3 kB"], chosen.documents)
     spent: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    with filled(chosen.url, workload, "packed") as (make, index), make() as plain, make() as other, make() as third:
+    with filled(chosen.url, workload) as (make, index), make() as plain, make() as other, make() as third:
         ways = {
             "plain": plain_search(plain, index, 10),
             "wrapped": wrapped_search(ndd.wrap(other, cache=False), index),
@@ -77,7 +77,7 @@ def main() -> None:
         ours, theirs = (sum(turn[side] for turn in turns[WARM_UP:]) / TURN / len(turns[WARM_UP:]) for side in (0, 1))
         count = chosen.processors * 60 / max(ours + theirs, 1e-9)
         rows.append([name, f"{count:,.0f}", f"{ours * 1000:.2f}", f"{theirs * 1000:.2f}"])
-    print(f"{about(chosen.url)}; {chosen.documents:,} documents, packed sketches\n")
+    print(f"{about(chosen.url)}; {chosen.documents:,} documents\n")
     table(["search", f"a minute, {chosen.processors} processors", "client, ms", "engine, ms"], rows)
 
 

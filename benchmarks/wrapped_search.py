@@ -2,10 +2,10 @@
 
     python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
     python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 300] [--profile]
-    python -m benchmarks.wrapped_search http://127.0.0.1:9200 --collection FOLDER [--storage packed] [--orjson]
+    python -m benchmarks.wrapped_search http://127.0.0.1:9200 --collection FOLDER [--orjson]
 
-Indexes are created and deleted at the end, each with sketches as integers and packed: short documents (0.3 kB), long
-ones (3 kB), a third of them near-copies; or the documents and queries of a labelled collection (documents.jsonl.gz,
+Indexes are created and deleted at the end, each with sketches: short documents (0.3 kB) and long ones
+(3 kB), a third of them near-copies; or the documents and queries of a labelled collection (documents.jsonl.gz,
 queries.jsonl.gz), real text with copies. The ways to search take turns, so that other load affects all alike: trust the
 ratios. The lower bound is one `_msearch` for the page and the sketches of the window, sent with the plain client, whose
 answer is parsed and not used. Processor time is that of this process, the client; its fastest tenth is about what a
@@ -38,7 +38,7 @@ import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.stored_sketch import SketchField, Storage
+from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.indexing.store_frequency_table import store_frequency_table
 from ndd_search.search.flow import carry_out_search, fetch_hits, intercept_requests
 from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
@@ -51,7 +51,6 @@ CONCURRENT = 200  # searches of an asynchronous client at once
 NEW_CLIENTS = 15
 COUNT = {"mode": "count"}
 WHOLE = {"timeout": "1m"}  # a search that cannot be split, and is fetched in one phase
-STORAGES: tuple[Storage, ...] = ("integers", "packed")
 DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
 # Stages of a search, innermost first, and their titles.
@@ -125,14 +124,14 @@ def with_orjson(module: str) -> Any:
 
 
 @contextmanager
-def filled(url: str, workload: Workload, storage: Storage, orjson: bool = False) -> Iterator[tuple[Make, str]]:
+def filled(url: str, workload: Workload, orjson: bool = False) -> Iterator[tuple[Make, str]]:
     """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
     make, helpers = connect(url, orjson=orjson)
     index = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
     with make() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         try:
-            sketched = ndd.with_sketches(workload.documents(index), fields=["body"], storage=storage)
+            sketched = ndd.with_sketches(workload.documents(index), fields=["body"])
             helpers.bulk(client, sketched, refresh=True)
             client.indices.forcemerge(index=index, max_num_segments=1)
             yield make, index
@@ -183,7 +182,7 @@ def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[s
     return {name: Times.of(of[WARM_UP:]) for name, of in taken.items()}
 
 
-def compare(url: str, workload: Workload, storage: Storage, repeats: int, orjson: bool = False) -> dict[str, Times]:
+def compare(url: str, workload: Workload, repeats: int, orjson: bool = False) -> dict[str, Times]:
     """Return medians of plain and wrapped searches in an index made for them.
 
     Each wrapped client is of its own, because it learns from its searches.
@@ -194,7 +193,7 @@ def compare(url: str, workload: Workload, storage: Storage, repeats: int, orjson
         "one_trip, mode=count": COUNT,
         "one_trip, mode=drop": {"mode": "drop"},
     }
-    with filled(url, workload, storage, orjson) as (make, index), make() as plain:
+    with filled(url, workload, orjson) as (make, index), make() as plain:
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
         ways["the lower bound"] = lower_bound(plain, index)
         for name, wish in wishes.items():
@@ -259,9 +258,9 @@ def _search_of_ten(client: Any, index: str, wishes: dict[str, Any], query: Any) 
     return client.search(index=index, body={"query": query, "size": 10, "ndd": wishes})
 
 
-def profile(url: str, workload: Workload, storage: Storage, repeats: int) -> dict[str, dict[str, float]]:
+def profile(url: str, workload: Workload, repeats: int) -> dict[str, dict[str, float]]:
     """Return the median microseconds of each stage, for each way to search."""
-    with filled(url, workload, storage) as (make, index), make() as plain, make() as other:
+    with filled(url, workload) as (make, index), make() as plain, make() as other:
         wrapped = ndd.wrap(other, min_similarity=0.8)
         ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
         ways["one_phase"] = wrapped, wrapped_search(wrapped, index, WHOLE, cache=False)
@@ -320,7 +319,6 @@ def main() -> None:
     parser.add_argument(
         "--collection", type=Path, help="the folder of a labelled collection, instead of generated text"
     )
-    parser.add_argument("--storage", choices=STORAGES, action="append", help="one form of sketches instead of both")
     parser.add_argument("--orjson", action="store_true", help="clients that read JSON with orjson")
     parser.add_argument("--profile", action="store_true", help="where each microsecond goes, instead of the comparison")
     chosen = parser.parse_args()
@@ -330,22 +328,19 @@ def main() -> None:
         workloads = [collected(chosen.collection)]
     rows = []
     for workload in workloads:
-        for storage in chosen.storage or STORAGES:
-            if chosen.profile:
-                found = profile(chosen.url, workload, storage, chosen.repeats)
-                lines = [
-                    [label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()
-                ]
-                lines.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
-                table([f"µs, {workload.name}, {storage}", *found], lines)
-                continue
-            times = compare(chosen.url, workload, storage, chosen.repeats, chosen.orjson)
-            ten, hundred = times["plain, size 10"], times["plain, size 100"]
-            for way, one in times.items():
-                walls = f"{one.wall:.2f}", f"{one.wall / ten.wall:.2f}", f"{one.wall / hundred.wall:.2f}"
-                processor = f"{one.processor:.2f}", f"{one.processor / hundred.processor:.2f}"
-                fastest = f"{one.fastest:.2f}", f"{one.fastest / hundred.fastest:.2f}"
-                rows.append([workload.name, storage, way, *walls, *processor, *fastest])
+        if chosen.profile:
+            found = profile(chosen.url, workload, chosen.repeats)
+            lines = [[label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()]
+            lines.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
+            table([f"µs, {workload.name}", *found], lines)
+            continue
+        times = compare(chosen.url, workload, chosen.repeats, chosen.orjson)
+        ten, hundred = times["plain, size 10"], times["plain, size 100"]
+        for way, one in times.items():
+            walls = f"{one.wall:.2f}", f"{one.wall / ten.wall:.2f}", f"{one.wall / hundred.wall:.2f}"
+            processor = f"{one.processor:.2f}", f"{one.processor / hundred.processor:.2f}"
+            fastest = f"{one.fastest:.2f}", f"{one.fastest / hundred.fastest:.2f}"
+            rows.append([workload.name, way, *walls, *processor, *fastest])
     if rows:
         ratios = [
             "median ms",
@@ -356,7 +351,7 @@ def main() -> None:
             "fastest tenth",
             "/ plain 100",
         ]
-        table(["documents", "sketches", "search", *ratios], rows)
+        table(["documents", "search", *ratios], rows)
 
 
 if __name__ == "__main__":

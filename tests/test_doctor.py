@@ -138,10 +138,10 @@ def test_keys_that_an_update_without_keys_left_behind_are_told(engine: Engine, i
         ({"settings": {"index": {"max_result_window": 500}}}, "note: max_result_window is 500: the deduplicated list"),
         (
             {
-                "settings": {"index": {"mapping": {"total_fields": {"limit": 9}}}},
+                "settings": {"index": {"mapping": {"total_fields": {"limit": 8}}}},
                 "mappings": {"properties": {**mapping_properties(), "a": {"type": "text"}}},
             },
-            "warning: 9 of at most 9 fields are mapped",
+            "warning: 8 of at most 8 fields are mapped",
         ),
         ({"settings": {"index": {"blocks": {"write": True}}}}, "note: it has the block index.blocks.write"),
     ],

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ndd_search as ndd
 from ndd_search import native
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.stored_sketch import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
+from ndd_search.core.sketching.stored_sketch import SketchField, is_sketch_object, sketch_in
 
 RECIPE = Recipe.words(k=4)
 FIELD = SketchField()
@@ -55,49 +54,29 @@ def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(
 
 
 def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packed values are read with and without padding, where there are no integers; anything else is malformed."""
+    """A list of at most k ascending integers is a sketch, anything else is malformed."""
     values = [5, 6, 2**31 - 1]
-    good = pack(np.array(values, np.int32))
-    bad: list[object] = ["!", "AAAA", good[:-2], good + "A", "é" * 8, "A=AA", "\ud800", {}, [good, good], [True, 2.0]]
-    bad += [[2**70], *(pack(np.array(one, np.int32)) for one in (range(5), [-1, 4], [2, 1]))]
-    recipe = {"ndd.recipe": [RECIPE.id]}
-    fine = [{"ndd.packed": [good], **recipe}, {"ndd.packed": good.rstrip("="), **recipe}]
-    fine.append({"ndd.packed": [good], "ndd.sketch": [1], **recipe})
-    empty = [recipe, {"ndd.packed": None, **recipe}, {"ndd.packed": [""], **recipe}]
-    given: list[Any] = [
-        *fine,
-        *empty,
-        *({"ndd.packed": one if isinstance(one, list) else [one], **recipe} for one in bad),
-    ]
-    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v3"]}]
-    expected = [values, values, [1], *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
+    bad: list[object] = ["!", 5, {}, [], ["5"], [values], [True, 2.0], [2**70], [-(2**70)], [0, 1, 2, 3, 4]]
+    bad += [[-1, 4], [2, 1], [3, 3], [2**31], [None]]
+    given: list[Any] = [stored(values), stored([True, 2]), {"ndd.recipe": [RECIPE.id]}, stored(None)]
+    given += [*map(stored, bad), {"ndd.sketch": values}, stored(values, "w3-k64-v3")]
+    expected = [values, [1, 2], "empty", "empty", *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)
         assert FIELD.decode([], RECIPE) == []
         assert [one if isinstance(one, str) else one.tolist() for one in FIELD.decode(given, RECIPE)] == expected
 
 
-@given(st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True).map(sorted), st.sampled_from(STORAGES))
-def test_every_form_holds_the_same_values(values: list[int], storage: Storage) -> None:
-    parts = SketchField(storage=storage).parts(np.array(values, np.int32), RECIPE, keys=2)
+@given(st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True).map(sorted))
+def test_what_is_stored_holds_the_values(values: list[int]) -> None:
+    parts = FIELD.parts(np.array(values, np.int32), RECIPE, keys=2)
     stored = parts["ndd"]
     assert is_sketch_object(stored)
     assert parts["ndd_keys"] == [format(value, "08x") for value in values[:2]]
     assert stored.get("smallest") == (values[0] if values else None)
-    assert (
-        set(stored) - {"recipe", "smallest"}
-        == {
-            "integers": {"sketch"},
-            "packed": {"packed"} if values else set(),
-        }[storage]
-    )
+    assert set(stored) - {"recipe", "smallest"} == {"sketch"}
     found = sketch_in(stored, RECIPE.k)
     assert (values or None) == (None if found is None else found.tolist())
-
-
-def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="storage must be one of integers, packed, got 'zip'"):
-        ndd.with_sketches([], "text", storage="zip")  # type: ignore[arg-type]
 
 
 def test_a_second_recipe_lives_under_another_name() -> None:

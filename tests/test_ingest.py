@@ -26,7 +26,7 @@ TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third 
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
 # An update takes them away.
-OF_THE_OLD_TEXT = dict.fromkeys(("packed", "smallest", "numbers", "group", "group_size", "leads", "judged"))
+OF_THE_OLD_TEXT = dict.fromkeys(("smallest", "numbers", "group", "group_size", "leads", "judged"))
 
 
 def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:

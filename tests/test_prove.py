@@ -42,7 +42,7 @@ def test_what_is_promised_holds_for_generated_cases(name: str, part: int, caplog
 
 
 def test_each_pair_of_values_of_options_that_has_a_meaning_is_among_the_first_3000_cases() -> None:
-    """Of options, listings, totals, ways of paging, caches, clients, targets, forms of storage and engines."""
+    """Of options, listings, totals, ways of paging, caches, clients, targets and engines."""
     refused = [*options.REFUSED, *options.NOT_TOGETHER, *options.NOT_BY_PROXY]
     pairs = pairs_of(options.FACTORS | options.AROUND)
     left = {both for both in pairs if is_allowed(options.FIRST | dict(both), refused)}

@@ -76,8 +76,8 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("typed", "offered"),
     [
         (["ba"], {"backfill"}),
-        (["backfill", "--sto"], {"--storage"}),
-        (["backfill", "--storage", "p"], {"packed"}),
+        (["backfill", "--sli"], {"--slices"}),
+        (["items", "groups", "--method", "corr"], {"correlation"}),
         (["corpus", "un"], {"unique"}),
         (["index", "info", "new"], {"news.idx"}),
         (["dedupe", "--preset", "new"], {"news.idx"}),

@@ -113,14 +113,14 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "size": 100,
         "_source": False,
         "stored_fields": "_none_",
-        "docvalue_fields": ["ndd.sketch", "ndd.packed", "ndd.recipe"],
+        "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
         "track_total_hits": False,
     }
     more = SKETCH.and_of(["ndd.numbers"], ["site"])
     with_fields = sketches_only(search(body), Fetch(0, 100), SketchField(), more).body
     assert with_fields["fields"] == ["site"]
     assert "stored_fields" not in with_fields  # the engines refuse both
-    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.packed", "ndd.recipe", "ndd.numbers"]
+    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_an_msearch_that_engines_read_otherwise_or_refuse_is_left_alone() -> Non
 
 def test_sketches_are_cut_out_of_no_answer_that_holds_what_a_caller_requests() -> None:
     """One text holds the answers to all searches of an `_msearch`, also to those that are left alone."""
-    shown = {"query": MATCH, "docvalue_fields": ["ndd.packed"]}
+    shown = {"query": MATCH, "docvalue_fields": ["ndd.sketch"]}
 
     def is_cut(*bodies: dict[str, Any]) -> bool:
         lines = [line for body in bodies for line in ({"index": "news"}, body)]

@@ -242,7 +242,7 @@ def test_sketches_that_are_stored_are_compared_and_texts_of_other_recipes_are_sk
     forms = [
         ndd.sketch,
         lambda text: ndd.sketch(text).tolist(),
-        lambda text: SketchField(storage="packed").encode(ndd.sketch(text), recipe),
+        lambda text: SketchField().encode(ndd.sketch(text), recipe),
         lambda text: SketchField().encode(ndd.sketch(text, other), other),
         lambda text: None,
         lambda text: [3, 1],

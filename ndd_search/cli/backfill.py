@@ -36,7 +36,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.stored_sketch import KEYS, STORAGES
+from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.core.text.printable import many
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
@@ -53,9 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
-    parser.add_argument(
-        "--storage", choices=STORAGES, help="the form in which sketches are stored; stored ones are converted"
-    )
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(
@@ -88,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
         field=arguments.remove or arguments.field,
         keys=arguments.keys,
         numbers=arguments.numbers or bool(chosen and chosen.numbers),
-        storage=arguments.storage,
         remove=arguments.remove is not None,
         query=arguments.query,
         rate=arguments.rate,

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             _refuse_conflict(client, arguments.add_to, arguments.field)
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
-            _refuse(facts.name, facts.mapping, arguments.field, facts.settings)
+            _refuse(facts.name, facts.mapping, arguments.field)
         component = "ndd" if arguments.field == "ndd" else f"ndd-{arguments.field.lower()}"
         _refuse_to_replace(client, component, arguments.field)
         client.cluster.put_component_template(name=component, body=template)
@@ -82,12 +82,11 @@ def _refuse_to_replace(client: Any, component: str, field: str) -> None:
 def _refuse_conflict(client: Any, template: str, field: str) -> None:
     """Raise IndexUnusable, before anything is changed, if an index template has another field of that name."""
     simulated = client.indices.simulate_template(name=template)["template"]
-    settings = simulated.get("settings", {}).get("index", {})
-    _refuse(f"index template {template}", simulated.get("mappings", {}), field, settings)
+    _refuse(f"index template {template}", simulated.get("mappings", {}), field)
 
 
-def _refuse(what: str, mapping: Mapping[str, Any], field: str, settings: Mapping[str, Any]) -> None:
+def _refuse(what: str, mapping: Mapping[str, Any], field: str) -> None:
     if field in mapping.get("properties", {}):
-        for finding in check_mapping(mapping, field, settings):
+        for finding in check_mapping(mapping, field):
             if finding.level == "error":
                 raise IndexUnusable(what, finding.what, finding.remedy)

@@ -87,8 +87,6 @@ class Backfill(SketchSettings):
     index:   an index, alias, data stream, pattern, or several joined by commas.
     fields:  the text fields that make the sketch, in the same order as in with_sketches; none with `remove`.
     recipe, field, keys, numbers: of the sketches, as in with_sketches.
-    storage: the form in which sketches are stored, as in with_sketches; stored ones are converted. None keeps the form
-             of stored sketches and stores new ones as integers.
     remove:  remove what is stored under `field`, and its keys.
     query:   process only documents that match it, in the query language of the engine.
     rate:    documents per second, None for no limit.
@@ -169,8 +167,6 @@ class Backfill(SketchSettings):
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
         for path in wanted:  # the sketch was stored without them
             lacking.append({"bool": {"filter": [stored_sketch(where)], "must_not": [{"exists": {"field": path}}]}})
-        if self.storage:
-            lacking.append({"exists": {"field": where.packed if self.storage == "integers" else where.sketch}})
         return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
 
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
@@ -197,7 +193,7 @@ class Backfill(SketchSettings):
         if self.field in missing and "properties" in known.get(self.field, {}):
             inner = {**known[self.field]["properties"], **missing[self.field]["properties"]}
             after[self.field] = {**known[self.field], "properties": inner}
-        found = check_mapping({**facts.mapping, "properties": after}, self.field, facts.settings)
+        found = check_mapping({**facts.mapping, "properties": after}, self.field)
         return next((str(one) for one in found if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts, waiting: int) -> str:
@@ -261,7 +257,7 @@ class Backfill(SketchSettings):
             name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
         }
         ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
-        wanted = {"numbers": self.numbers, "packed": self.storage == "packed", "smallest": True}
+        wanted = {"numbers": self.numbers, "smallest": True}
         given = there.get("properties", ours)
         if given.keys() <= {*ours, *MARKS}:  # such as the mapping of marks alone
             wanted |= {"sketch": True, "recipe": True}

@@ -45,7 +45,6 @@ class Figures:
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
     wrong_keys:     share of them whose keys are not those of their sketch.
     wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
-    unread:         share of them whose packed sketch is not mapped, so that no search can read it.
     """
 
     documents: int
@@ -60,7 +59,6 @@ class Figures:
     wrong: float | None = None
     wrong_keys: float = 0.0
     wrong_marks: float = 0.0
-    unread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Doctor:
         return Diagnosis(figures, tuple(sorted(unique, key=lambda finding: order.index(finding.level))))
 
     def _index(self, facts: IndexFacts) -> Iterator[Finding]:
-        for finding in check_mapping(facts.mapping, self.field, facts.settings):
+        for finding in check_mapping(facts.mapping, self.field):
             yield Finding(finding.level, f"{facts.name}: {finding.about}", finding.what, finding.remedy)
         about = f"{facts.name}: settings"
         if facts.not_writable:
@@ -153,10 +151,6 @@ class Doctor:
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {fields}"
             remedy = f"give the right --fields; or {run} --recheck, and let updates go through ndd.with_sketches"
             yield Finding("warning", "sample", what, remedy)
-        if figures.unread:
-            share = f"{figures.unread:.1%} of {figures.sampled} sampled sketches"
-            what = f"{share} are packed, and {self._where.packed} is not mapped, so no search can read them"
-            yield Finding("error", "sample", what, f"{run} --storage packed --recheck")
         if figures.wrong_keys:
             what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
             remedy = f"{run} --recheck, and do not write with keys=0 where texts change"
@@ -204,7 +198,6 @@ class Doctor:
             wrong=self._wrong(texts, sketches) if texts else None,
             wrong_keys=self._wrong_keys(sample, sketches),
             wrong_marks=self._wrong_marks(sample),
-            unread=float(np.mean([self._is_unread(hit) for hit in sample])),
         )
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
@@ -235,7 +228,7 @@ class Doctor:
         body = {
             "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
             "size": _SAMPLE,
-            "_source": [*self.fields, self._where.keys, self._where.packed, f"{self.field}.judged"],
+            "_source": [*self.fields, self._where.keys, f"{self.field}.judged"],
             **read,
         }
         return list(client.search(index=names, body=body)["hits"]["hits"])
@@ -264,11 +257,6 @@ class Doctor:
         judged = [value_of(source, f"{self.field}.judged") for source in sources]
         known = [one if isinstance(one, str) and {*fields_of(one)} <= {*self.fields} else None for one in judged]
         return 1 - float(np.mean(still_fit(known, sources)))
-
-    def _is_unread(self, hit: Mapping[str, Any]) -> bool:
-        """Whether packed values are stored in a document whose index does not map them."""
-        packed = value_of(hit.get("_source", {}), self._where.packed)
-        return isinstance(packed, str) and packed != "" and not self._where.has_values(hit.get("fields"))
 
 
 def _mapped(mapping: Mapping[str, Any]) -> int:

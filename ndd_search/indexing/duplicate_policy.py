@@ -191,7 +191,7 @@ class DuplicateFilter:
         if not wanted:
             return {}
         lines = [
-            {"_index": index, "_id": id, "_source": self._field.values, **({"routing": routing} if routing else {})}
+            {"_index": index, "_id": id, "_source": [self._field.sketch], **({"routing": routing} if routing else {})}
             for (index, id), routing in wanted.items()
         ]
         documents = yield from self._asked("mget", {"docs": lines}, "docs", len(lines))

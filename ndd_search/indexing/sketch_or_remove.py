@@ -19,7 +19,6 @@ from ndd_search.core.sketching.stored_sketch import (
     KEYS,
     MARKS,
     SketchField,
-    Storage,
     are_keys,
     is_sketch_object,
     listed,
@@ -32,8 +31,6 @@ from ndd_search.indexing.index_facts import IndexFacts
 from ndd_search.indexing.scan import Hits
 from ndd_search.search.index_rules import OWN
 
-_VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
-
 
 @dataclass(frozen=True, kw_only=True)
 class SketchSettings:
@@ -44,7 +41,6 @@ class SketchSettings:
     field: str = "ndd"
     keys: int = setting(OWN["keys"], KEYS)
     numbers: bool = setting(OWN["numbers"], False)
-    storage: Storage | None = setting(OWN["storage"], None)
 
 
 class SketchDocuments(Job):
@@ -86,12 +82,11 @@ class SketchDocuments(Job):
         stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
         # Stored keys must fit the new text, even if this run was not asked to store keys.
         kept_keys = max(len(stored_keys), KEYS) if stored_keys or source.get(where.keys) == [] else 0
-        form = settings.storage or _storage_of(before)
-        parts = SketchField(where.name, form).parts(new, settings.recipe, settings.keys or kept_keys, numbers)
-        stale = {name: None for name in _VALUES if name in before and name not in parts[where.name]}
-        parts[where.name].update(stale)
+        parts = where.parts(new, settings.recipe, settings.keys or kept_keys, numbers)
+        if "smallest" in before:
+            parts[where.name].setdefault("smallest", None)
         same = _same(new, stored) and parts[where.name].get("smallest") == before.get("smallest")
-        if self._compare and same and marks_fit and (form == _storage_of(before) or not len(new)):
+        if self._compare and same and marks_fit:
             # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
             known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
             same_numbers = numbers in (None, known)
@@ -145,11 +140,6 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
     if with_keys and not are_keys(source.get(where.keys)):
         return where.keys
     return next((key for key in source if key.startswith(f"{where.name}.")), "")
-
-
-def _storage_of(stored: Mapping[str, Any]) -> Storage:
-    """The form in which a stored object holds its values."""
-    return "integers" if stored.get("packed") is None else "packed"
 
 
 def _same(new: Sketch, stored: Sketch | Lack) -> bool:

@@ -27,7 +27,7 @@ from typing import Any
 
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.stored_sketch import KEYS, Storage
+from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question
 from ndd_search.indexing.run_memory import NONE, Write
 from ndd_search.search.flow.options_context import options
@@ -45,7 +45,6 @@ def sketch_fields(
     field: str = "ndd",
     keys: int = KEYS,
     numbers: bool = False,
-    storage: Storage = "integers",
 ) -> dict[str, Any]:
     """Return a copy of a document with its sketch, or without one if it has no text.
 
@@ -54,7 +53,7 @@ def sketch_fields(
     if not isinstance(document, Mapping):
         raise TypeError(f"a document is a mapping, got {type(document).__name__}")
     actions = [{"_source": document}]
-    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers, storage=storage)
+    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
     return dict(action["_source"])
 
 
@@ -66,7 +65,6 @@ def with_sketches(
     field: str = "ndd",
     keys: int = KEYS,
     numbers: bool = False,
-    storage: Storage = "integers",
     duplicates: DuplicatePolicy | None = None,
 ) -> SketchedActions:
     """Return the actions for a bulk helper with the sketches of their documents, for `for` or `async for`.
@@ -78,8 +76,6 @@ def with_sketches(
     keys:       how many keys to store with each sketch, for find_duplicates and members="all", 0..64. All writers of an
                 index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
-    storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
-                responses of wrapped searches half as large.
     duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch. 500
                 actions of a list or tuple are looked up in one request. Actions of any other iterable are looked up one
                 by one, because reading ahead would delay those already read.
@@ -93,7 +89,7 @@ def with_sketches(
         raise TypeError(f"actions must be a list or another iterable of them, got one {type(actions).__name__}")
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
-    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates)
+    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers), duplicates)
 
 
 class SketchedActions:

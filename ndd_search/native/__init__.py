@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 32  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 33  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -223,11 +223,11 @@ class Core(Protocol):
         """
 
     def stored_sketches(
-        self, fields: list[Mapping[str, object]], names: tuple[str, str, str, str], k: int, /
+        self, fields: list[Mapping[str, object]], names: tuple[str, str, str], k: int, /
     ) -> StoredValues | None:
         """Return the values of stored sketches.
 
-        fields: of each hit, a dict of doc values. names: paths of integers, packed values and recipe, and its id.
+        fields: of each hit, a dict of doc values. names: paths of values and recipe, and its id.
         """
 
     def is_plain(self, value: object, /) -> bool:
@@ -237,7 +237,7 @@ class Core(Protocol):
         """
 
     def cut_sketches(
-        self, text: str | bytes, names: tuple[str, str, str, str], k: int, /
+        self, text: str | bytes, names: tuple[str, str, str], k: int, /
     ) -> tuple[str | bytes, list[StoredValues | None]] | None:
         """Return the JSON of an answer to `_search` or `_msearch` without the stored sketches, and their values.
 

@@ -70,26 +70,20 @@ static void end_members(Cutter *cutter, const Walk *walk)
         cut(cutter, walk->kept ? walk->kept : walk->cut_from, walk->cut_to);
 }
 
-/* What was read of a sketch. Numbers of values, NOTHING for a form that is missing. */
+/* What was read of a sketch. count: of values, NOTHING if they are missing. */
 typedef struct {
-    int64_t integers, packed;
+    int64_t count;
     Part recipe;
 } Stored;
 
-/* Read a member of `fields`. values: room for k + 1 integers of each form. Returns its end, NULL for what is
-   not understood. is_kept: whether it belongs to no sketch. */
+/* Read a member of `fields`. values: room for k integers. Returns its end, NULL for what is not understood.
+   is_kept: whether it belongs to no sketch. */
 static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *values, Stored *stored, int *is_kept)
 {
     Part string;
     const char *at = walk->at, *end = cutter->end;
     if (is_part(walk->name, cutter->names[SKETCH_PATH]))
-        return stored->integers == NOTHING ? parse_integers(at, end, cutter->k, values, &stored->integers) : NULL;
-    if (is_part(walk->name, cutter->names[PACKED_PATH])) {
-        if (stored->packed != NOTHING || !(at = parse_one_string(at, end, &string)))
-            return NULL;
-        stored->packed = parse_packed(string.from, string.to - string.from, cutter->k, values + cutter->k + 1);
-        return stored->packed >= 0 ? at : NULL;
-    }
+        return stored->count == NOTHING ? parse_integers(at, end, cutter->k, values, &stored->count) : NULL;
     if (is_part(walk->name, cutter->names[RECIPE_PATH])) {
         at = parse_one_string(at, end, &string);
         if (!at || stored->recipe.from || !is_printable(string))
@@ -102,17 +96,15 @@ static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *
 }
 
 /* The number of values of a sketch, as in stored_sketches; MALFORMED also for what only the Python code understands. */
-static int64_t count_of(const Cutter *cutter, const Stored *stored, int32_t *values)
+static int64_t count_of(const Cutter *cutter, const Stored *stored, const int32_t *values)
 {
-    int64_t count = stored->integers != NOTHING ? stored->integers : stored->packed;
+    int64_t count = stored->count;
     if (!stored->recipe.from)
         return count == NOTHING ? NOTHING : FOREIGN;
     if (!is_part(stored->recipe, cutter->names[RECIPE_ID])) /* without values, only Python knows a recipe id */
         return count != NOTHING || is_text(stored->recipe, "stale") ? FOREIGN : MALFORMED;
     if (count == NOTHING)
         return 0;
-    if (stored->integers == NOTHING)
-        memcpy(values, values + cutter->k + 1, (size_t)count * sizeof *values);
     return are_ascending(values, count) ? count : MALFORMED;
 }
 
@@ -120,8 +112,8 @@ static int64_t count_of(const Cutter *cutter, const Stored *stored, int32_t *val
    count: of values, as in stored_sketches. is_empty: whether nothing else is in the object, which is then not cut. */
 static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count, int *is_empty)
 {
-    Stored stored = {NOTHING, NOTHING, {0}};
-    int32_t *values = behind_last(cutter, &cutter->values, 2 * (cutter->k + 1), sizeof *values);
+    Stored stored = {NOTHING, {0}};
+    int32_t *values = behind_last(cutter, &cutter->values, cutter->k, sizeof *values);
     if (!values)
         return NULL;
     Walk walk = members_of(fields);

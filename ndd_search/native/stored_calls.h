@@ -1,76 +1,9 @@
-/* What Python calls to read the stored sketches of a response, which are lists of integers or base64 of packed integers. */
+/* What Python calls to read the stored sketches of a response, which are lists of integers. */
 #pragma once
 #include "stable_abi.h"
 
 enum { MOST_STORED = 1 << 16 }; /* values of a sketch */
-enum { SKETCH_PATH, PACKED_PATH, RECIPE_PATH, RECIPE_ID, NAMES };
-
-#define NO_DIGIT 0x80000000u
-enum { DIGITS = 4 }; /* of base64, for three bytes */
-
-/* The bits that each byte adds to three bytes if it is their first, second, ... digit, NO_DIGIT if it is no digit. */
-static const uint32_t (*base64_digits(void))[256]
-{
-    static uint32_t digits[DIGITS][256];
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if (!digits[0][0]) {
-        for (int i = 0; i < DIGITS * 256; i++)
-            digits[i / 256][i % 256] = NO_DIGIT;
-        for (uint32_t i = 0; i < 64; i++) {
-            uint8_t digit = (uint8_t)alphabet[i];
-            digits[0][digit] = i << 2;
-            digits[1][digit] = i >> 4 | (i & 15) << 12;
-            digits[2][digit] = i >> 2 << 8 | (i & 3) << 22;
-            digits[3][digit] = i << 16;
-        }
-    }
-    return (const uint32_t(*)[256])digits;
-}
-
-/* Decode four digits to three bytes; a fourth one is written behind. Returns the bits, with NO_DIGIT if it is wrong. */
-static inline uint32_t decode_four(const uint32_t (*digits)[256], const char *from, uint8_t *to)
-{
-    const uint8_t *four = (const uint8_t *)from;
-    uint32_t bits = digits[0][four[0]] | digits[1][four[1]] | digits[2][four[2]] | digits[3][four[3]];
-    for (int i = 0; i < DIGITS; i++)
-        to[i] = (uint8_t)(bits >> 8 * i);
-    return bits;
-}
-
-/* Read the base64 of little-endian integers. Returns their number, -1 for anything else or more than k.
-   There is room for k + 1 integers. */
-static int64_t parse_packed(const char *from, int64_t length, int64_t k, int32_t *to)
-{
-    const uint32_t(*digits)[256] = base64_digits();
-    while (length && from[length - 1] == '=') /* OpenSearch leaves the padding out */
-        length--;
-    int64_t bytes = length * 3 / 4, whole = length / DIGITS, count = bytes / (int64_t)sizeof(int32_t);
-    if (length % DIGITS == 1 || bytes % (int64_t)sizeof(int32_t) || count > k)
-        return -1;
-    uint8_t *out = (uint8_t *)to;
-    char last[] = "AAAA"; /* the rest of the text, filled up with zeros */
-    uint32_t bits = 0;
-    for (int64_t i = 0; i < whole; i++) /* without a branch for each digit */
-        bits |= decode_four(digits, from + DIGITS * i, out + 3 * i);
-    memcpy(last, from + DIGITS * whole, (size_t)(length % DIGITS));
-    bits |= decode_four(digits, last, out + 3 * whole);
-    if (bits & NO_DIGIT)
-        return -1;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    for (int64_t i = 0; i < count; i++)
-        to[i] = (int32_t)__builtin_bswap32((uint32_t)to[i]);
-#endif
-    return count;
-}
-
-static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
-{
-    Py_ssize_t length;
-    const char *from = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!from)
-        PyErr_Clear();
-    return from ? parse_packed(from, length, k, to) : -1;
-}
+enum { SKETCH_PATH, RECIPE_PATH, RECIPE_ID, NAMES };
 
 /* Read a list of integers. Returns their number, -1 for anything else or more than k. */
 static int64_t read_integers(PyObject *list, int64_t k, int32_t *to)
@@ -99,16 +32,12 @@ static int are_ascending(const int32_t *values, int64_t count)
     return !wrong;
 }
 
-/* Read what is stored for one hit: None, a list of integers, base64, or a list of one base64. */
+/* Read what is stored for one hit: None or a list of integers. */
 static int64_t read_stored(PyObject *stored, int64_t k, int32_t *to)
 {
     if (stored == Py_None)
         return 0;
-    if (PyList_Check(stored) && PyList_Size(stored) == 1 && PyUnicode_Check(PyList_GetItem(stored, 0)))
-        stored = PyList_GetItem(stored, 0);
-    int64_t count = PyUnicode_Check(stored) ? read_packed(stored, k, to)
-                    : PyList_Check(stored)  ? read_integers(stored, k, to)
-                                            : -1;
+    int64_t count = PyList_Check(stored) ? read_integers(stored, k, to) : -1;
     return are_ascending(to, count) ? count : -1;
 }
 
@@ -136,10 +65,6 @@ static int is_list_of(PyObject *list, PyObject *text)
 static int64_t read_fields(PyObject *fields, PyObject *const *names, int64_t k, int32_t *to)
 {
     PyObject *made_by = member(fields, names[RECIPE_PATH]), *stored = member(fields, names[SKETCH_PATH]);
-    if (stored == Py_None) {
-        Py_DECREF(stored);
-        stored = member(fields, names[PACKED_PATH]);
-    }
     int64_t count = is_list_of(made_by, names[RECIPE_ID]) ? read_stored(stored, k, to) : stored == Py_None ? NOTHING : FOREIGN;
     Py_DECREF(made_by);
     Py_DECREF(stored);
@@ -169,7 +94,7 @@ static PyObject *sketches_read(const int32_t *values, int64_t *counts, int64_t h
 /* The names in a tuple, which holds them. 0: an error was raised. */
 static int get_names(PyObject *tuple, PyObject **names)
 {
-    return PyArg_ParseTuple(tuple, "UUUU:names", names, names + 1, names + 2, names + 3);
+    return PyArg_ParseTuple(tuple, "UUU:names", names, names + 1, names + 2);
 }
 
 static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)

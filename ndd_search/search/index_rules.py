@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import unquote
 
 from ndd_search.core.options import CollapseOptions
@@ -22,7 +22,6 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import (
     Field,
     Kind,
-    OneOf,
     Several,
     Text,
     Whole,
@@ -33,7 +32,7 @@ from ndd_search.core.setting_values import (
     kinds_of,
     setting,
 )
-from ndd_search.core.sketching.stored_sketch import KEYS, Storage
+from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.search.named_recipe import recipe_named
 
 IndexSettings = Mapping[str, Mapping[str, Any]]  # settings by name, by pattern
@@ -68,7 +67,6 @@ class IndexRule:
              several, or several sketches, {"ndd": ["body"], "ndd_title": ["title"]}. Without it, they get none.
     keys:    how many keys are stored beside each sketch, 0..64.
     numbers: whether the numbers of the text are stored, for numbers_must_match.
-    storage: the form in which sketches are stored, "integers" or "packed".
     recipe:  of the sketches; by default that of the client.
     field:   the object that holds the sketch; by default that of the client.
     """
@@ -78,7 +76,6 @@ class IndexRule:
     text: Any = setting(_TextFields(), ())
     keys: int = setting(Whole(0, 64), KEYS)
     numbers: bool = setting(YesNo(), False)
-    storage: Storage = setting(OneOf(get_args(Storage)), "integers")
     recipe: Recipe | None = setting(_OfRecipe(), None)
     field: str | None = setting(Text(".+", "ndd"), None)
 

@@ -161,7 +161,7 @@ def test_a_dict_that_loses_a_value_while_it_is_read_harms_nothing() -> None:
     assert native.core is not None
     key = Forgetful("forgetful")
     key.emptied = {"recipe": ["".join(("w3", "-id"))], key: None}
-    stored = native.core.stored_sketches([key.emptied], ("other", "packed", "recipe", "w3-id"), 4)
+    stored = native.core.stored_sketches([key.emptied], ("other", "recipe", "w3-id"), 4)
     assert stored is not None
     assert not key.emptied
 

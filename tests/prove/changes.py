@@ -100,7 +100,6 @@ class History:
             "text": ["body"],
             "keys": int(row["keys"]),
             "numbers": True,
-            "storage": row["storage"],
         }
         walk = walk_of(row, served, self.place)
         self.name = walk.rule.rstrip("*")

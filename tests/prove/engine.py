@@ -6,8 +6,6 @@ It has a companion index beside it, with the frequency table that a backfill sto
 from __future__ import annotations
 
 import json
-import struct
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +22,6 @@ from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
 
 INDEX = "news"
-VALUES = {"sketch", "packed"}
 MISSING: dict[str, Any] = {"error": {"type": "search_context_missing_exception"}, "status": 404}
 
 
@@ -179,7 +176,7 @@ class Engine:
             hit["_source"] = source = source_of(document)
             if stored:
                 excluded = isinstance(body.get("_source"), dict)
-                source["ndd"] = {name: one for name, one in stored.items() if not (excluded and name in VALUES)}
+                source["ndd"] = {name: one for name, one in stored.items() if not (excluded and name == "sketch")}
         fields: dict[str, Any] = {}
         for path in body.get("docvalue_fields", ()):
             value = stored.get(path.rpartition(".")[2]) if path.startswith("ndd.") else None
@@ -244,11 +241,7 @@ def source_of(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
-    """Return the object with the sketch that is stored in a document, empty if there is none.
-
-    Readable sketches are stored in the form of the document: "integers" (the default), "packed", or "both", which other
-    writers may leave in one document.
-    """
+    """Return the object with the sketch that is stored in a document, empty if there is none."""
     numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
     match document["lack"]:
         case "missing":
@@ -259,10 +252,4 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
             return {"sketch": [1, 2, 3], "recipe": "w9-k64-v3", **numbers}
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
-    values, stored = document["values"], {"recipe": recipe, **numbers}
-    form = document.get("form", "integers")
-    if form != "packed":
-        stored["sketch"] = list(values)
-    if form != "integers":
-        stored["packed"] = b64encode(struct.pack(f"<{len(values)}i", *values)).decode()
-    return stored
+    return {"sketch": list(document["values"]), "recipe": recipe, **numbers}

@@ -70,7 +70,6 @@ OTHERS: dict[str, list[Any]] = {
     "cache": [True, False, "redis"],  # in a server, which two clients share
     "splits": [True, False],
     "frequency_table": [True, False],
-    "storage": ["integers", "packed"],
     "keys": [8, 0],
     "query": ["sorted", "scored", "all", "tied", "neighbours", "knn"],  # the last two where there are vectors
     "k": [80, 6],  # of these two: as many as there are documents, or fewer
@@ -120,7 +119,7 @@ NOT_BY_PROXY: list[dict[str, list[str]]] = [  # what only a program in Python ha
     {"client": ["sync", "async"], "given": ["url"]},
 ]
 
-_SEARCHED = ("storage", "keys", "query", "k", "target", "size", "splits", "frequency_table")
+_SEARCHED = ("keys", "query", "k", "target", "size", "splits", "frequency_table")
 WHOLE = ("total", "facets", "seen")  # what a page with a cursor shows beside its hits
 _WHOLE = 0.15  # share of the cases that have all of it
 _SHARES = (0.1, 0.3, 0.6, 1.0)  # of the factors with another value than their first
@@ -211,7 +210,7 @@ def servers(make: Callable[[Engine], AbstractContextManager[Place]] | None = Non
 
 @contextmanager
 def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iterator[Place]:
-    """Make an index for each set of documents and form of storage, with keys and without, and two for its halves.
+    """Make an index for each set of documents, with keys and without, and two for its halves.
 
     Every seventh document has no sketch. changes: whether requests change them.
     """
@@ -226,9 +225,9 @@ def running(engine: Engine, which: Sequence[str], changes: bool = False) -> Iter
         "settings": {"number_of_shards": 2, "number_of_replicas": 0},
     }
     names, actions = dict[str, str](), list[dict[str, Any]]()
-    for one, storage, keys in product(which, OTHERS["storage"], OTHERS["keys"]):
-        name = names[f"{one} {storage} {keys}"] = f"{prefix}-{engine.name}-{one}-{storage}-{keys}"
-        given: Any = {"fields": ["body"], "keys": keys, "numbers": True, "storage": storage}
+    for one, keys in product(which, OTHERS["keys"]):
+        name = names[f"{one} {keys}"] = f"{prefix}-{engine.name}-{one}-{keys}"
+        given: Any = {"fields": ["body"], "keys": keys, "numbers": True}
         for half in (False, True):
             places = enumerate(documents(one))
             made = [{"_index": index_of(name, place, half), "_id": str(place), **each} for place, each in places]
@@ -294,7 +293,7 @@ def walk_of(row: Row, served: ExitStack | None = None, place: Place | None = Non
     place = place or _running[row["engine"]]
     engine, connect = place.engine, place.connect("proxy" if row["given"] == "url" else row["client"], served)
     values = {name: VALUES[name][row[name]] for name in FACTORS}
-    name, made = place.indexes[f"{row['which']} {row['storage']} {row['keys']}"], documents(row["which"])
+    name, made = place.indexes[f"{row['which']} {row['keys']}"], documents(row["which"])
     always = ("min_similarity", "window")  # the table's first values are not the defaults
     options = {name: values[name] for name in OPTIONS if name in always or row[name] != FIRST[name]}
     beside = {

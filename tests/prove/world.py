@@ -17,10 +17,6 @@ Case = dict[str, Any]
 
 KS = [2, 6, 12]
 RANGE = [35_791_394 * number + 17 for number in range(60)]  # values of all sketches, over the whole range
-FORMS: list[list[str]] = [  # of the sketches of an index: all in one form, in several, or a few in another
-    ["integers"], ["packed"], ["both"], ["integers", "packed", "both"],
-    ["integers"] * 8 + ["packed"], ["packed"] * 8 + ["integers"],
-]  # fmt: skip
 LACKS = ["missing", "missing", "foreign", "empty", "malformed"]
 OPTIONS: dict[str, list[Any]] = {
     "min_similarity": ["auto", "auto", 0.2, "moderate", 0.8, "identical"],
@@ -50,21 +46,19 @@ class World:
     """Draws documents.
 
     k: of the recipe. values: of all sketches. bases: texts that documents are edited copies of.
-    forms: in which sketches are stored, each as often as it is listed.
     """
 
     rng: random.Random
     k: int
     values: list[int]
     bases: list[list[int]]
-    forms: list[str]
 
     @classmethod
     def of(cls, rng: random.Random) -> World:
         """Draw a world. Full sketches of small values are those of long texts."""
         values = RANGE if rng.random() < 0.7 else [value // 400 for value in RANGE]
         bases = [rng.sample(values, rng.randint(1, 14)) for _ in range(rng.randint(1, 6))]
-        return cls(rng, rng.choice(KS), values, bases, rng.choice(FORMS))
+        return cls(rng, rng.choice(KS), values, bases)
 
     def document(self, id: str) -> dict[str, Any]:
         """Draw a document."""
@@ -75,7 +69,7 @@ class World:
             "id": id, "values": None if lack else sorted(values)[: self.k], "lack": lack,
             "score": rng.choice([1.0, 1.5, 2.0]), "price": rng.choice([None, 1, 2, 2]),
             "time": rng.choice([None, 0, 100, 200, 300]), "numbers": rng.choice([None, 7, 7, 8]),
-            "form": rng.choice(self.forms), "text": f"{id} {rng.randrange(10**6)}",
+            "text": f"{id} {rng.randrange(10**6)}",
         }  # fmt: skip
 
     def documents(self, most: int) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import ndd_search as ndd
-from ndd_search.core.sketching.stored_sketch import Storage
 from tests.engines.find import MODULES
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
@@ -33,10 +32,7 @@ def test_the_page_behind_the_proxy(engine: RealEngine, index: str) -> None:
     with engine.client() as client:
         properties = {**ndd.mapping_properties(), **MAPPING}
         client.indices.create(index=index, body={"mappings": {"properties": properties}})
-        forms: dict[Storage, list[dict[str, Any]]] = {"integers": acts[::2], "packed": acts[1::2]}
-        for storage, some in forms.items():
-            sketched = ndd.with_sketches(some, fields=["title", "body"], storage=storage)
-            helpers.bulk(client, sketched, refresh=True)
+        helpers.bulk(client, ndd.with_sketches(acts, fields=["title", "body"]), refresh=True)
         query = {"simple_query_string": {"query": "climate", "lenient": True}}
         expected: Any = ndd.wrap(client).search(index=index, body={"query": query})
     with serving(engine.url, search_page=f"{index}*") as served:

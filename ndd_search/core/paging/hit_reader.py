@@ -302,9 +302,9 @@ def stored_sketches(found: Sequence[Any], recipe: Recipe) -> Sequence[Sketch | L
 
 
 def _as_stored(one: Any, recipe: Recipe) -> dict[str, Any]:
-    values, packed, made_by = _FIELD.read
+    values, made_by = _FIELD.read
     if one is None:
         return {}
     if isinstance(one, Mapping):
-        return {values: one.get("sketch"), packed: one.get("packed"), made_by: [one.get("recipe")]}
+        return {values: one.get("sketch"), made_by: [one.get("recipe")]}
     return {values: one.tolist() if isinstance(one, np.ndarray) else list(one), made_by: [recipe.id]}

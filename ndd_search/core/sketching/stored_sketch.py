@@ -3,12 +3,10 @@
 A document carries one object, by default under the name "ndd":
 
     "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v3"}
-    "ndd": {"packed": "EQAAAGcSAAA=", "smallest": 17, "recipe": "w3-k64-v3"}
 
-`sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. `packed` is a `binary` field with doc
-values that holds the same values as little-endian 32-bit integers; a response has them as base64, half the size of a
-list of numbers. A document has one of the two, or both. A search reads all three as doc values. `smallest` is the first
-value again: engines sort a result by it for a sample, ten times as fast as by a field of 64 values a document.
+`sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
+`smallest` is the first value again: engines sort a result by it for a sample, ten times as fast as by a field of 64
+values a document.
 Further fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the
 sketch; `ndd.group`, equal in all documents of a group; and
 `ndd_keys`, the smallest values as indexed terms, which find near-duplicates in a whole index. The keys are outside the
@@ -19,27 +17,23 @@ from __future__ import annotations
 
 import re
 import struct
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ndd_search import native
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches, or_empty
 
 # Names under which `corpus mark` stores what group the document belongs to. They belong to one text, of which `judged`
 # is the fingerprint, or "".
 MARKS = {"group": str, "group_size": int, "leads": bool, "judged": str}
-_NEVER_SHOWN = {"sketch", "packed", "smallest", "recipe", "numbers", "judged"}  # names in the object
-Storage = Literal["integers", "packed"]
-STORAGES: tuple[Storage, ...] = ("integers", "packed")
+_NEVER_SHOWN = {"sketch", "smallest", "recipe", "numbers", "judged"}  # names in the object
 KEYS = 8  # keys that are stored with a sketch, unless another number is given
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
@@ -62,18 +56,15 @@ def check_name(name: object) -> None:
 
 @dataclass(frozen=True)
 class SketchField:
-    """The place of the sketch in a document, and the form in which it is written. Every form is read.
+    """The place of the sketch in a document.
 
-    name:    of the object; sketches of a second recipe use another name.
-    storage: "integers", or "packed" (half the size of a response).
-    sketch, packed: paths of the values as integers, and packed. smallest: of the smallest one.
-    recipe:  path of the recipe id. numbers: of the number signature. keys: of the keys.
+    name:   of the object; sketches of a second recipe use another name.
+    sketch: path of the values. smallest: of the smallest one.
+    recipe: path of the recipe id. numbers: of the number signature. keys: of the keys.
     """
 
     name: str = "ndd"
-    storage: Storage = "integers"
     sketch: str = _path("{}.sketch")
-    packed: str = _path("{}.packed")
     recipe: str = _path("{}.recipe")
     smallest: str = _path("{}.smallest")
     numbers: str = _path("{}.numbers")
@@ -81,7 +72,6 @@ class SketchField:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_one_of("storage", self.storage, STORAGES)
         for one in fields(self):
             if form := one.metadata.get("path"):
                 object.__setattr__(self, one.name, form.format(self.name))
@@ -92,14 +82,9 @@ class SketchField:
         return *self.read, self.smallest, self.numbers, self.keys
 
     @cached_property
-    def values(self) -> tuple[str, ...]:
-        """Return the paths of the values, the long part of what is stored."""
-        return self.sketch, self.packed
-
-    @cached_property
     def read(self) -> tuple[str, ...]:
         """Return the paths whose doc values `decode` reads."""
-        return *self.values, self.recipe
+        return self.sketch, self.recipe
 
     @cached_property
     def stored(self) -> tuple[str, ...]:
@@ -123,7 +108,7 @@ class SketchField:
 
     def cleared(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
-        return {**dict.fromkeys(("sketch", "packed", "smallest", "numbers", *MARKS)), **stored}
+        return {**dict.fromkeys(("sketch", "smallest", "numbers", *MARKS)), **stored}
 
     def remove_from(self, source: dict[str, Any]) -> None:
         """Remove the sketch and what is stored with it from a document's `_source`, in place.
@@ -144,17 +129,12 @@ class SketchField:
             del source[self.keys]
 
     def _values(self, sketch: Sketch) -> dict[str, Any]:
-        """Return the values in the form that is stored, and the smallest one, which an empty sketch lacks."""
-        is_packed = self.storage == "packed"
-        if not len(sketch):
-            return {} if is_packed else {"sketch": []}
-        values = {"packed": pack(sketch)} if is_packed else {"sketch": sketch.tolist()}
-        return {**values, "smallest": int(sketch[0])}
+        """Return the values, and the smallest one, which an empty sketch lacks."""
+        return {"sketch": sketch.tolist(), **({"smallest": int(sketch[0])} if len(sketch) else {})}
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
-        A hit may have integers, packed values, or both. Then the integers are read.
         Returns Sketches if every hit has a sketch, else a list.
         """
         given, names = list(fields), StoredSketches(self, recipe).names
@@ -171,7 +151,7 @@ class SketchField:
 
     def _read(self, hit: Mapping[str, Any], recipe: Recipe) -> Sketch | Lack:
         """Return the sketch of a hit from its doc values, or why there is none."""
-        stored = hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch]
+        stored = hit.get(self.sketch)
         if hit.get(self.recipe) != [recipe.id]:
             return Lack.MISSING if stored is None else Lack.FOREIGN
         values = _values_of(stored, recipe.k)
@@ -184,7 +164,7 @@ class SketchField:
 
     def has_values(self, fields: Mapping[str, Any] | None) -> bool:
         """Return whether the doc values of a hit have the values of a sketch."""
-        return fields is not None and (self.packed in fields or self.sketch in fields)
+        return fields is not None and self.sketch in fields
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
         """Return the stored number signature of a hit from its doc values, None if there is no valid one."""
@@ -202,9 +182,9 @@ class StoredSketches:
     recipe: Recipe
 
     @cached_property
-    def names(self) -> tuple[str, str, str, str]:
+    def names(self) -> tuple[str, str, str]:
         """The names that `native.Core.stored_sketches` takes."""
-        return self.field.sketch, self.field.packed, self.field.recipe, self.recipe.id
+        return self.field.sketch, self.field.recipe, self.recipe.id
 
 
 def sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:
@@ -226,22 +206,18 @@ def sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:
 def is_sketch_object(value: Any) -> bool:
     """Return whether a value under the object's name was stored by this library rather than by the user.
 
-    It was if it names a recipe (or STALE) and its sketch is a list of integers, or packed; or if it holds just the
-    marks that `corpus mark` writes. Engines that rebuild `_source` from doc values return a list of one member as that
+    It was if it names a recipe (or STALE) and its sketch is a list of integers; or if it holds just the marks
+    that `corpus mark` writes. Engines that rebuild `_source` from doc values return a list of one member as that
     member, and omit an empty list.
     """
     if not isinstance(value, Mapping):
         return False
     if value.keys() == MARKS.keys():
         return holds_marks(value) or all(mark is None for mark in value.values())  # None after their removal
-    if not isinstance(made_by := value.get("recipe"), str):
+    made_by = value.get("recipe")
+    if not isinstance(made_by, str) or not _is_recipe(made_by):
         return False
-    packed = value.get("packed")
-    return (
-        _is_recipe(made_by)
-        and all(type(one) is int for one in listed(value.get("sketch")))
-        and (packed is None or isinstance(packed, str))
-    )
+    return all(type(one) is int for one in listed(value.get("sketch")))
 
 
 def holds_marks(stored: Mapping[str, Any]) -> bool:
@@ -249,16 +225,10 @@ def holds_marks(stored: Mapping[str, Any]) -> bool:
     return all(type(stored.get(name)) is kind for name, kind in MARKS.items()) and stored["group_size"] > 0
 
 
-def pack(sketch: Sketch) -> str:
-    """Return the base64 of the values as little-endian 32-bit integers."""
-    return b2a_base64(sketch.astype("<i4", copy=False).tobytes(), newline=False).decode()
-
-
 def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
     """Return the values of an object in a document's `_source`, None if it has no sketch of at most k values."""
-    found = stored.get("sketch") or stored.get("packed")
-    values = _values_of(found if found is None or isinstance(found, str) else listed(found), k)
-    return values if values is not None and len(values) else None
+    found = listed(stored.get("sketch"))
+    return _values_of(found, k) if found else None
 
 
 def are_keys(value: Any, smallest: Any = None) -> bool:
@@ -292,19 +262,12 @@ def _is_recipe(text: str) -> bool:
 
 def _values_of(stored: Any, k: int) -> Sketch | None:
     """Return the values of a stored sketch, None if they are no sketch of at most k values. stored: None for none."""
-    if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], str):
-        stored = stored[0]
+    if stored is None:
+        return _NO_VALUES
+    if not isinstance(stored, list) or not 1 <= len(stored) <= k:
+        return None
     try:
-        if stored is None:
-            return _NO_VALUES
-        if isinstance(stored, str):
-            digits = stored.rstrip("=")  # OpenSearch leaves the padding out
-            found = a2b_base64(digits + "=" * (-len(digits) % 4), strict_mode=True)
-        else:
-            found = struct.pack(f"<{len(stored)}i", *stored) if isinstance(stored, list) and stored else b"?"
-    except (ValueError, struct.error):
+        values = np.frombuffer(struct.pack(f"={len(stored)}i", *stored), np.int32)
+    except struct.error:
         return None
-    if len(found) % 4 or len(found) > 4 * k:
-        return None
-    values = np.frombuffer(found, "<i4").astype(np.int32, copy=False)
-    return values if not len(values) or (values[0] >= 0 and (values[1:] > values[:-1]).all()) else None
+    return values if values[0] >= 0 and (values[1:] > values[:-1]).all() else None

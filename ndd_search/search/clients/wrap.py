@@ -47,7 +47,7 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
                  ndd_search.search.flow.observer.Observer of your own.
     indexes:     settings by pattern of index names: {"news*": {"text": ["title", "body"], "window": 200}, "logs*":
                  {"enabled": False}}. Documents written to indexes of a pattern with `text` through the client (index,
-                 create, update, bulk) get a sketch of these fields. A pattern also takes keys, numbers and storage, as
+                 create, update, bulk) get a sketch of these fields. A pattern also takes keys and numbers, as
                  with_sketches does, recipe, field, enabled, and CollapseOptions. The most specific pattern wins. A
                  search over indexes whose searches have different settings is left alone.
     cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a

@@ -160,10 +160,10 @@ def smallest_first(field: SketchField, missing: str = "_last") -> list[dict[str,
 
 def counts_of_missing(field: SketchField) -> dict[str, Any]:
     """Return the aggregations that count documents without a sketch, and those that lack just the smallest value."""
-    sketched, sortable = ([{"exists": {"field": path}} for path in paths] for paths in (field.values, [field.smallest]))
+    sketched, sortable = ({"exists": {"field": path}} for path in (field.sketch, field.smallest))
     return {
         UNSKETCHED: {"filter": {"bool": {"must_not": sketched}}},
-        UNSORTED: {"filter": {"bool": {"should": sketched, "minimum_should_match": 1, "must_not": sortable}}},
+        UNSORTED: {"filter": {"bool": {"filter": sketched, "must_not": sortable}}},
     }
 
 

@@ -129,18 +129,18 @@ def is_named(pattern: str, field: SketchField) -> bool:
 def _without_values(source: Any, field: SketchField) -> Any:
     """Return a `_source` that excludes the values. An invalid one is unchanged, so that the engine refuses it."""
     if source is True:
-        return {"excludes": [*field.values]}
+        return {"excludes": [field.sketch]}
     if isinstance(source, str):
-        return {"includes": [source], "excludes": [*field.values]}
+        return {"includes": [source], "excludes": [field.sketch]}
     if isinstance(source, list | tuple):
-        return {"includes": list(source), "excludes": [*field.values]}
+        return {"includes": list(source), "excludes": [field.sketch]}
     if not isinstance(source, Mapping):
         return source
     name = "exclude" if "exclude" in source else "excludes"
     given = source.get(name, [])
     if isinstance(given, str):
         given = [given]
-    return {**source, name: [*given, *field.values]} if isinstance(given, list | tuple) else source
+    return {**source, name: [*given, field.sketch]} if isinstance(given, list | tuple) else source
 
 
 def _is_named_by(source: Any, field: SketchField) -> bool:

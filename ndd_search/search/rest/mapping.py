@@ -43,7 +43,6 @@ def mapping_properties(field: str = "ndd", keys: bool = True) -> dict[str, Any]:
             "dynamic": False,  # other values that a pipeline writes into the object add no fields
             "properties": {
                 "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
-                "packed": {"type": "binary", "doc_values": True},  # the same values in half the space of a response
                 "smallest": {"type": "integer", "index": False},  # sorted by for the sample of a total
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
@@ -73,22 +72,17 @@ def composed(template: Mapping[str, Any], component: str = "ndd") -> dict[str, A
     return {**kept, "composed_of": [*names, component]}
 
 
-def check_mapping(
-    mapping: Mapping[str, Any], field: str = "ndd", settings: Mapping[str, Any] | None = None
-) -> Iterator[Finding]:
-    """Yield the problems of a mapping that concern sketches.
-
-    mapping, settings: as under "mappings", and under "index" of "settings", of GET index.
-    """
+def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Finding]:
+    """Yield the problems of a mapping, as under "mappings" of GET index, that concern sketches."""
     if str(mapping.get("enabled", True)).lower() == "false":
         what = "its mapping is switched off (enabled: false), so no search can read a sketch"
         yield Finding("error", "mapping", what, "reindex into an index whose mapping is switched on")
         return
-    yield from _check_object(mapping, field, settings or {})
+    yield from _check_object(mapping, field)
     yield from _check_source(mapping, field)
 
 
-def _check_object(mapping: Mapping[str, Any], field: str, settings: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
     where, fields = SketchField(field), mapping.get("properties", {})
     found = fields.get(field)
     if found is None:
@@ -106,11 +100,6 @@ def _check_object(mapping: Mapping[str, Any], field: str, settings: Mapping[str,
         )
         return
     yield from _check_sketch(where, found["properties"].get("sketch"))
-    packed = found["properties"].get("packed")
-    if packed is not None and not _is_packed(packed, settings):
-        kind = packed.get("type", "object")
-        what = f"{where.packed} is {kind}, not binary with doc values: no search can read packed sketches"
-        yield Finding("error", "mapping", what, 'choose another name (--field), or use storage="integers"')
     recipe = found["properties"].get("recipe", {}).get("type")
     if recipe != "keyword":
         what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
@@ -152,7 +141,7 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
     if source.get("enabled") is False:
         remedy = "sketch documents before they are indexed: ndd.with_sketches"
         yield Finding("error", "_source", "_source is disabled, so backfill has no text to sketch", remedy)
-    elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}.packed", f"{field}*") for name in excluded):
+    elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}*") for name in excluded):
         what = f"_source excludes {field}: every partial update, update by query and reindex drops the sketch"
         yield Finding("warning", "_source", what, "never update documents, or run backfill after updates")
     if others := kept_out_of_source(mapping, field):
@@ -162,28 +151,13 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
 
 
-def _is_packed(found: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a field is mapped as packed sketches are.
-
-    Doc values are the default of binary fields where Elasticsearch rebuilds `_source` from them, and the engine omits
-    defaults from a mapping.
-    """
-    source = settings.get("mapping", {}).get("source", {}).get("mode")
-    is_rebuilt = source == "synthetic" or (source is None and settings.get("mode") in ("logsdb", "time_series"))
-    return found.get("type") == "binary" and found.get("doc_values", is_rebuilt) is True
-
-
 def faults_in(indexes: Any, field: str = "ndd") -> dict[str, list[str]]:
     """Return what keeps searches from reading sketches, by index, in the answer to GET index.
 
     Raises AttributeError or TypeError for anything else.
     """
     return {
-        index: [
-            str(finding)
-            for finding in check_mapping(one.get("mappings", {}), field, one.get("settings", {}).get("index", {}))
-            if finding.level == "error"
-        ]
+        index: [str(finding) for finding in check_mapping(one.get("mappings", {}), field) if finding.level == "error"]
         for index, one in indexes.items()
     }
 

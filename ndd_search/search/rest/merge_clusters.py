@@ -1,6 +1,6 @@
 """Merges several responses, of clusters or of indexes searched one by one, to one deduplicated page.
 
-    sketches = ["ndd.sketch", "ndd.packed", "ndd.recipe"]
+    sketches = ["ndd.sketch", "ndd.recipe"]
     search = {"index": "news", "query": query, "size": 100, "docvalue_fields": sketches}
     response = ndd_search.merge({name: client.search(**search) for name, client in clients.items()}, size=10)
 
@@ -54,7 +54,7 @@ Origin = str | int
 
 _ORIGIN = "ndd.origin"
 _TEXT = "text that was given"  # of a hit of a list, until it is shown
-_NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch, ndd.packed and ndd.recipe, or pass text="
+_NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
 
 
 def merge(  # noqa: PLR0913 - all settings of a page in one call
@@ -73,8 +73,8 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     """Merge the hits of several responses, collapse their near-duplicates and return one page of the result.
 
     responses: of searches in Elasticsearch or OpenSearch that asked for sketches ("docvalue_fields": ["ndd.sketch",
-               "ndd.packed", "ndd.recipe"]): a list, or a mapping from the name of each cluster to its response or to a
-               list of its responses. Hits of one cluster with the same `_index`, `_id` and `_routing` are one document.
+               "ndd.recipe"]): a list, or a mapping from the name of each cluster to its response or to a list of
+               its responses. Hits of one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
                A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
                merged as if all of them had been separate hits. Duplicates listed without sketches (mode="ids")

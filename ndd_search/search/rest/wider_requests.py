@@ -45,7 +45,7 @@ def sketch_reading(sketches: StoredSketches, text: bool = False, sketched: bool 
     """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
     field = sketches.field
     if text:
-        return Reading(field.values, (field.recipe,), sketched, sketches)
+        return Reading((field.sketch,), (field.recipe,), sketched, sketches)
     return Reading(field.read, (), sketched, sketches)
 
 
@@ -103,9 +103,8 @@ def any_sketch(search: Search, field: SketchField) -> Request:
 
 
 def stored_sketch(field: SketchField) -> dict[str, Any]:
-    """Return the query for documents with the values of a sketch, in any form."""
-    forms = [{"exists": {"field": path}} for path in field.values]
-    return {"bool": {"filter": [{"bool": {"should": forms}}]}}
+    """Return the query for documents with the values of a sketch."""
+    return {"bool": {"filter": [{"exists": {"field": field.sketch}}]}}
 
 
 def beside(search: Search, body: Mapping[str, Any]) -> Request:
@@ -121,7 +120,7 @@ def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str]) 
     """
     found = [path for name in fields for path in (name, SketchField(name).keys)]
     parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in found)]
-    parts += ["settings.index.uuid", "settings.index.mode", "settings.index.mapping.source"]  # each index has the first
+    parts.append("settings.index.uuid")  # each index has one
     return Request("GET", indexes, {"filter_path": ",".join(f"*.{part}" for part in parts)}, headers, None, _LOOK)
 
 

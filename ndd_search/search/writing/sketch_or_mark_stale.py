@@ -16,7 +16,7 @@ from ndd_search.core.document_fields import absent_fields, splits, text_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.sketches import Sketch, sketch
-from ndd_search.core.sketching.stored_sketch import SketchField, Storage, are_keys, check_name, is_sketch_object
+from ndd_search.core.sketching.stored_sketch import SketchField, are_keys, check_name, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import OWN
@@ -54,7 +54,6 @@ class Sketcher:
 
     fields: the text fields of each sketch, by the name under which it is stored.
     keys:   how many keys are stored beside each sketch, 0..64. numbers: whether the numbers of the text are stored.
-    storage: the form in which sketches are stored.
     """
 
     def __init__(
@@ -64,9 +63,8 @@ class Sketcher:
         recipe: Recipe | str | None,
         keys: int,
         numbers: bool,
-        storage: Storage = "integers",
     ) -> None:
-        for name, value in (("keys", keys), ("numbers", numbers), ("storage", storage)):
+        for name, value in (("keys", keys), ("numbers", numbers)):
             OWN[name].check(name, value)
         self.fields, self.recipe = chosen_fields(fields, field), Recipe.of(recipe)
         self.recipe.check_key()
@@ -79,7 +77,7 @@ class Sketcher:
         self._absent = list(sources) if len(sources) > 1 else []  # text fields that no document had so far
         self._looked_at = 0
         self.report = IngestReport()
-        self._where = {name: SketchField(name, storage) for name in self.fields}
+        self._where = {name: SketchField(name) for name in self.fields}
 
     def add(self, action: Action) -> Sketch | None:
         """Put the sketches into the documents of an action.

@@ -183,7 +183,7 @@ class BulkLines:
 
 def _sketcher(pattern: str, rule: IndexRule) -> Sketcher:
     with named(pattern):
-        return Sketcher(rule.text, rule.field or "ndd", rule.recipe, rule.keys, rule.numbers, rule.storage)
+        return Sketcher(rule.text, rule.field or "ndd", rule.recipe, rule.keys, rule.numbers)
 
 
 def _same(first: Any, second: Any) -> bool:

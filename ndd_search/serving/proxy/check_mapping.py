@@ -46,8 +46,7 @@ async def _check_rule(
     for index, facts in body.items():
         if rules.pattern_of(index) in (pattern, None):  # None: an alias has another name than its index
             documents = await _some_documents(index, sketcher, upstream, headers)
-            settings = facts.get("settings", {}).get("index", {})
-            findings += _compared(index, facts.get("mappings", {}), settings, sketcher, documents)
+            findings += _compared(index, facts.get("mappings", {}), sketcher, documents)
     return findings
 
 
@@ -68,20 +67,16 @@ async def _check_template(
     answer = await sent(upstream, headers, Request("POST", target, {}, {}, None, _SECONDS))
     made = answer.body.get("template", {}) if answer.status == 200 and isinstance(answer.body, Mapping) else {}
     about = f"{pattern} (there is no index yet)"
-    return list(_compared(about, made.get("mappings", {}), made.get("settings", {}).get("index", {}), sketcher))
+    return list(_compared(about, made.get("mappings", {}), sketcher))
 
 
 def _compared(
-    index: str,
-    mapping: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    sketcher: Sketcher,
-    documents: Sequence[Any] = (),
+    index: str, mapping: Mapping[str, Any], sketcher: Sketcher, documents: Sequence[Any] = ()
 ) -> Iterator[Finding]:
     own = {name for field in sketcher.fields for name in (field, f"{field}_keys")}
     others = {name: kind for name, kind in mapping.get("properties", {}).items() if name not in own}
     for field, sources in sketcher.fields.items():
-        for found in check_mapping(mapping, field, settings):
+        for found in check_mapping(mapping, field):
             yield Finding(found.level, index, found.what, found.remedy)
         held = {source for source in sources if any(text_of(one, [source]) for one in documents)}
         unseen = {source for source in sources if documents and not is_mapped(mapping, source)} - held
