@@ -190,7 +190,7 @@ def main() -> None:
     for copies, generated, count in ((False, documents, chosen.documents), (True, fives, chosen.documents // 10)):
         workload = Workload("", partial(generated, count=count, length=chosen.words), [])
         if mine := [row for row in asked if row.copies == copies]:
-            with filled(chosen.url, workload, "integers") as (_, index):
+            with filled(chosen.url, workload) as (_, index):
                 lines += [line(row, costs(row, make, index, chosen.rounds)) for row in mine]
     print(f"{about(chosen.url)}; {chosen.documents:,} documents of {chosen.words} words; size 10, window 100.\n")
     head = ["search", "plain ms", "wrapped ms", "wall ×", "processor ×", "query ×", "fetch ×", "phases"]
