@@ -71,12 +71,10 @@ def test_what_is_raised_below_passes_as_it_is(pair: Pair, error: BaseException, 
         assert wrapped is error
 
 
-@pytest.mark.parametrize("status", [401, 409, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [401, 429, 500, 502, 503, 504])
 @pytest.mark.parametrize("splits", [True, False])
-def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
-    pair: Pair, status: int, splits: bool
-) -> None:
-    """The client's own retries are the only ones: a server that asks for patience gets no second search."""
+def test_a_failure_that_is_not_about_us_is_told_as_without_us(pair: Pair, status: int, splits: bool) -> None:
+    """Our request and then the caller's own, each with the client's own retries; credentials are shown once."""
     if not splits:
         in_one_phase(settings_in(pair.wrapped))
     for client in (pair.plain, pair.wrapped):
@@ -85,7 +83,7 @@ def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
             client._max_retries = 3
     pair.at.reply = lambda _: (status, {**FAILURE, "status": status})
     plain, wrapped = pair.both(Call("search", SEARCH))
-    assert len(wrapped.received) == len(plain.received)
+    assert len(wrapped.received) == len(plain.received) * (1 if status == 401 else 2)
     assert wrapped.returned == plain.returned
 
 

@@ -30,7 +30,6 @@ from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, pla
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together, joined
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.candidate_limits import raised
-from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_fields
 from ndd_search.search.rest.read_request import Piped, Request, Search, read_search
 from ndd_search.search.rest.write_response import block_of, hits_of, total_of
@@ -183,9 +182,9 @@ class Conversation:
             return options
         return replace(options, window=min(options.window, most), max_window=most)
 
-    def hide_sketches(self, body: Any) -> None:
-        """Take the sketches out of an answer to the user's own request, in place, unless he names them."""
-        SketchFilter(self.search.body, self.settings.sketch_field).clean(body)
+    def engines_own(self, reason: str) -> Flow:
+        """Return the engine's answer to the caller's own request. reason: why it is no page of ours."""
+        return own_request(plan_of(self.search, self.options, self.settings), reason)
 
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""

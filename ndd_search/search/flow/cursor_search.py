@@ -27,8 +27,8 @@ from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, with_table
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.engines_own_page import no_sketch
-from ndd_search.search.flow.fetch_hits import REFUSED_MSEARCH, reader_of, sketches_in, with_more_hits
+from ndd_search.search.flow.engines_own_page import WIDER, no_sketch
+from ndd_search.search.flow.fetch_hits import reader_of, sketches_in, with_more_hits
 from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
     AskAnew,
@@ -39,7 +39,7 @@ from ndd_search.search.flow.plan import (
     plan_of,
     planned_anew,
 )
-from ndd_search.search.flow.round_trips import Asking, Finished, Flow, RoundTrips, joined, trouble
+from ndd_search.search.flow.round_trips import REFUSED, Asking, Finished, Flow, RoundTrips, joined, trouble
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
@@ -132,7 +132,7 @@ class CursorSearch:
     def opened(self) -> Asking[bool]:
         """Open a point in time. Returns False if the engine allows no more of them; raises Finished for an error."""
         request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
-        (opening,) = yield from self._outside.first([request], {HTTPStatus.TOO_MANY_REQUESTS})
+        (opening,) = yield from self._outside.needed([request], {HTTPStatus.TOO_MANY_REQUESTS})
         if not opening.ok:
             return False
         if (pit := id_in(opening.body)) is None:
@@ -169,8 +169,12 @@ class CursorSearch:
         """Fetch the hits of a page, and return the answer."""
         page = CursorPage(plan, cursor)
         plan = replace(plan, search=replace(plan.search, start=page.start))
-        size = page.first_window
-        answer, *others = yield from self._first_answers(plan, cursor, size)
+        reason = ""
+        for size in (page.first_window, plan.search.size):  # the hits that the caller asks for decide
+            answer, *others = yield from self._first_answers(plan, cursor, size)
+            if answer.whole:
+                break
+            reason = WIDER + answer.reason
         after = self._continued(answer, cursor.after)
         plan.hide_sketches([answer])
         sketches = sketches_in(answer, plan)
@@ -179,6 +183,7 @@ class CursorSearch:
             yield from learn_frequency_table(plan, self._outside)
         state = page.state()
         state = with_more_hits(state, plan, [answer], sketches, Fetch(state.stream.fetched, size))
+        state = state.stop(reason) if reason else state
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         for step in self.steps if not cursor.pages else ():
@@ -216,24 +221,27 @@ class CursorSearch:
     def _first_answers(self, plan: Plan, cursor: Cursor, size: int) -> Asking[list[Answer]]:
         """Make the first trip, on the first page with the requests of steps. Their answers follow that to our own.
 
+        That one is whole, unless it is for a longer list than the caller's page.
         Raises CursorExpired, AskAnew, Finished, and the client's own errors.
         """
+        is_wider = size > plan.search.size
         beside = [] if cursor.pages else [request for step in self.steps for request in step.beside(plan)]
         requests = [self._request(plan, cursor.after, size, first=True), *beside]
         try:
-            answers = yield from self._round_trips.first(requests, REFUSED_MSEARCH if beside else ())
+            answers = yield from self._round_trips.needed(requests, REFUSED if beside or is_wider else ())
         except Finished as end:
             self._explain(end.answer.complaint, plan, None)
             raise
         except Exception as error:
             self._explain(f"{error} {getattr(error, 'info', '')}", plan, error)
             raise
-        if not answers[0].ok:  # beside others
-            raise AskAnew
         if not answers[0].whole:
-            ask_anew_if_learned(plan, answers[0].complaint)
-            problem = "the engine's answer is partial, so hits would be lost"
-            raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
+            self._explain(answers[0].complaint, plan, None)
+            if beside:
+                raise AskAnew
+            if not is_wider:
+                problem = "the engine's answer is partial, so hits would be lost"
+                raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
         return answers
 
     def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:

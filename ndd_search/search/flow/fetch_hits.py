@@ -18,6 +18,7 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.engines_own_page import (
+    TOO_LATE,
     UNREADABLE,
     WIDER,
     degraded,
@@ -25,7 +26,7 @@ from ndd_search.search.flow.engines_own_page import (
     without_sketches,
 )
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
-from ndd_search.search.flow.round_trips import Asking, Finished, RoundTrips, trouble
+from ndd_search.search.flow.round_trips import PLACE, Asking, Finished, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.read_answer import (
@@ -35,17 +36,12 @@ from ndd_search.search.rest.read_answer import (
     drop_fields,
     envelope_after,
     envelope_of,
-    reason_of,
     shards_of,
 )
 from ndd_search.search.rest.wider_requests import widened
 
-# Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
-_REFUSED = {HTTPStatus.BAD_REQUEST}
-REFUSED_MSEARCH = {
-    *(*_REFUSED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
-}
+# Statuses with which an engine, or a proxy in front of it, may refuse several requests in one and accept each.
+_REFUSED_MSEARCH = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}  # it holds the query twice
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 
 
@@ -81,8 +77,7 @@ class HitFetcher:
         plan, settings = self.plan, self.plan.settings
         requests = plan.requests(fetch, first=True)
         beside = [request for step in self.steps for request in step.beside(plan)]
-        refusals = REFUSED_MSEARCH if len(requests) + len(beside) > 1 else _REFUSED
-        all_answers = yield from self.round_trips.first([*requests, *beside], refusals)
+        all_answers = yield from self.round_trips.first([*requests, *beside])
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
         yield from self._check(answers, bool(beside))
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
@@ -129,18 +124,21 @@ class HitFetcher:
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
         is_several = plan.is_split or has_others or plan.search.limits.apart
-        if is_several and unreadable is None and trouble(answers, like=answers[0]):
+        lacks_documents = plan.is_split and answers[-1].whole  # then another plan would lack them, too
+        may_help = not lacks_documents and (answers[0].ok or answers[0].status in _REFUSED_MSEARCH)
+        if is_several and unreadable is None and may_help and trouble(answers, like=answers[0]):
             raise AskAnew
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]
             ask_anew_if_learned(plan, refused.complaint)
-            reason = UNREADABLE if refused.ok else WIDER + reason_of(refused.body)
+            is_late = refused.status == HTTPStatus.REQUEST_TIMEOUT
+            reason = UNREADABLE if refused.ok else TOO_LATE if is_late else WIDER + refused.reason
             raise Finished((yield from own_request(plan, reason)))
-        if refusals := answers[0].refusals:  # of some shards, whose hits are missing
+        if answers[0].failed_shards:
             ask_anew_if_learned(plan, answers[0].complaint)
-            (own,) = yield from self.round_trips.later([plan.search.request])
-            if own.has_hits and len(own.refusals) < len(refusals):
-                raise Finished(degraded(own, plan, WIDER + refusals[0]))
+            own = yield plan.search.request
+            if own.has_hits and (lacks_documents or own.failed_shards < answers[0].failed_shards):
+                raise Finished(degraded(own, plan, WIDER + answers[0].reason))
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
         """Make a later trip for more hits."""

@@ -13,8 +13,9 @@ from urllib.parse import unquote
 
 from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.round_trips import Asking, Flow
-from ndd_search.search.rest.read_answer import Answer, CutSketches, status_in
+from ndd_search.search.flow.engines_own_page import WIDER
+from ndd_search.search.flow.round_trips import REFUSED, Asking, Flow, is_refused
+from ndd_search.search.rest.read_answer import Answer, CutSketches, reason_of, status_in
 from ndd_search.search.rest.read_request import INDEX, Request, without_key
 from ndd_search.search.rest.write_response import filtered
 
@@ -60,45 +61,38 @@ class MultiConversation:
         done: dict[int, Line] = {}
         results: Mapping[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
         first: Answer | None = None
+        has_failed = False  # all together: then the caller's own searches decide
         took = 0
         while requests := _advance(flows, results, done):
             lines = self._lines_to_send(requests)
+            trip = self._round_trip(lines, requests)
             try:
-                answer = yield self._round_trip(lines, requests)
+                answer = yield trip
             except Exception as error:
-                if first is not None:
-                    results = dict.fromkeys(requests, error)
-                    continue
-                if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
-                    return (yield from self._send_own_request())
-                raise
-            responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
-            if _are_responses(responses, len(lines) // 2):
-                took += answer.took or 0
-                results = _answers_of(requests, responses, answer.cut)
-            elif first is not None:
-                results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
+                if first is None and (has_failed or not (is_refused(error) or trip.timeout is not None)):
+                    raise
+                failure: Answer | Exception = error
             else:
-                return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
-            first = first or answer
+                responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
+                if _are_responses(responses, len(lines) // 2):
+                    first, took = first or answer, took + (answer.took or 0)
+                    results = _answers_of(requests, responses, answer.cut)
+                    continue
+                if first is None and (has_failed or not (answer.ok or answer.status in REFUSED)):
+                    return answer
+                failure = Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE)
+            results = dict.fromkeys(requests, failure)
+            if first is None:
+                has_failed, results = True, dict.fromkeys(requests)
+                for place in requests:
+                    flows[place] = self._own_flow(place, failure)
         return Answer(self._response(took, done), raw=None if first is None else first.raw)
 
-    def _send_own_request(self) -> Flow:
-        """Return the engine's answer to the user's own request, without the sketches."""
-        answer = yield self._own_request()
-        responses = answer.body.get("responses") if isinstance(answer.body, dict) else None
-        if _are_responses(responses, len(self.conversations)):
-            for talk, response in zip(self.conversations, responses, strict=True):
-                if talk is not None:
-                    talk.hide_sketches(response)
-        return answer
-
-    def _own_request(self) -> Request:
-        """Return the user's own request, for an engine that refuses a wider search and with it all searches."""
-        lines: list[Line | str] = []
-        for header, search, given in zip(self.headers, self.searches, self.given, strict=True):
-            lines += given or (header, search.body or {})
-        return replace(self.request, body=self._body(lines))
+    def _own_flow(self, place: int, failure: Answer | Exception) -> Flow:
+        """Return a flow that sends a search as the caller made it. failure: of the trip with all searches of ours."""
+        if (talk := self.conversations[place]) is None:
+            return _unchanged(self.searches[place])
+        return talk.engines_own(WIDER + (failure.reason if isinstance(failure, Answer) else reason_of(failure)))
 
     def _body(self, lines: list[Line | str]) -> Any:
         """Return the lines as a list or as text, like the body of the request."""

@@ -10,12 +10,17 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any, TypeVar
 
+from ndd_search.errors import NDDError
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 
 LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"
 _MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
+# Statuses about who asks, and where: the caller's own request would get them, too, unless ours is an `_msearch`, which
+# goes elsewhere. All others may be about what we changed.
+PLACE = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+REFUSED = set(range(HTTPStatus.BAD_REQUEST, 600)) - {HTTPStatus.UNAUTHORIZED} - PLACE
 
 Result = TypeVar("Result")
 Asking = Generator[Request, Answer, Result]  # yields requests, is sent their answers, returns a result
@@ -89,11 +94,18 @@ class RoundTrips:
         left = self._seconds_left
         return left is None or left > 0
 
-    def first(self, requests: list[Request], refusals: Collection[int]) -> Asking[list[Answer]]:
-        """Make the first trip.
+    def first(self, requests: list[Request]) -> Asking[list[Answer]]:
+        """Make the first trip. A failure after which the caller's own request decides is returned as a failed answer.
 
-        refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
-                  client passes through, and a failed answer raises Finished.
+        No answer within the budget is such a failure, too. Other exceptions of the client pass through.
+        """
+        return self._go(requests, self._seconds_left, REFUSED | PLACE if len(requests) > 1 else REFUSED)
+
+    def needed(self, requests: list[Request], refusals: Collection[int] = ()) -> Asking[list[Answer]]:
+        """Make a trip without which there is no page, in all the time that the client gives it.
+
+        refusals: statuses that are returned as failed answers. For any other failure, an exception of the client passes
+                  through, and a failed answer raises Finished.
         """
         return self._go(requests, None, refusals)
 
@@ -117,17 +129,28 @@ class RoundTrips:
         except RecursionError:  # of the parser: a document that the caller's own request does not ask for
             answer = Answer("")
         except Exception as error:
-            status = getattr(error, "status_code", None)
-            if not isinstance(status, int):
-                status = HTTPStatus.SERVICE_UNAVAILABLE
-            if refusals is not None and status not in refusals:
+            if refusals is not None and timeout is None and not is_refused(error, refusals):
                 raise
-            answer = Answer(str(error), status)
+            left = self._seconds_left
+            is_late = left is not None and left <= 0
+            told = getattr(error, "info", None) or str(error)  # the engine's own body, where a client gives it
+            answer = Answer(told, HTTPStatus.REQUEST_TIMEOUT if is_late else status_of(error))
         finally:
             self._waits.append(perf_counter() - began)
-        if refusals is not None and not answer.ok and answer.status not in refusals:
+        if refusals is not None and timeout is None and not answer.ok and answer.status not in refusals:
             raise Finished(answer)
         return [answer] if len(requests) == 1 else answer.apart(len(requests))
+
+
+def is_refused(error: Exception, refusals: Collection[int] = REFUSED) -> bool:
+    """Return whether an engine answered with one of these statuses. Errors of our proxy have one without an answer."""
+    return not isinstance(error, NDDError) and getattr(error, "status_code", None) in refusals
+
+
+def status_of(error: Exception) -> int:
+    """Return the status in an exception of a client, 503 if it has none."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def trouble(answers: Sequence[Answer], like: Answer) -> str:

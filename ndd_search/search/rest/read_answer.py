@@ -70,19 +70,27 @@ class Answer:
     @property
     def partial(self) -> bool:
         """Whether a search timed out, or failed on some shards."""
-        return bool(self.body.get("timed_out") or (self.body.get("_shards") or {}).get("failed"))
+        return bool(self.body.get("timed_out") or self.failed_shards)
 
     @property
-    def refusals(self) -> list[str]:
-        """Why shards refused the search; other shards may have accepted it."""
-        failures = (self.body.get("_shards") or {}).get("failures") or []
-        reasons = [one.get("reason") or {} for one in failures]
-        return [str(one.get("reason")) for one in reasons if one.get("type") == "illegal_argument_exception"]
+    def failed_shards(self) -> int:
+        """Number of shards whose hits are missing."""
+        failed = (self.body.get("_shards") or {}).get("failed")
+        return failed if isinstance(failed, int) else bool(failed)
 
     @property
     def complaint(self) -> str:
         """Why the engine, or some shards, refused the search; "" if none did."""
-        return " ".join(self.refusals) if self.has_hits else str(self.body)
+        if not self.has_hits:
+            return str(self.body)
+        failures = (self.body.get("_shards") or {}).get("failures") or []
+        reasons = [one.get("reason") or {} for one in failures]
+        return " ".join(str(one.get("reason") or one.get("type")) for one in reasons)
+
+    @property
+    def reason(self) -> str:
+        """The complaint in one sentence."""
+        return self.complaint if self.has_hits else reason_of(self.body)
 
     @property
     def clusters(self) -> dict[str, int]:
