@@ -3,7 +3,8 @@
 The answer to one request (a search, an `_msearch`, a point in time, a sample, the stored table, what an option needs)
 gets another status or another body, loses or repeats members, or holds values of other types; or its request raises an
 error. All other answers are as the engine gives them. Errors of the client pass through, if the caller's own request
-raised them.
+raised them. In other cases no answer is changed, but a document cannot be fetched: the caller gets at least what his
+own request gets.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def draw(rng: random.Random) -> Case:
         "how": how, "asked": asked, "size": rng.choice([3, 10, 60]),
         "stored": rng.random() < 0.5, "counts": rng.random() < 0.5, "cache": rng.random() < 0.5,
         "at": rng.choice([0, 0, 0, 1, 1, 2, 3]), "times": rng.choice([1, 1, 2, 5]),
-        "kind": rng.choice(["value", "value", "value", "body", "status", "error"]), "seed": rng.randrange(10**9),
+        "kind": rng.choice(["value", "value", "value", "body", "status", "error", "fetch", "fetch"]),
+        "seed": rng.randrange(10**9),
     }  # fmt: skip
 
 
@@ -83,6 +85,9 @@ class _Search:
             self.engine.store_table()
         self.driver = Driver(settings_of(**settings))
         self.driver.settings.bypass_seconds = 0.0
+        if case["kind"] == "fetch" and self.engine.documents:
+            rng = random.Random(case["seed"])
+            self.engine.unreadable, self.engine.shards = {rng.choice(list(self.engine.documents))}, rng.choice([1, 2])
         self.sent = 0
         self.pages: list[list[Any]] = []  # the hits of each answer to a search of whole documents
         self.changed: Any = None  # the answer that was changed
@@ -91,6 +96,8 @@ class _Search:
     def check(self) -> Counter[str]:
         how, size = self.case["how"], self.case["size"]
         search = {**SEARCH, "size": size, "ndd": self.case["asked"] or True}
+        if self.case["kind"] == "fetch":
+            return self._fetched(search)
         try:
             if how == "search":
                 self._holds(self._ask("_search", search), size)
@@ -115,6 +122,26 @@ class _Search:
             return Counter({"documented errors": 1})
         return Counter({"changed answers": int(self.changed is not None), "searches": 1})
 
+    def _fetched(self, search: dict[str, Any]) -> Counter[str]:
+        """Search once where a document cannot be fetched."""
+        plain = self.engine.send(Request("POST", f"/{INDEX}/_search", {}, {}, {**SEARCH, "size": search["size"]}))
+        needed = {_id(hit) for hit in _hits(plain.body)}
+        try:
+            match self.case["how"]:
+                case "msearch":
+                    answer = self._ask("_msearch", [{"index": INDEX}, search, {"index": INDEX}, search])["responses"][1]
+                case "cursor":
+                    answer = self._ask("_search", {**search, "ndd": {**self.case["asked"], "cursor": True}})
+                case _:
+                    answer = self._ask("_search", search)
+        except OWN_ERRORS:
+            assert self.case["how"] == "cursor"
+            assert not plain.whole
+            return Counter({"documented errors": 1})
+        lost = needed - self._held(answer)
+        assert not lost, f"lost: {lost}"
+        return Counter({"changed answers": 1, "searches": 1})
+
     def _ask(self, path: str, body: Any) -> Any:
         return self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, {}, body), self._send).body
 
@@ -123,7 +150,7 @@ class _Search:
         body = copy.deepcopy(answer.body)
         answer = Answer(body, answer.status, raw=body)
         number, self.sent = self.sent, self.sent + 1
-        if number == self.case["at"]:
+        if number == self.case["at"] and self.case["kind"] != "fetch":
             self._was_own = "docvalue_fields" not in str(request.body)
             answer = self._harmed(answer)
             self.changed = answer
@@ -161,15 +188,19 @@ class _Search:
         """The first hits of an answer that the page can have been made of are shown or listed."""
         if self.changed is not None and answer == self.changed.body:
             return
-        shown = _hits(answer)
-        held = {_id(one) for hit in shown for one in (hit, *_copies(hit))}
-        if isinstance(answer, dict) and isinstance(answer.get("ndd"), dict):
-            held |= {one["_id"] for name in ("late", "seen") for one in answer["ndd"].get(name, [])}
+        held = self._held(answer)
         possible = [{_id(hit) for hit in page[:size]} - {None} for page in self.pages]
         first = 1 if "seen" in self.case["asked"] else 0
         if self.case["at"] > first:  # the first search for hits was answered as it should be
             possible = possible[:1]
         assert not possible or any(needed <= held for needed in possible), f"lost: {[one - held for one in possible]}"
+
+    def _held(self, answer: Any) -> set[str | None]:
+        """The ids that an answer shows or lists."""
+        held = {_id(one) for hit in _hits(answer) for one in (hit, *_copies(hit))}
+        if isinstance(answer, dict) and isinstance(answer.get("ndd"), dict):
+            held |= {one["_id"] for name in ("late", "seen") for one in answer["ndd"].get(name, [])}
+        return held
 
 
 def changed(body: Any, rng: random.Random) -> Any:

@@ -22,6 +22,7 @@ from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
 
 INDEX = "news"
+UNREADABLE = {"error": {"root_cause": [{"reason": "a document cannot be read"}]}, "status": 500}
 MISSING: dict[str, Any] = {"error": {"type": "search_context_missing_exception"}, "status": 404}
 
 
@@ -29,6 +30,8 @@ class Engine:
     """Documents by id, as in `oracle`, with a "score" and a "text". One that is written again keeps its place.
 
     before: called with the number of each request that is no write to the index, before it is answered.
+    unreadable: ids of documents that cannot be fetched. Where an answer would hold one, the hits of its shard are
+                missing, or with one shard the search fails. shards: one or two.
     """
 
     def __init__(self, recipe: str) -> None:
@@ -37,6 +40,8 @@ class Engine:
         self.tables: dict[str, Any] = {}
         self.points: dict[str, list[dict[str, Any]]] = {}
         self.answered = 0
+        self.unreadable: set[str] = set()
+        self.shards = 1
         self.before: Callable[[int], None] = lambda number: None
         self._opened = 0
         self._numbers: dict[str, int] = {}  # by id
@@ -113,19 +118,31 @@ class Engine:
             after = tuple(body["search_after"])
             rows = [row for row in rows if (-row[1]["score"], row[0]) > (-after[0], after[1])]
         start, size = body.get("from", 0), body.get("size", 10)
-        hits = [self._hit(place, one, body) for place, one in rows[start : start + size]]
+        rows, failed = rows[start : start + size], 0
+        if body.get("_source") is not False and (bad := {self._shard(one) for _, one in rows if self._is_bad(one)}):
+            rows, failed = [row for row in rows if self._shard(row[1]) not in bad], len(bad)
+            if failed == self.shards:
+                return Answer(UNREADABLE, 500)
+        hits = [self._hit(place, one, body) for place, one in rows]
         if by_value:
             hits = [
                 {**hit, "sort": one["values"][:1] if one["values"] else [2**63 - 1]}
-                for hit, (_, one) in zip(hits, rows[start:], strict=False)
+                for hit, (_, one) in zip(hits, rows, strict=True)
             ]
-        answer = {"took": 1, "timed_out": False, "_shards": {"total": 1, "successful": 1, "failed": 0}}
+        shards = {"total": self.shards, "successful": self.shards - failed, "failed": failed}
+        answer = {"took": 1, "timed_out": False, "_shards": shards}
         counted = {} if body.get("track_total_hits") is False else {"total": total}
         if point is not None:
             answer["pit_id"] = point
         if aggregated is not None:
             answer["aggregations"] = aggregated
         return Answer({**answer, "hits": {**counted, "max_score": hits[0]["_score"] if hits else None, "hits": hits}})
+
+    def _is_bad(self, document: dict[str, Any]) -> bool:
+        return document["id"] in self.unreadable
+
+    def _shard(self, document: dict[str, Any]) -> int:
+        return int(document["id"][1:] or 0) % self.shards
 
     def _aggregated(self, asked: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:
         """The aggregations of some documents."""
