@@ -232,6 +232,43 @@ def test_a_request_that_only_our_wider_form_breaks_is_answered_as_it_came(
     assert [one["hits"] for one in both] == [plain["hits"]] * 2
 
 
+@pytest.mark.newest_servers
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_document_below_the_page_that_cannot_be_fetched_costs_no_hit(
+    shards: int, engine: Engine, index: str, connect: Connect
+) -> None:
+    """A script fails for one document, which the window holds and the page does not."""
+    made = mapping(engine)
+    made["settings"] = {"number_of_shards": shards}
+    acts = actions(index, engine, where=documents()[:40])
+    for place, one in enumerate(acts):
+        one["price"] = place
+    del acts[13]["price"]
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, acts)
+    script = {"lang": "painless", "source": "doc['price'].value * 1.2"}
+    sort = [{"price": {"order": "asc", "missing": 13}}]
+    body = {"query": {"match_all": {}}, "sort": sort, "script_fields": {"gross": {"script": script}}}
+    plain, caller = connect(wrapped=False), connect(cache=False)
+    right = plain.search(index=index, body=body)["hits"]["hits"]
+    assert len(right) == 10
+    searches = [caller.search(index=index, body={**body, "ndd": True})]
+    searches += caller.msearch(body=[{"index": index}, {**body, "ndd": True}] * 2)["responses"]
+    for answer in searches:
+        assert [hit["_id"] for hit in answer["hits"]["hits"]] == [hit["_id"] for hit in right]
+        assert answer["_shards"]["failed"] == 0
+        assert answer["ndd"]["degraded"].startswith("the engine refused the wider request: ")
+    first = caller.search(index=index, body={**body, "ndd": {"cursor": True}})
+    listed = [one["_id"] for hit in first["hits"]["hits"] for one in (hit, *copies(hit))]
+    assert set(listed) == {hit["_id"] for hit in right}
+    assert first["ndd"]["cursor"]
+
+
+def copies(hit: Any) -> Any:
+    return hit["inner_hits"]["near_duplicates"]["hits"]["hits"] if "inner_hits" in hit else []
+
+
 def test_answers_that_are_partial_are_given_and_not_remembered(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:

@@ -39,7 +39,8 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
     cache:       True: 64 MB in this process, for ten seconds; False: none; or a cache that other clients may share,
                  such as RedisCache(URL) or ndd_search.core.paging.cache.MemoryCache(seconds=60). A write through this
                  client invalidates earlier entries.
-    time_budget: seconds after which a search fetches no more hits, None for no limit.
+    time_budget: seconds after which a search fetches no more hits, None for no limit. If there are none by then, the
+                 caller's own request is sent.
     frequency_table: for min_similarity="auto". True reads the table that `ndd-search backfill` stored for an index, or
                  counts one in a sample of 5,000 of its documents, once an hour; False uses no table; or a
                  FrequencyTable of your own.
