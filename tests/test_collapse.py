@@ -384,3 +384,20 @@ def test_a_page_that_ends_before_a_hit_that_it_was_not_given_says_so() -> None:
     cut = page.with_hits({0: "a", 2: "c"})
     assert cut.hits == ["a"]
     assert "the page ends before it" in cut.info.degraded
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": "demote"}, {"max_per_group": 1000}, {"mode": "demote", "max_per_group": 9}]
+)
+def test_the_copies_of_a_large_group_are_put_in_order_once(options: dict[str, Any]) -> None:
+    """The work for a group grows with its size, and not with the square of it."""
+    looked_at: list[int] = []
+
+    def newest(hit: dict[str, Any]) -> int:
+        looked_at.append(hit["day"])
+        return -int(hit["day"])
+
+    hits = [{"text": CLIMATE, "day": day} for day in range(1000)]
+    page = ndd.collapse(hits, size=1000, text="text", keep=[newest], **options)
+    assert sorted(looked_at) == list(range(1000))
+    assert len({hit["day"] for hit in page}) == len(page) == 1000

@@ -1,14 +1,14 @@
 """The leaders and pairs of a whole collection, from its sketches.
 
-The native core does the work (native/corpus.h explains how). Without the core, numpy does the same: right, but slower,
-because it compares every pair of documents that share one of their rarest values. Simhash fingerprints are found by
-block tables.
+The native core does the work (native/corpus.h explains how). Without the core, numpy finds the same pairs, but slower,
+because it compares every pair of documents that share one of their rarest values: no budget cuts any of them. Simhash
+fingerprints are found by block tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -48,8 +48,8 @@ class Effort:
     documents: documents with different sketches that are not empty.
     met:       how often two documents were met in the list of a value that both hold.
     compared:  pairs compared value by value.
-    cut:       entries of such lists that were not read because one document had met `budget` others already. No pair
-               was missed when this is 0.
+    cut:       entries of such lists that were not read because one document had met `budget` others already, and what
+               `each` left out. No pair was missed when this is 0.
     """
 
     documents: int
@@ -112,7 +112,7 @@ class Search:
     decision:     which pairs count.
     min_shingles: a document of fewer shingles pairs only with a document of the same sketch.
     guards:       which documents may pair, in the order of the sketches.
-    budget:       documents met for one document at most, at least 1; see Effort.cut.
+    budget:       documents met for one document at most, at least 1; see Effort.cut. Numpy meets all of them.
     progress:     called now and then with the number of documents done; an exception that it raises ends the search.
     """
 
@@ -183,9 +183,9 @@ class Search:
                     np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity)
                 )
                 return pairs, np.frombuffer(same, np.int64), Effort(*effort)
-        return self._without_core(sketches)
+        return self._without_core(sketches, each or _EVERY)
 
-    def _without_core(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
+    def _without_core(self, sketches: Sketches, each: int) -> tuple[Pairs, Ranks, Effort]:
         rows = rows_of(sketches, self.recipe.k)
         same = _same(rows, self.guards)
         different = (same == np.arange(len(same))) & (rows.lengths > 0)
@@ -194,7 +194,8 @@ class Search:
             pairs, effort = self._allowed(rows, pairs), Effort(int(different.sum()), len(pairs), len(pairs), 0)
         else:
             pairs, effort = self._pairs_that_meet(rows, different)
-        return pairs, same, effort
+        kept = pairs.where(_nth_of_second(pairs) < each)
+        return kept, same, replace(effort, cut=len(pairs) - len(kept))
 
     def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
         """Those of some pairs of different sketches that count."""
@@ -280,6 +281,15 @@ def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Itera
     for first, second in partners(begin, np.arange(len(owner)) - begin):
         codes = sorted_distinct(owner[first] * np.int64(len(rows.lengths)) + owner[second])
         yield codes // len(rows.lengths), codes % len(rows.lengths)
+
+
+def _nth_of_second(pairs: Pairs) -> Ranks:
+    """Of each pair the number of earlier pairs with the same second document."""
+    order = np.argsort(pairs.second, kind="stable")
+    second = pairs.second[order]
+    nth = np.empty(len(order), np.int64)
+    nth[order] = np.arange(len(order)) - np.searchsorted(second, second)
+    return nth
 
 
 def _same(rows: Rows, guards: Guards) -> Ranks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -79,6 +80,7 @@ class Layout:
         self.ranks: list[int] = stream.ranks[:examined].tolist()
         self.similarity: list[float] = stream.similarity[:examined].tolist()
         self.leaders = [index for index, leader in enumerate(self.leader) if leader == index]
+        self._shown_at: dict[int, tuple[dict[int, int], list[int]]] = {}  # see _shown_at_places
         self._duplicates: dict[int, list[int]] = {}  # of each leader that has some, ascending
         for index, leader in enumerate(self.leader):
             if leader != index:
@@ -111,16 +113,22 @@ class Layout:
         item, similarity = self.seen.get(leader, (None, 1.0))
         if leader not in self._duplicates:
             return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
-        members = self._members(leader)
-        chosen = self._chosen(leader, reader)
-        hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
+        if leader not in self._shown_at:
+            self._shown_at[leader] = self._shown_at_places(leader, reader)
+        at, hidden = self._shown_at[leader]
+        shown = at[place]
         if place != leader:
-            slots = self._copies(leader)[: self.options.max_per_group]
-            nth = [*slots, *sorted(set(members).difference(slots))].index(place)
-            return self._single([*chosen, *hidden][nth])
-        shown = chosen[0]
+            return self._single(shown)
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
         return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
+
+    def _shown_at_places(self, leader: int, reader: Reader) -> tuple[dict[int, int], list[int]]:
+        """Return which member of a group is shown at the place of each, and those that are hidden."""
+        members, slots = self._members(leader), self._copies(leader)[: self.options.max_per_group]
+        chosen = self._chosen(leader, reader)
+        hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
+        places = [*slots, *sorted(set(members).difference(slots))]
+        return dict(zip(places, [*chosen, *hidden], strict=True)), hidden
 
     def with_origins(self, place: int, group: Group, reader: Reader) -> Group:
         """Return the group at a place with its origins; a duplicate that is shown itself has none."""
@@ -152,12 +160,17 @@ class Layout:
         if self.options.keep == ("score",):
             return places
         chosen = [place for place in places if place < earlier]
+        order = self._in_order([index for index in copies if index >= earlier], reader)
+        later, left, begin = sorted((index, nth) for nth, index in enumerate(order)), list[tuple[int, int]](), 0
         for place in places[len(chosen) :]:
             known = self.stream.examined(first_window(self.ranks[place] + 1, self.options))
-            left = [index for index in copies if earlier <= index < known and index not in chosen]
-            if place == leader and self.options.max_per:
-                left = [index for index in left if self._leads_no_more(index, leader, reader)]
-            chosen += self._in_order(left, reader)[:1]
+            end = bisect_left(later, (known, 0))
+            for index, nth in later[begin:end]:
+                insort(left, (nth, index))
+            begin, leads_fewer = end, place == leader and self.options.max_per
+            best = next(one for one in left if not leads_fewer or self._leads_no_more(one[1], leader, reader))
+            left.remove(best)
+            chosen.append(best[1])
         return chosen
 
     def _leads_no_more(self, index: int, leader: int, reader: Reader) -> bool:
@@ -177,7 +190,7 @@ class Layout:
         for leader in {self.leader[place] for place in self.slots[:start]}:
             members = self._members(leader)
             if members[-1] >= before:
-                chosen = self._chosen(leader, reader)
+                chosen = set(self._chosen(leader, reader))
                 late += [(index, leader) for index in members if index >= before and index not in chosen]
         return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
 
