@@ -401,3 +401,16 @@ def test_the_copies_of_a_large_group_are_put_in_order_once(options: dict[str, An
     page = ndd.collapse(hits, size=1000, text="text", keep=[newest], **options)
     assert sorted(looked_at) == list(range(1000))
     assert len({hit["day"] for hit in page}) == len(page) == 1000
+
+
+def test_texts_that_many_hits_have_are_compared_word_by_word_once() -> None:
+    """400 alerts in 20 variants are 80,000 pairs of hits, and 190 pairs of texts."""
+    read: list[int] = []
+
+    def text_of(hit: int) -> str:
+        read.append(hit)
+        return f"{CLIMATE} and number {hit % 20} of the {hit % 20} plans of the town of {hit % 20}"
+
+    page = ndd.collapse(list(range(400)), size=400, text=text_of)
+    assert page.hits == list(range(20))
+    assert len(read) < 400 * 20

@@ -11,14 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys
 from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields
-from ndd_search.core.matching.similar_pairs import as_compared, leaders_of
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared, leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, check_fit
@@ -182,109 +181,39 @@ class Stream:
 
         Its `shares` and `seen` are those of the new hits.
         """
-        if reader.items is not None:
-            return self._leaders_by_fields(fresh, reader.items, reader, options)
         if self.shown and not options.hides_seen:
             return self._mark_seen(fresh, sketches, reader, options)
-        check_fit(options, reader.recipe)
-        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
-        by_core = native.core is not None and not (options.has_guards or options.reads_keys or self.apart)
-        if by_core and not self.hits and not self.shown:
-            if (assigned := leaders_of(sketches, k, decision, 0, reader.recipe.min_shingles)) is not None:
-                return _Leaders(*assigned)
-            by_core = False
+        compare, start, size = _Comparison.of(reader, options, self.apart), len(self.hits), _BATCH
+        if not self.hits and not self.shown and (by_core := compare.by_core(sketches, 0)):
+            return _Leaders(*by_core)
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
-        found = self._old_leaders(len(fresh))
-        seen = np.zeros(len(hits), bool)
-        seen[[index for index, _, _ in self.seen]] = True
+        found = _Leaders(np.arange(len(hits)), np.ones(len(hits)))
+        found.leader[:start], found.similarity[:start] = self.leader, self.similarity
+        is_seen = np.zeros(len(hits), bool)
+        is_seen[[index for index, _, _ in self.seen]] = True
         if self.shown:
             for index, item in self._same_documents(fresh, reader).items():
                 found.seen[index] = item, 1.0
-                seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
-        start, size = len(self.hits), _BATCH
+                is_seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
         while start < len(hits):
-            end = len(hits) if by_core else min(start + size, len(hits))
-            old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~seen[:start])
+            end = min(start + size, len(hits))
+            old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~is_seen[:start])
             where = np.concatenate((old, np.arange(start, end)))
             # A page holds what was shown before, the leaders so far, and a batch of the new hits, in this order.
-            members, leading = where.tolist(), len(self.shown) + len(old)
-            page = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
-            if not by_core:
-                among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
-                leader, similarity, shares, pairs = self._leaders_by_numpy(
-                    among, page, leading, decision, reader, options
-                )
-                found.shares.update((members[place - len(self.shown)], name) for place, name in shares.items())
-                size = 2 * size if pairs < _FEW_PAIRS else size
-            elif (assigned := leaders_of(page, k, decision, leading, reader.recipe.min_shingles)) is not None:
-                leader, similarity = assigned
-            else:
-                by_core = False
-                continue
-            self._add(found, start, where, leader[leading:], similarity[leading:])
-            seen[[index for index in found.seen if index < end]] = True
-            start = end
+            members, before = where.tolist(), len(self.shown)
+            page = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
+            compared = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
+            led = compare(page, compared, before + len(old), before)
+            leader, similarity = led.leader[before + len(old) :], led.similarity[before + len(old) :]
+            for at in np.flatnonzero(leader < before).tolist():
+                found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
+                is_seen[start + at] = True
+            leads = leader >= before
+            found.leader[start:end][leads] = where[leader[leads] - before]
+            found.similarity[start:end][leads] = similarity[leads]
+            found.shares.update((members[place - before], name) for place, name in led.shares.items())
+            start, size = end, 2 * size if led.pairs < _FEW_PAIRS else size
         return found
-
-    def _leaders_by_numpy(
-        self,
-        hits: Sequence[Any],
-        sketches: Sequence[Sketch],
-        leading: int,
-        decision: Decision,
-        reader: Reader,
-        options: CollapseOptions,
-    ) -> tuple[Ranks, npt.NDArray[np.float64], dict[int, str], int]:
-        """Return the leaders of a page, the similarities, the shares by place, and the number of similar pairs.
-
-        hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
-        """
-        rows = rows_of(as_compared(sketches, reader.recipe.k, decision), reader.recipe.k)
-        pairs = similar_pairs(rows, decision)
-        pairs = pairs.where(pairs.second >= leading)
-        verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
-        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
-        if self.apart is not None:
-            ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-            pairs = pairs.where(np.array([not self.apart(hits[one], hits[other]) for one, other in ends], np.bool_))
-        if not options.reads_keys:
-            return *choose_leaders(len(hits), pairs), {}, len(pairs)
-        by_keys = LeadersByKeys(hits, sketches, reader.recipe, reader.value, options)
-        return *by_keys.choose(pairs, leading, len(self.shown)), len(pairs)
-
-    def _old_leaders(self, fresh: int) -> _Leaders:
-        """Return the leaders so far, and each of some new hits as a leader of its own."""
-        count = len(self.hits)
-        found = _Leaders(np.arange(count + fresh), np.ones(count + fresh))
-        found.leader[:count], found.similarity[:count] = self.leader, self.similarity
-        return found
-
-    def _leaders_by_fields(
-        self, fresh: Sequence[Any], items: RecordSchema, reader: Reader, options: CollapseOptions
-    ) -> _Leaders:
-        """Assign leaders by the fields of the hits; the similarity is the probability that both are one thing."""
-        check_fits_records(options)
-        found, start = self._old_leaders(len(fresh)), len(self.hits)
-        old = np.flatnonzero(self.leader == np.arange(start))
-        where = np.concatenate((old, np.arange(start, start + len(fresh))))
-        hits = [*(self.hits[i] for i in old.tolist()), *fresh]
-        pairs = items.same_pairs([record_of(hit, reader, items) for hit in hits], len(old), bar_of(options))
-        if verdicts := list(allowed_by_fields(pairs, hits, reader, options).values()):
-            pairs = pairs.where(np.logical_and.reduce(verdicts))
-        leader, similarity = choose_leaders(len(hits), pairs)
-        found.leader[start:], found.similarity[start:] = where[leader[len(old) :]], similarity[len(old) :]
-        return found
-
-    def _add(
-        self, found: _Leaders, start: int, where: Ranks, leader: Ranks, similarity: npt.NDArray[np.float64]
-    ) -> None:
-        """Add the leaders of the hits from `start` on. where: index of each hit of a page after those of `shown`."""
-        before, end = len(self.shown), start + len(leader)
-        for at in np.flatnonzero(leader < before).tolist():
-            found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
-        leads = leader >= before
-        found.leader[start:end][leads] = where[leader[leads] - before]
-        found.similarity[start:end][leads] = similarity[leads]
 
     def _mark_seen(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
@@ -316,7 +245,76 @@ NO_HITS = Stream()
 
 @dataclass(frozen=True, eq=False)
 class _Leaders:
+    """The leaders of some hits, and the similarities. shares, seen: as in Stream. pairs: similar ones, as counted."""
+
     leader: Ranks
     similarity: npt.NDArray[np.float64]
     shares: dict[int, str] = field(default_factory=dict)
     seen: dict[int, tuple[int, float]] = field(default_factory=dict)
+    pairs: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Assigns leaders among the hits of a page, by their sketches, or by their fields. apart: as in Stream."""
+
+    reader: Reader
+    options: CollapseOptions
+    apart: Callable[[Any, Any], str] | None
+    decision: Decision
+
+    @classmethod
+    def of(cls, reader: Reader, options: CollapseOptions, apart: Callable[[Any, Any], str] | None) -> _Comparison:
+        """Return how hits are compared. Raises ValueError for options that do not fit the recipe or the schema."""
+        if reader.items is not None:
+            check_fits_records(options)
+        else:
+            check_fit(options, reader.recipe)
+        decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
+        return cls(reader, options, apart, decision)
+
+    def __call__(self, hits: Sequence[Any], sketches: Sequence[Sketch], leading: int, shown: int) -> _Leaders:
+        """Return the leaders of a page. leading: so many hits are leaders already, and `shown` of them were shown."""
+        if (by_core := self.by_core(sketches, leading)) is not None:
+            return _Leaders(*by_core)
+        pairs = self._apart(self._pairs(hits, sketches, leading), hits)
+        if not self.options.reads_keys:
+            return _Leaders(*choose_leaders(len(hits), pairs), pairs=len(pairs))
+        by_keys = LeadersByKeys(hits, sketches, self.reader.recipe, self.reader.value, self.options)
+        leader, similarity, shares = by_keys.choose(pairs, leading, shown)
+        return _Leaders(leader, similarity, shares, pairs=len(pairs))
+
+    def by_core(self, sketches: Sequence[Sketch], leading: int) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
+        """Return leaders and similarities from the native core; None if it cannot tell them."""
+        if self.reader.items is not None or self.options.has_guards or self.options.reads_keys or self.apart:
+            return None
+        recipe = self.reader.recipe
+        return leaders_of(sketches, recipe.k, self.decision, leading, recipe.min_shingles)
+
+    def _pairs(self, hits: Sequence[Any], sketches: Sequence[Sketch], leading: int) -> Pairs:
+        """Return the pairs of near-duplicates that the guards accept, without those of two leaders."""
+        reader, options, k = self.reader, self.options, self.reader.recipe.k
+        if (items := reader.items) is not None:
+            records = [record_of(hit, reader, items) for hit in hits]
+            pairs = items.same_pairs(records, leading, bar_of(options))
+            verdicts = allowed_by_fields(pairs, hits, reader, options)
+        else:
+            rows = rows_of(as_compared(sketches, k, self.decision), k)
+            pairs = similar_pairs(rows, self.decision)
+            pairs = pairs.where(pairs.second >= leading)
+            verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
+        return pairs.where(np.logical_and.reduce(list(verdicts.values()))) if verdicts else pairs
+
+    def _apart(self, pairs: Pairs, hits: Sequence[Any]) -> Pairs:
+        """Return the pairs that `apart` does not refuse, which is asked once about two texts that many hits have."""
+        if self.apart is None or not len(pairs):
+            return pairs
+        numbers: dict[str | int, int] = {}
+        of = np.array(
+            [numbers.setdefault(self.reader.text_of(hit) or place, len(numbers)) for place, hit in enumerate(hits)]
+        )
+        _, at, same = np.unique(
+            of[pairs.first] * len(numbers) + of[pairs.second], return_index=True, return_inverse=True
+        )
+        ends = zip(pairs.first[at].tolist(), pairs.second[at].tolist(), strict=True)
+        return pairs.where(np.array([not self.apart(hits[one], hits[other]) for one, other in ends], np.bool_)[same])
