@@ -414,3 +414,16 @@ def test_texts_that_many_hits_have_are_compared_word_by_word_once() -> None:
     page = ndd.collapse(list(range(400)), size=400, text=text_of)
     assert page.hits == list(range(20))
     assert len(read) < 400 * 20
+
+
+def test_all_members_of_a_group_are_found_in_the_whole_list() -> None:
+    """By default `keep` chooses, and copies are listed, among the hits that the page needs."""
+    hits = [{"text": f"{CLIMATE} {city} " * 3, "day": day} for day in range(20) for city in ("Ulm", "Bonn", "Kiel")]
+    hits = [{**hit, "group": place % 3} for place, hit in enumerate(hits)]
+    settings: dict[str, Any] = {"size": 2, "keep": ["newest:day"], "must_match": ["group"], "window": 6}
+    window = ndd.collapse(hits, text="text", **settings)
+    assert ([hit["day"] for hit in window], window.info.examined) == ([1, 1], 6)
+    whole = ndd.collapse(hits, text="text", members="all", **settings)
+    assert ([hit["day"] for hit in whole], [len(group.duplicates) for group in whole.groups]) == ([19, 19], [19, 19])
+    later = ndd.collapse(hits, text="text", members="all", from_=2, **settings)
+    assert ([hit["day"] for hit in later], later.info.late) == ([19], ())

@@ -134,7 +134,7 @@ class CollapseOptions:
     members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
                       "window", or "all" that match the query, found by stored keys with one more request for each page.
                       "all" needs a mode that lists duplicates, and max_per_group 1. An index in a folder examines
-                      max_window hits for it; a list in memory is its own window.
+                      max_window hits for it, and of a list in memory all are examined.
     keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
                       all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
                       first that tells two copies apart decides, then the better rank: "score" (the engine's order),

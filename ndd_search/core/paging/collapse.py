@@ -42,7 +42,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
 
     hits:     best first: texts, or mappings, rows of a database or objects whose text is found by `text`.
     size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page needs, all of
-              them if necessary: `max_window` applies to searches only.
+              them if necessary or with members="all": `max_window` applies to searches only.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: one for each hit, if they exist already; `text` is then read for numbers_must_match only.
     recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made; None for that of a
@@ -70,8 +70,11 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
         raise ValueError(SEEN_WITH_ITEMS)
     if options.facets:
         raise ValueError("facets count aggregations of an engine, which a list has not: leave them out")
+    counted = evenly(len(ranked), options.window)
     if len(ranked) > options.max_window:  # the whole list is in memory
         options = replace(options, max_window=len(ranked))
+    if options.members == "all":
+        options = replace(options, window=options.max_window)
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"give one sketch for each hit, in order: got {len(sketches)} for {len(ranked)}")
     reader = HitReader(recipe, text, sketches, table_of(frequency_table), items)
@@ -86,7 +89,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     try:
         weighs = options.min_similarity == "auto" and reader.recipe.measure == "kmv" and items is None
         if frequency_table is True and weighs:
-            reader = reader.counted(ranked, evenly(len(ranked), options.window))
+            reader = reader.counted(ranked, counted)
         stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # it names a position within one batch; _check names the rank
