@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import iscoroutinefunction
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +14,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.search.clients.wrap import settings_in
 from tests.engines.find import MODULES
-from tests.searching import in_one_phase
+from tests.searching import hit_of, in_one_phase
 from tests.wrapping.pair import FAILURE, SEARCH, Call, Pair, transport_of
-from tests.wrapping.recorder import Received, usual
+from tests.wrapping.recorder import NO_HITS, Received, Recorder, Reply, usual
 
 
 def base_class(pair: Pair) -> Any:
@@ -59,7 +62,7 @@ def test_what_is_set_on_the_transport_takes_effect(pair: Pair) -> None:
         if pair.family == "elasticsearch":
             pair.wrapped._max_retries = retries  # a client's own number goes before its transport's
         outcome = pair.outcome(lambda: pair.wrapped.search(**SEARCH))
-        assert len(outcome.received) == 1 + retries
+        assert len(outcome.received) == 2 * (1 + retries)  # our request, then the caller's own
     assert transport_of(ndd.wrap(pair.wrapped, enabled=False)).max_retries == 0
 
 
@@ -238,3 +241,89 @@ def test_a_transport_of_opensearch_needs_nothing_else_either() -> None:
     opensearch = pytest.importorskip("opensearchpy")
     client = ndd.wrap(opensearch.OpenSearch("http://localhost:1", transport_class=BareOfOpenSearch))
     assert client.index(index="i", id="1", body={"ndd": 1}) == {"method": "PUT", "url": "/i/_doc/1", "body": {"ndd": 1}}
+
+
+def secrets(request: Received) -> Reply:
+    """One document with a sketch for each caller, who is named by a header."""
+    who = request.header.get("x-user", "") + request.header.get("authorization", "")
+    hit = {**hit_of("1"), "_source": {"of": who}}
+    found = {**NO_HITS, "hits": {"total": {"value": 1, "relation": "eq"}, "max_score": 1.0, "hits": [hit]}}
+    count = len(request.body.splitlines()) // 2
+    return 200, {"took": 1, "responses": [{**found, "status": 200}] * count} if "_msearch" in request.path else found
+
+
+def connections(client: Any) -> Any:
+    """What holds the headers and credentials of a client's connections."""
+    pool = getattr(client.transport, "node_pool", None)
+    return client.transport.connection_pool.connections if pool is None else pool.all()
+
+
+def become(user: str, how: str, client: Any) -> None:
+    """Change the credentials of a client in place."""
+    for one in connections(client):
+        match how:
+            case "headers":
+                (one.headers if hasattr(one, "http_compress") else one._headers)["x-user"] = user
+            case "signature":
+                one.http_auth = lambda *_: {"authorization": user}
+            case "session":
+                one.session.auth = (user, "x")
+            case "headers of the session":
+                one.session.headers["x-user"] = user
+
+
+def are_of_their_callers(pair: Pair, ways: list[str], seed: int) -> None:
+    rng = random.Random(seed)
+    pair.at.reply = secrets
+    for _ in range(40):
+        how, user = rng.choice(["", *ways]), rng.choice(["ann", "bob", "eve"])
+        search = {**SEARCH, "headers": {"x-user": user}} if how == "request" else SEARCH
+        for client in (pair.plain, pair.wrapped):
+            if how not in ("", "request"):
+                become(user, how, client)
+        shown = [
+            pair.run(partial(client.search, **search))["hits"]["hits"][0]["_source"]
+            for client in (pair.plain, pair.wrapped)
+        ]
+        assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nobody_gets_the_page_of_a_caller_before_however_credentials_change(pair: Pair, seed: int) -> None:
+    """A token that is refreshed on the connections, a function that signs, or a header of one request."""
+    pair.at.reply = secrets
+    for client in (pair.plain, pair.wrapped):
+        if getattr(client.transport, "kwargs", None) is not None and pair.asynchronous:
+            client.transport.kwargs["headers"] = {
+                "x-user": "ann"
+            }  # of the connections that it makes with its first request
+        pair.run(partial(client.search, **SEARCH))
+    ways = ["headers"] if pair.family == "elasticsearch" else ["headers", "request"]
+    are_of_their_callers(pair, ways + ["signature"] * (pair.family == "opensearch" and not pair.asynchronous), seed)
+
+
+def test_nobody_gets_the_page_of_a_caller_before_by_a_session_of_requests(at: Recorder) -> None:
+    opensearchpy = pytest.importorskip("opensearchpy")
+    pair = Pair("opensearch", False, at)
+    kind = opensearchpy.RequestsHttpConnection
+    pair.plain, pair.wrapped = (opensearchpy.OpenSearch(at.url, connection_class=kind) for _ in range(2))
+    ndd.wrap(pair.wrapped)
+    are_of_their_callers(pair, ["session", "headers of the session", "request"], 1)
+    at.reply = usual
+    pair.close()
+
+
+def test_a_client_shares_its_pages_with_others_that_hold_the_same_credentials(at: Recorder) -> None:
+    """Whatever their numbers of connections, and whatever names their programs give themselves."""
+    opensearchpy = pytest.importorskip("opensearchpy")
+    cache, found = MemoryCache(), []
+    at.reply = secrets
+    for agent in ("one", "other"):
+        with opensearchpy.OpenSearch(at.url, http_auth=("ann", "x")) as client:
+            ndd.wrap(client, cache=cache)
+            become("bob", "headers", client)
+            for one in connections(client):
+                one.headers["user-agent"] = agent
+            found.append(client.search(**SEARCH)["ndd"]["cache"])
+    at.reply = usual
+    assert found == ["miss", "hit"]

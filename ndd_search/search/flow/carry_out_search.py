@@ -245,7 +245,8 @@ class Conversation:
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
-        return hash_of_json("search", self.settings.key, self.search.caller, request.path, params, body)
+        caller = self.settings.key, request.sender, self.search.caller
+        return hash_of_json("search", caller, request.path, params, body)
 
     @cached_property
     def _moment(self) -> Moment | None:

@@ -189,6 +189,8 @@ class Driver:
 
     def _conversation(self, request: Request) -> Talk | None:
         settings, changes = self.settings, surrounding()
+        if (sender := settings.memory.sender) != request.sender:
+            request = replace(request, sender=sender)
         if not is_search(request):
             if (flow := template_search(request, settings, changes)) is not None:
                 return flow

@@ -145,7 +145,14 @@ def multi_conversation(
     if isinstance(kind := whose.get("content-type"), str):
         whose["content-type"] = kind.replace("x-ndjson", "json")  # as of a search alone, by the same caller
     searches = [
-        Request("POST", _target(header, path["index"] or ""), {**of_url, **_params(header)}, whose, body)
+        replace(
+            request,
+            method="POST",
+            path=_target(header, path["index"] or ""),
+            params={**of_url, **_params(header)},
+            headers=whose,
+            body=body,
+        )
         for header, body in zip(headers, bodies, strict=True)
     ]
     conversations = [

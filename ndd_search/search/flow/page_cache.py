@@ -18,6 +18,7 @@ from __future__ import annotations
 import platform
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from time import monotonic
@@ -29,7 +30,7 @@ from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, Share
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.search.flow.search_state import LISTED, NOT_STORED, State
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.read_request import Request, identifying
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_TOKENS = 10_000
@@ -77,6 +78,7 @@ class Memory:
         self._behind_alias: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind it
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self.has_locks = self._shared is not None
+        self._sender: tuple[Any, str] = (), ""  # see `sender`
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
@@ -85,6 +87,18 @@ class Memory:
             self._origin = origin_of(transport)
             self.caller = self._origin.caller.hex()
             self._transport = transport  # last: from then on other threads rely on the origin
+
+    @property
+    def sender(self) -> str:
+        """A hash of the credentials that connections of the client hold, "" for none. They may change at any time."""
+        held, (known, sender) = _held_by(self._transport), self._sender
+        if held != known:
+            named = ({name.lower(): text for name, text in one.items()} if type(one) is dict else one for one in held)
+            plain = [identifying(one) if type(one) is dict else one for one in named if one]
+            texts = sorted({repr(one) for one in plain}) if _is_comparable(plain) else [uuid.uuid4().hex]
+            sender = cache_key("sender", texts).hex() if plain else ""
+            self._sender = held, sender
+        return sender
 
     def moment(self, target: str) -> Moment | None:
         """Return the current tokens for a search that begins, None if it cannot be cached.
@@ -330,6 +344,7 @@ def _state_of(value: dict[str, Any], arrays: memoryview) -> State:
     return state
 
 
+_HOLDING = "_headers", "headers", "http_auth", "_http_auth", "auth"  # attributes of connections and their sessions
 _KNOWN_PACKAGES = {"elastic_transport", "opensearchpy", "ndd_search", "abc", "typing", "builtins"}
 
 
@@ -368,6 +383,31 @@ def _nodes(transport: Any) -> list[dict[str, Any]]:
         return [{one.name: _plain(getattr(config, one.name)) for one in fields(config)} for config in configs]
     hosts = getattr(transport, "hosts", None) or []
     return [dict(host) if isinstance(host, Mapping) else {"host": host} for host in hosts]
+
+
+def _held_by(transport: Any) -> list[Any]:
+    """Return the headers and credentials that the connections of a client hold.
+
+    Those of elasticsearch-py are nodes. opensearch-py sets a connection aside while its server is down, and connects an
+    asynchronous client with its first request: until then, these are connections that it would make now.
+    """
+    connections: Any = []
+    if (pool := getattr(transport, "node_pool", None)) is not None:
+        connections = pool.all()
+    elif (pool := getattr(transport, "connection_pool", None)) is not None:
+        connections = getattr(pool, "orig_connections", None) or pool.connections
+        with suppress(Exception):  # which the client raises with its first request
+            connections = connections or [
+                transport.connection_class(**{**transport.kwargs, **host}) for host in transport.hosts
+            ]
+    held: list[Any] = []
+    for one in connections:
+        own = getattr(one, "__dict__", {})
+        for holder in (own, getattr(own.get("session"), "__dict__", {})):
+            for name in _HOLDING:
+                if (value := holder.get(name)) is not None:
+                    held.append(dict(value.items()) if hasattr(value, "items") else value)
+    return held
 
 
 def _plain(value: Any) -> Any:

@@ -68,6 +68,7 @@ class Request:
     body: parsed, None if there is none; a list holds one item per NDJSON line.
     timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
     cut: the sketches that may be cut out of the hits before the answer is parsed (see `rest.read_answer`), or None.
+    sender: hash of the credentials that the client's connections add to those in `headers`, "" for none.
     """
 
     method: str
@@ -78,10 +79,11 @@ class Request:
     timeout: float | None = None
     parts: tuple[Request, ...] = ()
     cut: StoredSketches | None = None
+    sender: str = ""
 
     def asking(self, body: Any, params: Mapping[str, str], cut: StoredSketches | None = None) -> Request:
         """Return the same request with another body and other parameters."""
-        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, cut)
+        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, cut, self.sender)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Search:
     @cached_property
     def target_of_caller(self) -> bytes:
         """Hash of target and caller, because callers may see different documents."""
-        return _hash(self.target, self.caller).digest()
+        return _hash(self.target, self.caller, self.request.sender).digest()
 
     @cached_property
     def wanted_fields(self) -> list[str]:
@@ -162,11 +164,16 @@ class Search:
     @cached_property
     def caller(self) -> dict[str, str]:
         """The headers that may identify the caller."""
-        return {
-            name: value
-            for name, value in self.request.headers.items()
-            if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
-        }
+        return identifying(self.request.headers)
+
+
+def identifying(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the headers that may identify a caller. headers: by lower-case name."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
+    }
 
 
 def _hash(*parts: Any) -> blake2b:
