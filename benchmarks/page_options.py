@@ -31,7 +31,7 @@ def variants(count: int) -> dict[str, Callable[[], object]]:
     shown = [ndd.sketch(" ".join(rng.choices(words, k=60))) for _ in range(1000)]
     options: dict[str, dict[str, Any]] = {
         "no option": {},
-        "must_match": {"must_match": ["source"]},
+        "guards": {"guards": ["same:source"]},
         "group_by": {"group_by": ["isbn"]},
         "max_per": {"max_per": {"source": 2}},
         "seen, 100 items": {"seen": shown[:100]},

@@ -54,7 +54,7 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
     assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
-@pytest.mark.parametrize("setting", ["must_match=titel", "keep=newest:titel"])
+@pytest.mark.parametrize("setting", ["guards=same:titel", "keep=newest:titel"])
 def test_a_field_of_a_setting_that_no_document_has_is_refused(articles: Path, setting: str) -> None:
     told = ndd("corpus", "groups", str(articles), "--text", "body", "--set", setting, code=2).stderr
     assert "no document has a value in the field 'titel', which an option names" in told
@@ -88,7 +88,7 @@ def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -
             "index add docs.jsonl idx --lang=en --numbers-line",
             "--numbers-line is no option: did you mean --number-lines?",
         ),
-        ("search idx words --must-match brand", "--must-match is no option: did you mean --set must_match=VALUE?"),
+        ("search idx words --guards same:brand", "--guards is no option: did you mean --set guards=VALUE?"),
         ("corpus unique a.csv --text body --keep longest", "--keep is no option: did you mean --set keep=VALUE?"),
         ("dedupe --size 0", "argument --size: expected a whole number in 1.."),
         ("backfill http://localhost:9 news --field title,body", "--field names the object that holds sketches"),

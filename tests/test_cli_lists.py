@@ -54,11 +54,9 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     assert "without what many documents have in common, below" in " ".join(told.split())
     assert ndd("search", folder, "weather", "--size", "20").stdout.count("Weather") == len(towns)
     settings = tmp_path / "settings.toml"
-    settings.write_text(
-        "version = 1\n[collapse]\nmin_similarity = 0.3\nmust_match = ['id']\nnumbers_must_match = true\n"
-    )
+    settings.write_text("version = 1\n[collapse]\nmin_similarity = 0.3\nguards = ['same:id', 'numbers']\n")
     parted = " ".join(ndd("compare", "Kiel", "Ulm", "--in", folder, "--preset", settings, code=1).stdout.split())
-    assert "but must_match id, numbers_must_match keeps them apart" in parted
+    assert "but same:id, numbers keeps them apart" in parted
     assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
     assert (
         "this call uses w5-k64-v3"

@@ -123,7 +123,7 @@ def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_
 def test_a_field_that_must_match_is_compared_as_a_value_not_as_it_was_written() -> None:
     prices = [10, 10.0, 10.5, "10", None, True, 1]
     hits = [{"body": CLIMATE, "price": price} for price in prices]
-    page = ndd.collapse(hits, text="body", must_match=["price"])
+    page = ndd.collapse(hits, text="body", guards=["same:price"])
     assert list(map(repr, (hit["price"] for hit in page))) == ["10", "10.5", "'10'", "None", "True", "1"]
 
 
@@ -199,7 +199,7 @@ def test_every_hit_of_a_list_is_examined_however_long_it_is() -> None:
     assert len(ndd.collapse(in_front, text="body")) == 10
 
 
-@pytest.mark.parametrize("settings", [{}, {"must_match": ["kind"]}, {"min_length_ratio": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"guards": ["same:kind"]}, {"guards": ["length:0.5"]}])
 def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many hits there are, each of them is handed to the page check a few times, not once for every piece."""
     if native.core is None:
@@ -233,7 +233,7 @@ def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "settings", [{"must_match": ["prize"]}, {"keep": ["preferred:prize=1,2"]}, {"keep": ["newest:prize"]}]
+    "settings", [{"guards": ["same:prize"]}, {"keep": ["preferred:prize=1,2"]}, {"keep": ["newest:prize"]}]
 )
 def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A misspelt field does nothing; the page says so, and the log says it once."""
@@ -249,7 +249,7 @@ def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: 
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
-        ({"max_apart": {"price": "1d"}}, "time (an ISO 8601 text, or a number since 1970)"),
+        ({"guards": ["within:price=1d"]}, "time (an ISO 8601 text, or a number since 1970)"),
         ({"keep": ["oldest:price"]}, "time (an ISO 8601 text, or a number since 1970)"),
         ({"keep": ["lowest:price"]}, "number"),
     ],
@@ -345,7 +345,7 @@ def test_a_page_without_two_entries_of_one_form_has_no_warning() -> None:
     assert ndd.collapse([*hits, *NEWS], size=2, from_=15).info.warnings == ()
     assert ndd.collapse([*FORMS, *NEWS], size=20, min_similarity="identical").info.warnings == ()
     named = [{"body": hit, "place": place} for place, hit in enumerate(hits)]
-    page = ndd.collapse(named, text="body", size=20, must_match=["place"])
+    page = ndd.collapse(named, text="body", size=20, guards=["same:place"])
     assert (page.info.kept, page.info.warnings) == (16, ())
 
 
@@ -365,16 +365,16 @@ def test_the_copy_shown_has_the_best_number_or_time_of_a_field(keep: str, shown:
     assert [group.rank for group in page.groups] == [shown]
 
 
-def test_every_field_of_max_apart_keeps_hits_apart() -> None:
+def test_every_field_with_a_time_keeps_hits_apart() -> None:
     text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
     hits = [
         {"body": text, "day": f"2026-01-0{day}", "seen": f"2026-01-0{seen}"} for day, seen in ((1, 1), (2, 9), (2, 2))
     ]
-    near = {"day": "1.5d", "seen": "36h"}
-    assert [group.rank for group in ndd.collapse(hits, text="body", max_apart=near).groups] == [0, 1]
-    assert len(ndd.collapse(hits, text="body", max_apart={"day": "1.5d"})) == 1
-    with pytest.raises(ValueError, match="max_apart of a collection takes one field, got day, seen"):
-        ndd.Corpus.read(hits, text="body", fields=["day", "seen"]).groups(max_apart=near)
+    near = ["within:day=1.5d", "within:seen=36h"]
+    assert [group.rank for group in ndd.collapse(hits, text="body", guards=near).groups] == [0, 1]
+    assert len(ndd.collapse(hits, text="body", guards=["within:day=1.5d"])) == 1
+    with pytest.raises(ValueError, match="guards of a collection take one of within and length, got within:day"):
+        ndd.Corpus.read(hits, text="body", fields=["day", "seen"]).groups(guards=near)
 
 
 def test_a_page_that_ends_before_a_hit_that_it_was_not_given_says_so() -> None:
@@ -420,7 +420,7 @@ def test_all_members_of_a_group_are_found_in_the_whole_list() -> None:
     """By default `keep` chooses, and copies are listed, among the hits that the page needs."""
     hits = [{"text": f"{CLIMATE} {city} " * 3, "day": day} for day in range(20) for city in ("Ulm", "Bonn", "Kiel")]
     hits = [{**hit, "group": place % 3} for place, hit in enumerate(hits)]
-    settings: dict[str, Any] = {"size": 2, "keep": ["newest:day"], "must_match": ["group"], "window": 6}
+    settings: dict[str, Any] = {"size": 2, "keep": ["newest:day"], "guards": ["same:group"], "window": 6}
     window = ndd.collapse(hits, text="text", **settings)
     assert ([hit["day"] for hit in window], window.info.examined) == ([1, 1], 6)
     whole = ndd.collapse(hits, text="text", members="all", **settings)

@@ -129,8 +129,12 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),
         ({"keep": ["newst:day"]}, "did you mean newest"),
         ({"keep": ["newest"]}, "keep takes score, newest:FIELD.*, got 'newest'$"),
-        ({"max_apart": {"date": "-1d"}}, "max_apart of date must be like \"1d\", got '-1d'"),
-        ({"max_apart": {"date": "1 month"}}, 'max_apart of date must be like "1d"'),
+        ({"guards": ["within:date=-1d"]}, "guards takes .*within:FIELD=1d.*, got 'within:date=-1d'"),
+        ({"guards": ["within:date=1 month"]}, "guards takes .*within:FIELD=1d"),
+        ({"guards": ["same:"]}, "guards takes same:FIELD"),
+        ({"guards": ["price"]}, "guards takes same:FIELD"),
+        ({"guards": ["sam:price"]}, r"got 'sam:price' \(did you mean same"),
+        ({"guards": ["length:1.5"]}, "guards takes .*length:0.5, got 'length:1.5'"),
         ({"also": ["sorted"]}, "also must be one of unranked, pipelines, templates, got 'sorted'"),
     ],
 )
@@ -146,11 +150,9 @@ def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str)
         {"window": True},
         {"keep": "score"},
         {"min_similarity": None},
-        {"must_match": [1]},
-        {"must_match": [["price"]]},
-        {"max_apart": {3: "1d"}},
-        {"max_apart": {"at": 3}},
-        {"max_apart": "1d"},
+        {"guards": [1]},
+        {"guards": [["same:price"]]},
+        {"guards": "numbers"},
         {"also": "unranked"},
     ],
 )
@@ -203,8 +205,8 @@ def test_a_class_that_inherits_options_checks_and_keeps_values_as_they_do() -> N
 
     window: Any = np.int64(5)
     assert repr(Ours(window=window, team="a").window) == "5"
-    with pytest.raises(TypeError, match="must_match must be a list, got 'price'"):
-        Ours(must_match="price")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="guards must be a list, got 'numbers'"):
+        Ours(guards="numbers")  # type: ignore[arg-type]
 
 
 def test_a_recipe_takes_whole_numbers_of_numpy() -> None:

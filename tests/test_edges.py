@@ -369,7 +369,7 @@ def test_texts_with_the_same_words_are_copies_whatever_shows_their_edges(change:
 
 
 @pytest.mark.parametrize("core", [True, False])
-@pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}])
+@pytest.mark.parametrize("options", [{}, {"guards": ["same:site"]}])
 def test_a_fixed_bar_compares_words_whatever_shows_their_edges(
     core: bool, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,7 +114,7 @@ def test_a_rule_takes_a_preset_for_what_is_written_and_searched() -> None:
     assert (item["recipe"], "numbers" in item) == ("w5-k64-v3", True)
     found = settings.of_target("/shop/_search", asked=False)
     assert found is not None
-    assert (found.options.numbers_must_match, found.options.window) == (True, 9)
+    assert (found.options.same_numbers, found.options.window) == (True, 9)
     posts = settings.of_target("/posts/_search", asked=False)
     assert posts is not None
     assert (posts.options.window, posts.recipe.id) == (50, post["recipe"])

@@ -117,7 +117,7 @@ def test_pages_of_a_source_tell_all_forged_texts_once(by_cursor: bool) -> None:
         assert "share no word: 2, the first is hit 1;" in told
 
 
-@pytest.mark.parametrize("options", [{}, {"must_match": ["site"]}, {"min_similarity": 0.9}])
+@pytest.mark.parametrize("options", [{}, {"guards": ["same:site"]}, {"min_similarity": 0.9}])
 def test_a_forged_passage_hides_no_other(options: dict[str, Any]) -> None:
     """Unless sketches came with the passages: these may be of other texts."""
     given = [{"text": text} for text in (forged_text(TEXT), TEXT, TEXT.upper())]

@@ -98,7 +98,7 @@ def test_missing_values_and_texts_of_data_frames_are_no_keys_and_no_texts(option
     assert [group.rank for group in page.groups] == [0, 3, *range(6, 12)]
     assert page.info.lacking == {"missing": 6}
     guarded = [{"body": TEXTS[0], "price": price} for price in (nan, None)]
-    assert len(ndd.collapse(guarded, text="body", must_match=["price"])) == 1
+    assert len(ndd.collapse(guarded, text="body", guards=["same:price"])) == 1
 
 
 def test_max_per_counts_groups_whatever_copy_is_shown_and_however_many() -> None:
@@ -132,7 +132,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         {"body": TEXTS[1], "work": 7, "language": "en"},
         {"body": TEXTS[0], "work": None, "language": "en"},
     ]
-    settings: Any = {"text": "body", "group_by": "work", "must_match": ["language"], "min_similarity": 0.5}
+    settings: Any = {"text": "body", "group_by": "work", "guards": ["same:language"], "min_similarity": 0.5}
     page = ndd.collapse(hits, **settings, keep=["preferred:language=en,de"])
     assert [(group.rank, [one.rank for one in group.duplicates]) for group in page.groups] == [(1, [0]), (2, [])]
 
@@ -141,7 +141,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
     ("settings", "told"),
     [
         ({"group_by": 3}, "group_by must be a list"),
-        ({"must_match": [""]}, "must_match must name fields, and a field has no empty name"),
+        ({"group_by": [""]}, "group_by must name fields, and a field has no empty name"),
         ({"group_by": [3]}, "group_by must name fields"),
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
         ({"max_per": ["source"]}, "max_per must map fields to values"),

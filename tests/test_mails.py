@@ -110,7 +110,7 @@ def test_a_damaged_mail_is_read_as_far_as_it_can_be(raw: bytes, tmp_path: Path) 
 def test_the_mail_that_holds_the_others_stands_for_them(tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "groups.csv"
     command = ["corpus", "groups", str(case(tmp_path)), "--text", "body", "--out", str(out)]
-    fields = ["--set", "must_match=attachments", "--fields", "thread,attachments"]
+    fields = ["--set", "guards=same:attachments", "--fields", "thread,attachments"]
     assert main([*command, "--method", "inclusive", *fields]) == 0
     with out.open() as file:
         rows = {row["document"]: row for row in csv.DictReader(file)}

@@ -101,8 +101,8 @@ def test_origins_have_the_names_of_a_mapping_and_wishes_can_read_them() -> None:
     assert [one["fields"]["ndd.origin"] for one in ndd.merge(named)["hits"]["hits"]] == [["eu"]]
     preferred = ndd.merge(named, keep=["preferred:ndd.origin=us,eu"])
     assert [one["fields"]["ndd.origin"] for one in preferred["hits"]["hits"]] == [["us"]]
-    assert len(ids(ndd.merge(named, must_match=["ndd.origin"]))) == 2
-    again = {"world": ndd.merge(named, must_match=["ndd.origin"])}
+    assert len(ids(ndd.merge(named, guards=["same:ndd.origin"]))) == 2
+    again = {"world": ndd.merge(named, guards=["same:ndd.origin"])}
     origins = [one["fields"]["ndd.origin"] for one in ndd.merge(again, text="body", mode="annotate")["hits"]["hits"]]
     assert origins == [["world", "eu"], ["world", "us"]]
 
@@ -270,7 +270,7 @@ def test_guards_and_keep_read_fields_where_there_is_no_document() -> None:
     for one, price in zip(hits, (5, 5.0, 7), strict=True):
         del one["_source"]
         one["fields"]["price"] = [price]
-    assert ids(ndd.merge([response(*hits)], must_match=["price"])) == ["1", "3"]
+    assert ids(ndd.merge([response(*hits)], guards=["same:price"])) == ["1", "3"]
     assert ids(ndd.merge([response(*hits)], keep=["preferred:price=7"])) == ["3"]
 
 

@@ -209,7 +209,8 @@ def test_only_what_is_estimated_has_an_error() -> None:
 
 @by_id
 def test_what_asks_for_the_length_of_texts_is_refused_where_sketches_do_not_tell(recipe: Recipe) -> None:
-    for asked in ({"keep": ["longest"]}, {"min_length_ratio": 0.5}):
+    asked: Any
+    for asked in ({"keep": ["longest"]}, {"guards": ["length:0.5"]}):
         if recipe.method == "min-k":
             assert len(ndd.collapse([STORY, OTHER], recipe=recipe, **asked)) == 2
         else:

@@ -81,11 +81,11 @@ def shown(page: Any) -> list[str]:
 
 def test_a_list_is_collapsed_only_where_the_numbers_agree() -> None:
     plain = ndd.collapse(PRODUCTS, text="text", **EXACT)
-    guarded = ndd.collapse(PRODUCTS, text="text", numbers_must_match=True, **EXACT)
+    guarded = ndd.collapse(PRODUCTS, text="text", guards=["numbers"], **EXACT)
     assert shown(plain) == ["0"]
     assert shown(guarded) == ["0", "1"]
     assert [copy.hit["id"] for copy in guarded.groups[0].duplicates] == ["2"]
-    assert "numbers_must_match keeps them apart" in guarded.explain(1).rule
+    assert "numbers keeps them apart" in guarded.explain(1).rule
 
 
 def test_where_the_numbers_are_unknown_hits_stand_alone() -> None:
@@ -94,14 +94,14 @@ def test_where_the_numbers_are_unknown_hits_stand_alone() -> None:
 
     sketches = sketch_many(OFFERS)
     assert shown(ndd.collapse(PRODUCTS, sketches=sketches, text=text, **EXACT)) == ["0"]
-    assert len(ndd.collapse(PRODUCTS, sketches=sketches, text=text, numbers_must_match=True, **EXACT)) == 3
+    assert len(ndd.collapse(PRODUCTS, sketches=sketches, text=text, guards=["numbers"], **EXACT)) == 3
 
 
 def test_an_index_in_a_folder_needs_nothing_stored_for_it(tmp_path: Path) -> None:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
     with ndd.Index.open(tmp_path / "shop", text=["text"]) as index:
         index.add(PRODUCTS)
-        both = [index.search("power bank", numbers_must_match=on, **EXACT) for on in (False, True)]
+        both = [index.search("power bank", guards=guards, **EXACT) for guards in ([], ["numbers"])]
     assert [[hit["_id"] for hit in one["hits"]["hits"]] for one in both] in ([["0"], ["0", "1"]], [["1"], ["1", "0"]])
 
 
@@ -112,14 +112,9 @@ def test_merged_responses_are_compared_by_what_is_stored_or_by_their_text() -> N
         fields = {f"ndd.{name}": value if name == "sketch" else [value] for name, value in stored.items()}
         hits.append({"_index": "a", "_id": str(number), "_score": 1.0, "_source": document, "fields": fields})
     response = {"hits": {"total": {"value": 3, "relation": "eq"}, "hits": hits}}
-    found = [ndd.merge([response], numbers_must_match=True, text=text, **EXACT) for text in (None, "text")]
+    found = [ndd.merge([response], guards=["numbers"], text=text, **EXACT) for text in (None, "text")]
     assert [[hit["_id"] for hit in one["hits"]["hits"]] for one in found] == [["0", "1", "2"], ["0", "1"]]
     assert all("fields" not in hit for one in found for hit in one["hits"]["hits"])
-
-
-def test_what_is_no_truth_is_refused() -> None:
-    with pytest.raises(TypeError, match="numbers_must_match must be true or false, got 1"):
-        ndd.CollapseOptions(numbers_must_match=1)  # type: ignore[arg-type]
 
 
 def test_only_whoever_asks_stores_the_value() -> None:
@@ -151,7 +146,7 @@ def shop(engine: Engine) -> Iterator[str]:
 def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numbers(engine: Engine, shop: str) -> None:
     body = {"query": {"match": {"text": "power bank"}}, "sort": ["_doc"]}
     with engine.client() as client:
-        wrapped = ndd.wrap(client, cache=False, numbers_must_match=True, also=["unranked"], **EXACT)
+        wrapped = ndd.wrap(client, cache=False, guards=["numbers"], also=["unranked"], **EXACT)
         before = wrapped.search(index=shop, body=body)
         assert before["ndd"]["kept"] == 4
         assert "backfill --numbers" in before["ndd"]["degraded"]
@@ -170,7 +165,7 @@ def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numb
         assert {hit["fields"]["ndd.numbers"][0] for hit in asked["hits"]["hits"]} == {
             number_signature(text, RECIPE) for text in OFFERS
         }
-        off = wrapped.search(index=shop, body={**body, "ndd": {"numbers_must_match": False}})
+        off = wrapped.search(index=shop, body={**body, "ndd": {"guards": []}})
         assert off["ndd"]["kept"] == 1
 
 

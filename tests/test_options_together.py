@@ -40,18 +40,21 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "mode": ("group", "ids", "count", "drop", "demote", "annotate"),
     "max_per_group": (2, 3),
     "keep": (*KEEP, [lambda hit: str(hit["body"])]),
-    "must_match": (["source"],),
+    "guards": (
+        ["same:source"],
+        ["numbers"],
+        ["length:0.9"],
+        ["within:day=1d"],
+        ["same:source", "numbers", "length:0.9"],
+    ),
     "group_by": ("isbn", ["isbn", "source"]),
     "max_per": ({"source": 1}, {"source": 2, "isbn": 1}),
-    "numbers_must_match": (True,),
-    "min_length_ratio": (0.9,),
     "seen": ([TEXTS[0], TEXTS[4]], [ndd.sketch(TEXTS[0]).tolist()], [{"body": TEXTS[7], "isbn": "a"}]),
     "frequency_table": (False,),
     "members": ("all",),
     "total": ("groups", "estimate"),
     "facets": (["sources"],),
     "items": (ITEMS,),
-    "max_apart": ({"day": "1d"},),
 }
 OPTIONS = st.lists(st.sampled_from(sorted(CHOICES)), max_size=6, unique=True).flatmap(
     lambda names: st.fixed_dictionaries({name: st.sampled_from(CHOICES[name]) for name in names})

@@ -37,7 +37,7 @@ def test_where_the_defaults_are_best_a_preset_is_the_defaults(name: str) -> None
     "options", [ndd.CollapseOptions(), collapse_options(), collapse_options(mode="count"), ndd.preset("news").options]
 )
 def test_options_that_serve_a_whole_process_cannot_be_changed(options: ndd.CollapseOptions) -> None:
-    for held in (options.max_per, options.max_apart, replace(options, max_per={"source": 2}).max_per):
+    for held in (options.max_per, replace(options, max_per={"source": 2}).max_per):
         with pytest.raises(TypeError, match="make new options"):
             held["site"] = "1d"  # type: ignore[index]
     again = replace(options, max_per={"source": 2})
@@ -95,7 +95,7 @@ def test_a_list_is_deduplicated_with_a_preset(
     lines = tmp_path / "offers.txt"
     lines.write_text("\n".join(OFFERS))
     alike = (("min-similarity", "0.5", OFFERS[:1]), ("preset", "products", OFFERS[:2]))
-    for option, value, kept in (*alike, ("set", "numbers_must_match=yes", OFFERS[:2])):
+    for option, value, kept in (*alike, ("set", "guards=numbers", OFFERS[:2])):
         with lines.open() as stdin:
             monkeypatch.setattr("sys.stdin", stdin)
             assert main(["dedupe", f"--{option}", value]) == 0

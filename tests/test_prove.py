@@ -67,7 +67,7 @@ def test_a_document_with_an_equal_sketch_takes_no_place_of_another_one() -> None
     steps = [["page", 0, 5, document("new", 1.5)], ["page", 0, 10, None]]
     case = {
         "documents": [*others, *alike],
-        "options": {"max_apart": {"time": "150s"}},
+        "options": {"guards": ["within:time=150s"]},
         "k": 2,
         "table": {},
         "steps": steps,

@@ -39,7 +39,7 @@ def test_hits_that_resemble_what_was_seen_are_hidden_demoted_or_marked(
     """Leaders are those of the list that begins with what was seen; nothing is lost and no page repeats another."""
     hits = [{"body": TEXTS[text]} for text in texts]
     items: list[Any] = [TEXTS[one] if place % 2 else ndd.sketch(TEXTS[one]) for place, one in enumerate(seen)]
-    guard: Any = {} if native else {"must_match": ["price"]}  # no hit has one
+    guard: Any = {} if native else {"guards": ["same:price"]}  # no hit has one
     settings: Any = {"text": "body", "window": window, "min_similarity": 0.9, "mode": mode, "seen": items, **guard}
     hides = mode in ("group", "drop")
     page = ndd.collapse(hits, size=30, **settings)
@@ -72,7 +72,7 @@ def test_items_of_a_list_are_texts_hits_or_sketches() -> None:
     assert [one[:2] for one in page.info.seen] == [(1, 0), (2, 2), (3, 3)]
     assert "item 2 of what was seen" in str(page.explain(2))
     # In doubt a hit is shown: a sketch says nothing about the price, which must match.
-    page = ndd.collapse(hits, text="body", seen=seen, must_match=["price"])
+    page = ndd.collapse(hits, text="body", seen=seen, guards=["same:price"])
     assert [group.rank for group in page.groups] == [0, 2, 3, 4]
     books = [{"body": text, "isbn": "1"} for text in TEXTS[:2]]
     assert len(ndd.collapse(books[1:], text="body", seen=books[:1], group_by="isbn")) == 0

@@ -25,8 +25,7 @@ OPTIONS = st.builds(
     mode=st.sampled_from(["group", "drop"]),
     window=st.integers(1, 500),
     keep=st.lists(NAMES.map("newest:{}".format)),
-    min_length_ratio=st.floats(0, 1),
-    must_match=st.lists(NAMES),
+    guards=st.lists(st.one_of(NAMES.map("same:{}".format), NAMES.map("within:{}=1.5h".format))),
 )
 
 
@@ -41,7 +40,7 @@ def test_what_is_written_is_read_again(
 
 
 def test_options_by_field_are_written_too(tmp_path: Path) -> None:
-    options = ndd.CollapseOptions(max_apart={"published": "1.5h", "sold": "2w"}, max_per={"source": 2})
+    options = ndd.CollapseOptions(max_per={"source": 2})
     for name in ("a.toml", "a.json"):
         write_preset(tmp_path / name, Preset(options))
         assert read_preset(tmp_path / name).options == options
@@ -49,8 +48,8 @@ def test_options_by_field_are_written_too(tmp_path: Path) -> None:
 
 def test_a_file_written_by_hand_needs_little(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text("version = 1\n[collapse]\nmust_match = ['price']\n")
-    assert read_preset(path) == Preset(ndd.CollapseOptions(must_match=("price",)))
+    path.write_text("version = 1\n[collapse]\nguards = ['same:price']\n")
+    assert read_preset(path) == Preset(ndd.CollapseOptions(guards=("same:price",)))
 
 
 def test_writing_settings_follows_a_link_and_changes_no_other_file(tmp_path: Path) -> None:
@@ -84,7 +83,10 @@ def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
         ("version = 1\n[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),
         ("version = 1\n[collapse]\nmin_similarity = 2", r"\[collapse\]: min_similarity must be in 0..1, got 2"),
         ("version = 1\ncollapse = 3", "collapse is 3, not names and values"),
-        ("version = 1\n[collapse]\nmust_match = [1]", r"\[collapse\]: must_match must name fields, got 1; correct it"),
+        (
+            "version = 1\n[collapse]\nguards = [1]",
+            r"\[collapse\]: guards must be texts such as same:FIELD, got 1; correct it",
+        ),
         ('version = 1\nrecipe = "w3"', "recipe: 'w3' is no recipe id"),
         ("version = 1\nrecipe = 3", "recipe: "),
         ("version =", "it is not valid TOML"),
@@ -171,12 +173,11 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
 def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
     changed: dict[str, Any] = {
         "keep": ("newest:at",),
-        "must_match": ("price",),
-        "max_apart": {"at": "5s"},
+        "guards": ("same:price", "numbers", "within:at=5s", "length:0.5"),
         "also": ("unranked", "templates"),
     }
     changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2}
-    changed |= {"min_similarity": 0.5, "min_length_ratio": 0.5}
+    changed |= {"min_similarity": 0.5}
     options = replace(ndd.CollapseOptions(), **changed)
     write_preset(tmp_path / "all.toml", Preset(options))
     assert read_preset(tmp_path / "all.toml").options == options
@@ -185,10 +186,10 @@ def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        ('must_match = ["price"]', [0, 1]),
+        ('guards = ["same:price"]', [0, 1]),
         ('keep = ["newest:at"]', [2]),
-        ('max_apart = {at = "92d"}', [0, 2]),
-        ("numbers_must_match = true", [0]),
+        ('guards = ["within:at=92d"]', [0, 2]),
+        ('guards = ["numbers"]', [0]),
     ],
 )
 def test_what_a_file_says_of_fields_holds_for_lines_of_json(tmp_path: Path, options: str, shown: list[int]) -> None:

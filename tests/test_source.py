@@ -79,7 +79,7 @@ def test_rows_of_every_kind_are_read_by_name_and_returned_as_they_are(kind: str)
     pages = [ndd.stream(Source(rows), text="text").page(20), ndd.collapse(rows, size=20, text=["text", "summary"])]
     for page in pages:
         assert all(hit is row for hit, row in zip(page.hits, rows[:10], strict=True))
-    assert len(ndd.collapse(rows, size=20, text="text", must_match=["id"])) == 20
+    assert len(ndd.collapse(rows, size=20, text="text", guards=["same:id"])) == 20
     schema = ndd.items.Items(text=ndd.items.Text())
     assert ndd.collapse(rows, items=schema).ranks == ndd.collapse(NEWS, items=schema).ranks
     assert len(ndd.collapse(NEWS, text="text", seen=rows)) == 0
@@ -261,9 +261,9 @@ def test_guards_keep_seen_and_totals_are_those_of_searches() -> None:
     hits = [{**one, "day": day[one["id"]].date(), "price": Decimal(one["id"])} for one in NEWS]
     made = partial(ndd.stream, Source(hits), text="text")
     assert ids(made(keep=["newest:day"]).page(10)) == list(range(10, 20))
-    assert ids(made(must_match=["price"]).page(20)) == list(range(20))
-    assert ids(made(max_apart={"day": "9d"}).page(20)) == list(range(20))
-    assert ids(made(numbers_must_match=True).page(20)) == list(range(10))
+    assert ids(made(guards=["same:price"]).page(20)) == list(range(20))
+    assert ids(made(guards=["within:day=9d"]).page(20)) == list(range(20))
+    assert ids(made(guards=["numbers"]).page(20)) == list(range(10))
     seen = made(seen=[WORDS[3]]).page(20)
     assert (ids(seen), [(rank, item) for rank, item, _ in seen.info.seen]) == (
         [0, 1, 2, 4, 5, 6, 7, 8, 9],
@@ -361,12 +361,12 @@ def test_a_cursor_keeps_guards_numbers_and_how_many_of_a_group_were_shown() -> N
     hits = [{**one, "price": one["id"] % 3, "day": datetime(2024, 1, 1, tzinfo=UTC)} for one in NEWS]
     hits += [{**one, "id": one["id"] + 20} for one in hits]
     for options in (
-        {"must_match": ["price", "day"]},
-        {"numbers_must_match": True},
+        {"guards": ["same:price", "same:day"]},
+        {"guards": ["numbers"]},
         {"max_per_group": 2},
         {"group_by": "price"},
         {"max_per": {"price": 2}},
-        {"max_apart": {"day": "1d"}},
+        {"guards": ["within:day=1d"]},
         {"max_per": {"price": 1}, "max_per_group": 2},
         {"items": ndd.items.Items(text=ndd.items.Text())},
     ):

@@ -78,8 +78,7 @@ def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
         "min_similarity": draw(st.sampled_from([0.2, 0.5, 0.8, 1.0, "high", "auto"])),
         "window": window,
         "max_window": draw(st.integers(window, 80)),
-        "min_length_ratio": draw(st.sampled_from([0.0, 0.5])),
-        "must_match": draw(st.sampled_from([(), ("price",)])),
+        "guards": draw(st.sampled_from([(), ("same:price",), ("length:0.5",), ("same:price", "length:0.5")])),
     }
     return CollapseOptions(**{**chosen, **fixed})
 
@@ -92,12 +91,12 @@ def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions)
     if (
         not alike
         or alike < bar_of(a, b, sizes, options)
-        or any(hit[name] != other[name] for name in options.must_match)
+        or any(hit[name] != other[name] for name in options.same_fields)
     ):
         return False
     if min(len(a), len(b)) < min(RECIPE.min_shingles, RECIPE.k) and alike < 1:
         return False
-    return min(sizes) / max(sizes) >= options.min_length_ratio
+    return min(sizes) / max(sizes) >= options.length_ratio
 
 
 def bar_of(a: list[int], b: list[int], sizes: list[float], options: CollapseOptions) -> float:
@@ -173,9 +172,9 @@ def test_hits_too_far_apart_in_time_stay_apart_and_so_does_one_without_a_time() 
     same = {"sketch": list(range(12))}
     times = ["2024-01-01", "2024-01-01T12:00:00Z", "2024-02-01", "not a time", 1704067200, 1704067200000]
     engine = Engine([{"id": i, "time": time, **same} for i, time in enumerate(times)])
-    page = engine.page(0, 10, CollapseOptions(max_apart={"time": "1d"}))
+    page = engine.page(0, 10, CollapseOptions(guards=("within:time=1d",)))
     assert [hit["id"] for hit in page.hits] == [0, 2, 3]
-    assert "max_apart time keeps them apart" in page.explain(2).rule
+    assert "within:time keeps them apart" in page.explain(2).rule
 
 
 def test_the_estimate_of_unique_hits_is_exact_at_the_end_and_bounded_before() -> None:

@@ -232,10 +232,10 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
 ) -> None:
     start, saved = tmp_path / "start.toml", tmp_path / "tuned.toml"
     rule = '[indexes."a*"]\nwindow = 20\n'
-    start.write_text(f'version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nmust_match = ["id"]\n{rule}')
+    start.write_text(f'version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nguards = ["same:id"]\n{rule}')
     run("tune", folder, "--queries", queries, "--preset", start, "--save", saved, code=1)
     options = read_preset(saved).options
-    assert options == ndd.CollapseOptions(window=30, must_match=("id",), min_similarity="auto")
+    assert options == ndd.CollapseOptions(window=30, guards=("same:id",), min_similarity="auto")
     assert read_preset(saved).indexes == {"a*": {"window": 20}}
     run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
     assert read_preset(saved).options == ndd.preset("products").options

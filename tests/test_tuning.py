@@ -180,7 +180,7 @@ def test_the_guards_of_the_options_hold_for_every_setting() -> None:
     free = look_at(pages, ndd.Recipe(), None, ndd.CollapseOptions())
     assert free.hides == [1] * len(SETTINGS)
     assert free.touches == [1] * len(SETTINGS)
-    for guards in ({"must_match": ("price",)}, {"numbers_must_match": True}):
+    for guards in ({"guards": ("same:price",)}, {"guards": ["numbers"]}):
         bound = look_at(pages, ndd.Recipe(), None, ndd.CollapseOptions(**guards))
         assert (bound.hides, bound.pairs) == ([0] * len(SETTINGS), ())
     assert "every setting gives the same pages" in verdict(Tuning(bound))[0]

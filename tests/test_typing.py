@@ -34,10 +34,10 @@ from elasticsearch import AsyncElasticsearch, Elasticsearch
 hits: list[dict[str, Any]] = []
 client = ndd.wrap(Elasticsearch("http://localhost"), window=50, cache=False, recipe="w3-k64-v3", mode="drop")
 found = client.search(index="news", query={"match_all": {}})
-later: AsyncElasticsearch = ndd.wrap(AsyncElasticsearch("http://localhost"), must_match=["price"], time_budget=0.2)
+later: AsyncElasticsearch = ndd.wrap(AsyncElasticsearch("http://localhost"), guards=["same:price"], time_budget=0.2)
 page = ndd.collapse(hits, text="body", size=5, mode="drop", keep=["newest:date", len], min_similarity=0.8)
 page = ndd.collapse(["a", "b"], options=ndd.CollapseOptions(window=50), mode="drop")
-merged = ndd.merge([found.body], by="reciprocal_rank", numbers_must_match=True)
+merged = ndd.merge([found.body], by="reciprocal_rank", guards=["numbers"])
 merged = ndd.merge({"eu": [found.body], "us": found.body}, keep=("preferred:ndd.origin=eu",))
 given: dict[str, Any] = {"window": 3}
 ndd.collapse(hits, **given)
@@ -61,7 +61,7 @@ ndd.wrap(client, cache=3)  # arg-type
 with ndd.options(windw=3):  # call-arg
     pass
 def search(index: ndd.Index) -> None:
-    index.search("steel", window=3, must_match=["language"])
+    index.search("steel", window=3, guards=["same:language"])
     index.search("steel", windw=3)  # call-arg
 """
 

@@ -78,7 +78,7 @@ def engine() -> Engine:
 
 def driver(key: str | None) -> Driver:
     """A client that has just started."""
-    return Driver(settings_of(frequency_table=False, cursor_key=key, must_match=["price"], window=6))
+    return Driver(settings_of(frequency_table=False, cursor_key=key, guards=["same:price"], window=6))
 
 
 def page(engine: Engine, driver: Driver, cursor: Any) -> Any:

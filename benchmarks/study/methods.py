@@ -115,7 +115,7 @@ def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -
 class Guarded:
     """Sketches with the guards of a result page: pairs that a guard keeps apart have a score of 0.
 
-    numbers: number signature of each text, None if numbers_must_match is off.
+    numbers: number signature of each text, None without the guard numbers.
     """
 
     inner: Sketched
@@ -147,7 +147,7 @@ def by_presets() -> list[Method]:
 
 def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str]], Prepared]:
     def prepare(texts: Sequence[str]) -> Prepared:
-        numbers = [number_signature(text, recipe) for text in texts] if options.numbers_must_match else None
+        numbers = [number_signature(text, recipe) for text in texts] if options.same_numbers else None
         return Guarded(automatic(recipe)(texts), recipe.min_shingles, None if numbers is None else np.array(numbers))
 
     return prepare

@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=KEYS,
         help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
-    parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
+    parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard that compares them")
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(

@@ -18,7 +18,7 @@ from ndd_search.corpus.document_batches import Report
 from ndd_search.errors import InvalidDocument
 
 ADDRESSES = ("http://", "https://")
-SETTINGS = ("must_match", "numbers_must_match", "max_apart")  # options of a search that all actions have
+SETTINGS = ("guards", "preset")  # options of a search that all actions have
 BUDGET_SETTING = {"budget": Whole(1)}  # documents that are met for one document at most
 
 
@@ -56,7 +56,7 @@ def options_of(arguments: argparse.Namespace) -> CollapseOptions:
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
     settings = {name: value for name, value in arguments.set if name in (*SETTINGS, *BUDGET_SETTING)}
-    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
+    return {**settings, "min_similarity": arguments.min_similarity}
 
 
 def sentence_of(facts: dict[str, int]) -> str:

@@ -185,7 +185,8 @@ def _read(
         id="_id" if source is not None else arguments.id,
         recipe=arguments.recipe or recipe,
         fields=fields_of_command(arguments),
-        numbers=options_of(arguments).numbers_must_match,
+        numbers=options_of(arguments).same_numbers,
+        preset=settings_of(arguments).get("preset"),
         report=report,
     )
 

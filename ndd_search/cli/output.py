@@ -131,9 +131,11 @@ def add_set(
         if name not in (*names, *beside) and flag in parser._option_string_actions:
             raise ValueError(f"{name} has a flag of its own: {flag}")
         check_known([name], [*names, *beside])
+        if name == "preset":
+            return name, preset(value)
         return name, beside[name].read(name, value) if name in beside else read_option(name, value)
 
-    what = "another setting, by name: mode=drop, must_match=brand, keep=newest:date (see docs/reference)"
+    what = "another setting, by name: mode=drop, guards=same:brand, keep=newest:date (see docs/reference)"
     added = parser.add_argument(
         "--set", action="append", type=checked(setting), default=[], metavar="NAME=VALUE", help=what
     )

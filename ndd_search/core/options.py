@@ -6,20 +6,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import inf
 from typing import Any, Literal, get_args
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import (
-    Duration,
+    DURATION,
     Field,
     Kind,
     OfFields,
     OneOf,
     Several,
-    Share,
     Text,
     Whole,
-    YesNo,
     check_share,
     check_values,
     checked,
@@ -40,6 +39,8 @@ LISTING = ("group", "ids", "count")  # the modes that tell of duplicates under t
 _NAMED = ("auto", "identical", "high", "moderate")
 _KEEP = re.compile(r"(score)|(longest)(?::(.+))?|(newest|oldest|highest|lowest):(.+)|preferred:([^=]+)=(.+)")
 _ORDERS = ("score", "longest", "newest", "oldest", "highest", "lowest", "preferred")
+_GUARD = re.compile(rf"same:(.+)|(numbers)|within:(.+)=({DURATION})|length:(0?\.\d+|[01]|1\.0+)")
+_GUARDS = ("same", "numbers", "within", "length")
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,27 @@ class _Wish(Kind):
         return value if callable(value) else str(value)
 
 
-class _Wishes(Several):
-    """The entries of `keep`."""
+class _Guard(Kind):
+    """An entry of `guards`."""
+
+    def check(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be texts such as same:FIELD, got {value!r}")
+        if not _GUARD.fullmatch(value):
+            near = nearest(value.partition(":")[0], _GUARDS)
+            raise ValueError(f"{name} takes same:FIELD, numbers, within:FIELD=1d and length:0.5, got {value!r}{near}")
+        return value
+
+
+@dataclass(frozen=True)
+class _Entries(Several):
+    """Entries that begin with one of some words, or are one."""
+
+    words: tuple[str, ...] = ()
 
     def read(self, name: str, text: str) -> tuple[Any, ...]:
         """Read "newest:published,longest"; the commas of preferred:FIELD=a,b belong to it."""
-        words = re.split(r",(?=\s*(?:score|longest|newest|oldest|highest|lowest|preferred)\b)", text)
+        words = re.split(rf",(?=\s*(?:{'|'.join(self.words)})\b)", text)
         return self.check(name, [word.strip() for word in words])
 
 
@@ -141,9 +157,13 @@ class CollapseOptions:
                       "newest:FIELD", "oldest:FIELD" (by time), "highest:FIELD", "lowest:FIELD" (by number), "longest"
                       (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or a
                       callable(hit) that returns a sort key, the smallest first.
-    min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
-    must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value
-                      equals only another missing value.
+    guards:           what near-duplicates must have in common beside their words, a list: "same:FIELD", an equal value
+                      (price, version, language; a missing value equals only another missing value); "numbers", the same
+                      numbers in their texts, as for products and releases (an index must store them beside the sketch,
+                      numbers=True; a hit without them stands alone); "within:FIELD=1d", times at most that far apart, a
+                      number with ms, s, m, h, d or w (the field holds a datetime, an ISO 8601 text, or a number of
+                      seconds or milliseconds since 1970; a hit without a readable time stands alone); "length:0.5",
+                      shingles of the shorter one / of the longer one at least that, 0..1.
     group_by:         a field, or several: hits with an equal value in one of them are one group, whatever the guards
                       say. A missing value and an empty text equal none. Near-duplicates are one group as well.
     origins:          the field that says where a hit is from (of a URL its host counts), and perhaps the field with its
@@ -152,12 +172,6 @@ class CollapseOptions:
     max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
                       hits with that value are listed under the first of these groups, and are no copies of it for
                       max_per_group. `keep` chooses among copies that have no other value there than the best hit.
-    numbers_must_match: whether near-duplicates must hold the same numbers, as for products and releases. An index must
-                      store the numbers beside the sketch (numbers=True); a hit without them
-                      stands alone.
-    max_apart:        how far apart near-duplicates are at most in a field with a time, {"published": "1d"}: a number
-                      with ms, s, m, h, d or w. The field holds a datetime, an ISO 8601 text, or a number of seconds or
-                      milliseconds since 1970. A hit without a readable time stands alone.
     also:             which searches a wrapped client collapses beside those that rank their hits: "unranked" ones
                       (`match_all`, filters alone, a sort by `_doc`), those with "pipelines" of OpenSearch that only
                       filter, normalise or rerank, and search "templates", which it renders. A search that asks to be
@@ -179,14 +193,11 @@ class CollapseOptions:
     max_window: int = setting(Whole(1), 10_000)
     max_per_group: int = setting(Whole(1), 1)
     members: Members = setting(OneOf(get_args(Members)), "window")
-    keep: tuple[Keep, ...] = setting(_Wishes(_Wish()), ("score",))
-    min_length_ratio: float = setting(Share(), 0.0)
-    must_match: tuple[str, ...] = setting(Several(Field()), ())
+    keep: tuple[Keep, ...] = setting(_Entries(_Wish(), words=_ORDERS), ("score",))
+    guards: tuple[str, ...] = setting(_Entries(_Guard(), words=_GUARDS), ())
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
     origins: tuple[str, ...] = setting(Several(Field(), one=True, most=2), ())
     max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
-    numbers_must_match: bool = setting(YesNo(), False)
-    max_apart: Mapping[str, str] = setting(OfFields(Duration(), '{"published": "1d"}'), {})
     also: tuple[Also, ...] = setting(Several(OneOf(EVERY_SEARCH)), ())
     total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
@@ -219,10 +230,33 @@ class CollapseOptions:
         """Whether leaders depend on fields beside the guards."""
         return bool(self.group_by or self.max_per)
 
-    @property
-    def has_guards(self) -> bool:
-        """Whether similar hits may be kept apart (see `guards`)."""
-        return bool(self.must_match or self.numbers_must_match or self.max_apart or self.min_length_ratio)
+    @cached_property
+    def same_fields(self) -> tuple[str, ...]:
+        """The fields in which near-duplicates have equal values."""
+        return tuple(dict.fromkeys(found[1] for found in self._guards if found[1]))
+
+    @cached_property
+    def same_numbers(self) -> bool:
+        """Whether near-duplicates must hold the same numbers."""
+        return "numbers" in self.guards
+
+    @cached_property
+    def seconds_apart(self) -> dict[str, float]:
+        """How far apart near-duplicates are at most, in seconds, by the field with a time."""
+        apart: dict[str, float] = {}
+        for found in self._guards:
+            if name := found[3]:
+                apart[name] = min(seconds_of(found[4]), apart.get(name, inf))
+        return apart
+
+    @cached_property
+    def length_ratio(self) -> float:
+        """Shingles of the shorter text / of the longer one, at least, 0..1."""
+        return max((float(found[5]) for found in self._guards if found[5]), default=0.0)
+
+    @cached_property
+    def _guards(self) -> list[re.Match[str]]:
+        return [found for one in self.guards if (found := _GUARD.fullmatch(one))]
 
     @cached_property
     def preferences(self) -> tuple[Preference, ...]:
@@ -242,16 +276,11 @@ class CollapseOptions:
         )
 
     @cached_property
-    def seconds_apart(self) -> dict[str, float]:
-        """`max_apart` in seconds."""
-        return {name: seconds_of(duration) for name, duration in self.max_apart.items()}
-
-    @cached_property
     def document_fields(self) -> tuple[str, ...]:
         """The fields of documents that `keep`, the guards, group_by, origins and max_per read."""
         kept = [one.field for one in self.preferences if isinstance(one, ByField | Longest | Preferred)]
-        compared = (*self.must_match, *self.group_by, *self.origins, *self.max_per)
-        return tuple(filter(None, dict.fromkeys((*compared, *kept, *self.max_apart))))
+        compared = (*self.same_fields, *self.group_by, *self.origins, *self.max_per)
+        return tuple(filter(None, dict.fromkeys((*compared, *kept, *self.seconds_apart))))
 
 
 KINDS = kinds_of(CollapseOptions)
@@ -285,7 +314,7 @@ def check_fit(options: CollapseOptions, recipe: Recipe) -> None:
     if recipe.method != "min-k":
         for name, needed, remedy in (
             ("keep", Longest() in options.preferences, 'name a field, "longest:FIELD"'),
-            ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
+            ("guards", options.length_ratio > 0, "leave out length"),
         ):
             if needed:
                 raise ValueError(

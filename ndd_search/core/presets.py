@@ -42,7 +42,7 @@ class Preset:
     @property
     def numbers(self) -> bool:
         """Return whether the options need the numbers of the texts stored beside the sketches."""
-        return self.options.numbers_must_match
+        return self.options.same_numbers
 
     @cached_property
     def changes(self) -> dict[str, Any]:
@@ -61,13 +61,10 @@ class CollapseChanges(TypedDict, total=False):
     max_per_group: int
     members: Members
     keep: Sequence[Keep]
-    min_length_ratio: float
-    must_match: Sequence[str]
+    guards: Sequence[str]
     group_by: Sequence[str]
     origins: Sequence[str]
     max_per: Mapping[str, int]
-    numbers_must_match: bool
-    max_apart: Mapping[str, str]
     also: Sequence[Also]
     total: Total
     facets: Sequence[str]
@@ -165,7 +162,7 @@ _ALL = (
         name="products",
         about="the defaults, and the numbers must match: another size or version is another product",
         recipe=Recipe(),
-        options=CollapseOptions(numbers_must_match=True),
+        options=CollapseOptions(guards=("numbers",)),
     ),
     Preset(
         name="messages",

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 Settings = TypeVar("Settings")
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_DURATION = r"\d+(\.\d+)?(ms|s|m|h|d|w)"
+DURATION = r"\d+(?:\.\d+)?(?:ms|s|m|h|d|w)"
 _ROWS = 'frame.to_dict("records") of pandas, frame.to_dicts() of polars, table.to_pylist() of pyarrow'
 _YES_AND_NO = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
 
@@ -122,13 +122,6 @@ class Seconds(Kind):
 
     def read(self, name: str, text: str) -> Any:
         return self.check(name, _number(float, text))
-
-
-class Duration(Text):
-    """A time with its unit: "90s", "1.5h"."""
-
-    def __init__(self) -> None:
-        super().__init__(_DURATION, "1d")
 
 
 @dataclass(frozen=True)
@@ -243,7 +236,7 @@ def kinds_of(settings: Any) -> dict[str, Kind]:
 
 
 def seconds_of(duration: str) -> float:
-    """Return the seconds of a Duration."""
+    """Return the seconds of a text like DURATION."""
     number = duration.rstrip("mshdw")
     return float(number) * _SECONDS[duration[len(number) :]]
 

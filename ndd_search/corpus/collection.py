@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
@@ -16,16 +16,16 @@ from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.paging.copies_or_entries import few_words
-from ndd_search.core.presets import collapse_options
+from ndd_search.core.presets import Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import YesNo, check_known, fields_in
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_groups import Groups, Newcomers
-from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search, shingles_of
+from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.contained_documents import most_inclusive
 from ndd_search.corpus.document_batches import Pieces, Report
-from ndd_search.corpus.guard_columns import Guards, check_kept
+from ndd_search.corpus.guard_columns import Guards, apart_of, check_kept, shingles_of
 from ndd_search.corpus.mirrored_hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.read_collection import Documents, Fields, read_rows
 from ndd_search.corpus.sketch_store import Rows
@@ -39,14 +39,14 @@ Method = Literal["leaders", "connected", "communities", "inclusive"]
 class Settings(TypedDict, total=False):
     """Which pairs of a collection count, beside min_similarity, and what the search may cost.
 
-    must_match, numbers_must_match, max_apart: as in a search (CollapseOptions), max_apart with one field. The
-    fields must have been kept by `Corpus.read(fields=...)`, the numbers by `Corpus.read(numbers=True)`.
+    guards: as in a search (CollapseOptions), of within and length one. The fields must have been kept by
+    `Corpus.read(fields=...)`, the numbers by `Corpus.read(numbers=True)`.
+    preset: its min_similarity, guards, `keep` and `origins`, unless they are given.
     budget, progress: see corpus.collection_pairs.Search.
     """
 
-    must_match: Sequence[str]
-    numbers_must_match: bool
-    max_apart: Mapping[str, str]
+    guards: Sequence[str]
+    preset: str | Preset
     budget: int
     progress: Progress | None
 
@@ -55,7 +55,7 @@ class Corpus(Documents):
     """A collection that can be searched for near-duplicates; make one with `read` or `load`."""
 
     @classmethod
-    def read(
+    def read(  # noqa: PLR0913 - all settings of a reading in one call
         cls,
         *sources: object,
         text: str | Sequence[str],
@@ -63,6 +63,7 @@ class Corpus(Documents):
         recipe: Recipe | str | None = None,
         fields: Sequence[str] = (),
         numbers: bool = False,
+        preset: str | Preset | None = None,
         store: str | Path | None = None,
         report: Report | None = None,
         progress: Callable[[int], object] | None = None,
@@ -79,7 +80,8 @@ class Corpus(Documents):
                   reported and left out.
         recipe:   or its id.
         fields:   fields whose values are held in memory, for `keep`, guards and reports.
-        numbers:  whether the numbers of each text are held, too, for numbers_must_match.
+        numbers:  whether the numbers of each text are held, too, for the guard numbers.
+        preset:   its recipe, unless one is given; numbers are held if it has the guard.
         store:    a folder that takes the sketches while they are made: the same call goes on there after it was
                   interrupted in any way.
         report:   told a sentence for every line, document or file that is left out; by default a warning is logged.
@@ -87,15 +89,16 @@ class Corpus(Documents):
         Raises InvalidDocument when no document has text or an id, IndexUnusable for a store of another reading.
         """
         YesNo().check("numbers", numbers)
-        pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
-        chosen = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
-        rows = read_rows(pieces, chosen, id, store, report or log.warning, progress or (lambda count: None))
-        for name in chosen.fields:
+        recipe, numbers = read_by(preset, recipe, numbers)
+        pieces = Pieces.of(sources)
+        kept = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
+        rows = read_rows(pieces, kept, id, store, report or log.warning, progress or (lambda count: None))
+        for name in kept.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r: check its name", name)
         if told := few_words(np.diff(rows.sketches.offsets), recipe):
             log.warning("%s", told)
-        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
+        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, kept.text, id)
 
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
@@ -105,16 +108,16 @@ class Corpus(Documents):
 
     def groups(
         self,
-        min_similarity: Setting = "auto",
+        min_similarity: Setting | None = None,
         method: Method = "leaders",
         *,
-        keep: Sequence[Keep] = ("score",),
-        origins: str | Sequence[str] = (),
+        keep: Sequence[Keep] | None = None,
+        origins: str | Sequence[str] | None = None,
         **settings: Unpack[Settings],
     ) -> Groups:
         """The groups of near-duplicates.
 
-        min_similarity: as in a search; "auto" counts common values in the collection itself.
+        min_similarity: as in a search, None for "auto"; "auto" counts common values in the collection itself.
         method: "leaders": each document is a near-duplicate of the one that leads its group, as on a page.
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
@@ -127,17 +130,15 @@ class Corpus(Documents):
         settings: see Settings.
         """
         check_method(method)
-        told = CollapseOptions(origins=origins)  # type: ignore[arg-type]  # one name is made a tuple
-        check_kept(told, self.columns)
-        search = self._search(min_similarity, settings)
-        order = self._order(keep)
+        search, options = self._search(min_similarity, settings, keep=keep, origins=origins)
+        order = self._order(options)
         sketches = self.sketches
         if order is not None:
             sketches, search = sketch_store.taken(sketches, order), replace(search, guards=search.guards.taken(order))
         if method in ("leaders", "inclusive"):
             if method == "leaders":
                 led = search.leaders(sketches)
-            elif min_similarity == "auto" and order is None:
+            elif options.min_similarity == "auto" and order is None:
                 led = most_inclusive(sketches, self.texts(range(len(self))), search.guards, self.recipe)
             else:
                 raise ValueError('method "inclusive" shows the longest text: leave out min_similarity and keep')
@@ -150,13 +151,13 @@ class Corpus(Documents):
             back = np.empty(len(self), np.int64)
             back[order] = np.arange(len(self))
             leader, similarity = order[leader[back]], None if similarity is None else similarity[back]
-        return Groups(self, leader, similarity, effort, search.decision, method, told.origins)
+        return Groups(self, leader, similarity, effort, search.decision, method, options.origins)
 
-    def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Found:
+    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> Found:
         """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them."""
-        return self._search(min_similarity, settings).pairs(self.sketches)
+        return self._search(min_similarity, settings)[0].pairs(self.sketches)
 
-    def new(self, against: Corpus, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Newcomers:
+    def new(self, against: Corpus, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> Newcomers:
         """Which documents are near-duplicates neither of one in an earlier collection nor of an earlier one here.
 
         A document without text is new unless the earlier collection has one without text and with the same id.
@@ -168,7 +169,7 @@ class Corpus(Documents):
         both = Rows.joined([Rows(one.ids, one.sketches, one.columns) for one in (against, self)], names)
         read = self.pieces, self.text, self.id_field
         whole, earlier = Corpus(both.ids, both.sketches, self.recipe, both.columns, *read), len(against)
-        search = whole._search(min_similarity, settings)
+        search, _ = whole._search(min_similarity, settings)
         led = search.leaders(whole.sketches, earlier)
         known = {against.ids[place]: place for place in against.textless}
         for place in self.textless:
@@ -179,7 +180,7 @@ class Corpus(Documents):
     def hosts(
         self,
         url: str = "url",
-        min_similarity: Setting = "auto",
+        min_similarity: Setting | None = None,
         *,
         min_share: float = 0.5,
         **settings: Unpack[Settings],
@@ -195,19 +196,19 @@ class Corpus(Documents):
         urls = self.columns.get(url, self.ids)
         return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
 
-    def _search(self, min_similarity: Setting, settings: Settings) -> Search:
-        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table)
+    def _search(
+        self, min_similarity: Setting | None, settings: Settings, **others: Any
+    ) -> tuple[Search, CollapseOptions]:
+        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, **others)
         check_kept(options, self.columns)
-        return replace(search, guards=Guards.of(options, self.columns))
+        return replace(search, guards=Guards.of(options, self.columns, self.sketches, self.recipe.k)), options
 
-    def _order(self, keep: Sequence[Keep]) -> Ranks | None:
+    def _order(self, options: CollapseOptions) -> Ranks | None:
         """The places of all documents, the one to lead a group first; None for the order of reading."""
-        options = collapse_options(keep=keep)
         if options.keep == ("score",):
             return None
         if any(callable(wish) for wish in options.keep):
             raise ValueError("keep of a collection names wishes such as newest:FIELD; callables are for searches")
-        check_kept(options, self.columns)
         shingles = shingles_of(self.sketches, self.recipe.k)
         order = order_of_preference(
             range(len(self)), range(len(self)), lambda at: float(shingles[at]), lambda at, name: self.columns[name][at],
@@ -216,28 +217,37 @@ class Corpus(Documents):
         return np.array(order, np.int64)
 
 
+def read_by(preset: str | Preset | None, recipe: Recipe | str | None, numbers: bool) -> tuple[Recipe, bool]:
+    """Return how a collection is sketched: the recipe, and whether with numbers, as given or as a preset has it."""
+    kind = Preset() if preset is None else preset_of(preset)
+    return Recipe.of(kind.recipe if recipe is None else recipe), numbers or kind.numbers
+
+
 def search_of(
     recipe: Recipe,
-    min_similarity: Setting,
+    min_similarity: Setting | None,
     settings: Settings,
     table: Callable[[], FrequencyTable],
-    keep: Sequence[Keep] = ("score",),
+    **others: Any,
 ) -> tuple[Search, CollapseOptions]:
     """How a collection is searched, without the codes and times of guards, and the options that name its fields.
 
-    table: returns the frequency table of the collection, which "auto" needs.
+    table: returns the frequency table of the collection, which "auto" needs. others: more options; None for no change.
     """
     check_known(settings, Settings.__annotations__)
-    others: dict[str, Any] = {name: value for name, value in settings.items() if name not in ("budget", "progress")}
-    options = collapse_options(**others, keep=keep)
-    if len(options.max_apart) > 1:
-        raise ValueError(f"max_apart of a collection takes one field, got {', '.join(options.max_apart)}")
-    weighs = min_similarity == "auto" and recipe.measure == "kmv"
+    given = {**settings, **others, "min_similarity": min_similarity}
+    changes = {name: value for name, value in given.items() if value is not None and name not in ("budget", "progress")}
+    options, _ = chosen(None, recipe, changes)
+    if len(options.seconds_apart) + (options.length_ratio > 0) > 1:
+        raise ValueError(f"guards of a collection take one of within and length, got {', '.join(options.guards)}")
+    if options.reads_keys:
+        raise ValueError("group_by and max_per of a preset are for pages, not for collections: leave them out")
+    weighs = options.min_similarity == "auto" and recipe.measure == "kmv"
     search = Search(
         recipe=recipe,
-        decision=Decision.of(min_similarity, recipe, table() if weighs else None),
+        decision=Decision.of(options.min_similarity, recipe, table() if weighs else None),
         min_shingles=recipe.min_shingles,
-        guards=Guards(apart=sum(options.seconds_apart.values())),
+        guards=Guards(apart=apart_of(options)),
         budget=settings.get("budget", BUDGET),
         progress=settings.get("progress"),
     )

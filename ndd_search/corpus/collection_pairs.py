@@ -26,7 +26,6 @@ from ndd_search.core.matching.similarity_measures import near_prints, similariti
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
 from ndd_search.core.setting_values import check_whole
-from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.guard_columns import Guards
@@ -250,13 +249,6 @@ def sample_of(count: int) -> Ranks:
     if count <= SAMPLE:
         return np.arange(count)
     return np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
-
-
-def shingles_of(sketches: Sketches, k: int) -> Shares:
-    """About how many shingles each document has, float64, shape (n,). k: values of a sketch at most."""
-    lengths = np.diff(sketches.offsets)
-    last = sketches.values[sketches.offsets[1:] - 1] if len(sketches.values) else lengths
-    return estimated_shingles(lengths, np.where(lengths, last, -1), k)
 
 
 def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Iterator[tuple[Ranks, Ranks]]:

@@ -11,11 +11,13 @@ import numpy as np
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.decision import Setting
 from ndd_search.core.options import Keep
-from ndd_search.core.presets import collapse_options
+from ndd_search.core.presets import Preset, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.collection import Corpus
+from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.errors import InvalidDocument
 
 _SERIES = ""  # the name of its values
@@ -25,16 +27,20 @@ def mark_duplicates(
     rows: Any,
     text: str | Sequence[str] | None = None,
     *,
-    min_similarity: Setting = "auto",
-    keep: Sequence[Keep] = ("score",),
+    min_similarity: Setting | None = None,
+    keep: Sequence[Keep] | None = None,
+    guards: Sequence[str] = (),
+    preset: str | Preset | None = None,
     recipe: Recipe | str | None = None,
 ) -> Any:
     """Return for each row whether it is a near-duplicate of another, of which one, and how similar the two are.
 
     rows: a Series of texts, or a DataFrame, of pandas or polars. It is not modified.
     text: the column of a DataFrame that holds the texts, or several. A row without text is a duplicate of no other.
-    min_similarity: as in a search; "auto" counts common values in the rows themselves.
-    keep: which row of a group leads it, by columns of a DataFrame (["newest:published"]); by default the first.
+    min_similarity: as in a search, None for "auto"; "auto" counts common values in the rows themselves.
+    keep, guards: which row of a group leads it, and what keeps rows apart, by columns of a DataFrame
+          (["newest:published"], ["same:language"]); by default the first leads, and nothing does.
+    preset: its recipe and the options above, unless they are given.
     recipe: by which texts are sketched, or its id.
 
     Returns a DataFrame of the same library, with a row for each row of `rows`, and in pandas with its index:
@@ -49,15 +55,20 @@ def mark_duplicates(
     if is_series == (text is not None):
         raise TypeError("text names columns of a DataFrame: give it with a DataFrame, and leave it out with a Series")
     fields = fields_in("text", text) if text else (_SERIES,)
-    kept = collapse_options(keep=keep).document_fields
+    given: dict[str, Any] = {"keep": keep, "guards": guards or None, "preset": preset}
+    given = {name: value for name, value in given.items() if value is not None}
+    options, recipe = chosen(None, recipe, given)
+    kept = options.document_fields
     columns = (
         {_SERIES: _values(rows)} if is_series else {name: _values(_column(rows, name)) for name in {*fields, *kept}}
     )
     documents = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    recipe = Recipe.of(recipe)
-    sketches = sketch_many([text_of(document, fields) or "" for document in documents], recipe)
+    texts = [text_of(document, fields) or "" for document in documents]
+    if options.same_numbers:
+        columns[NUMBERS] = [number_signature(text, recipe) for text in texts]
+    sketches = sketch_many(texts, recipe)
     corpus = Corpus([str(row) for row in range(len(rows))], sketches, recipe, columns)
-    groups = corpus.groups(min_similarity, keep=keep)
+    groups = corpus.groups(min_similarity, **given)
     marks = {"duplicate": ~groups.is_leader, "leader": groups.leader, "similarity": groups.similarity}
     if library == "polars":
         return import_module("polars").DataFrame(marks)

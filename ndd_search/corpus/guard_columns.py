@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from math import isnan
+from math import isnan, log
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,10 @@ import numpy.typing as npt
 from ndd_search.core.matching.guards import comparable, seconds_since_1970
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.sketching.estimate_similarity import estimated_shingles
+from ndd_search.core.sketching.sketches import Sketches
 
+_ROUNDING = 1e-9  # of a difference of logarithms
 NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)
 
 
@@ -24,7 +27,8 @@ class Guards:
     """Which documents may be near-duplicates of each other.
 
     codes: int64, shape (n,): only documents with equal codes; a document whose code is below 0 stands alone. None: all.
-    times: float64, shape (n,): only documents at most `apart` seconds apart; one with NaN stands alone. None: all.
+    times: float64, shape (n,): only documents at most `apart` apart, in seconds, or in the logarithm of the number of
+           their shingles; one with NaN stands alone. None: all.
     """
 
     codes: Ranks | None = None
@@ -32,21 +36,21 @@ class Guards:
     apart: float = 0.0
 
     @classmethod
-    def of(cls, options: CollapseOptions, columns: Mapping[str, Sequence[Any]]) -> Guards:
-        """The guards must_match, numbers_must_match and max_apart of some options.
-
-        The fields must have been kept (see check_kept).
-        """
-        fields = [*options.must_match, *([NUMBERS] if options.numbers_must_match else [])]
+    def of(cls, options: CollapseOptions, columns: Mapping[str, Sequence[Any]], sketches: Sketches, k: int) -> Guards:
+        """The guards of some options, whose fields must have been kept (see check_kept). k: most values of a sketch."""
+        fields = [*options.same_fields, *([NUMBERS] if options.same_numbers else [])]
         codes: Ranks | None = None
         if fields:
             rows = zip(*(map(comparable, columns[name]) for name in fields), strict=True)
             codes = np.fromiter(map(cache(_code), rows), np.int64)
-            if options.numbers_must_match:
+            if options.same_numbers:
                 codes[[value is None for value in columns[NUMBERS]]] = -1
-        for name, apart in options.seconds_apart.items():
-            return cls(codes, np.array([seconds_since_1970(value) for value in columns[name]], np.float64), apart)
-        return cls(codes)
+        times = None
+        for name in options.seconds_apart:
+            times = np.array([seconds_since_1970(value) for value in columns[name]], np.float64)
+        if options.length_ratio:
+            times = np.log(np.maximum(shingles_of(sketches, k), 1))
+        return cls(codes, times, apart_of(options))
 
     def taken(self, places: Ranks) -> Guards:
         """The same for documents in another order."""
@@ -74,9 +78,23 @@ class Guards:
         return self.codes, None if self.times is None else self.times.view(np.int64), self.apart
 
 
+def apart_of(options: CollapseOptions) -> float:
+    """The `apart` of the guards of some options; 0 if they compare no times and no lengths."""
+    if options.length_ratio:
+        return _ROUNDING - log(options.length_ratio)
+    return sum(options.seconds_apart.values())
+
+
+def shingles_of(sketches: Sketches, k: int) -> npt.NDArray[np.float64]:
+    """About how many shingles each document has, float64, shape (n,). k: values of a sketch at most."""
+    lengths = np.diff(sketches.offsets)
+    last = sketches.values[sketches.offsets[1:] - 1] if len(sketches.values) else lengths
+    return estimated_shingles(lengths, np.where(lengths, last, -1), k)
+
+
 def check_kept(options: CollapseOptions, kept: Container[str]) -> None:
     """Raise ValueError if `keep` or a guard names a field whose values were not kept."""
-    check_columns([*options.document_fields, *([NUMBERS] if options.numbers_must_match else [])], kept)
+    check_columns([*options.document_fields, *([NUMBERS] if options.same_numbers else [])], kept)
 
 
 def check_columns(names: Iterable[str], kept: Container[str]) -> None:

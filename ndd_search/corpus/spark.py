@@ -28,11 +28,12 @@ from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import Keep
+from ndd_search.core.presets import Preset
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
-from ndd_search.corpus.collection import Method, Settings, check_method, search_of
+from ndd_search.corpus.collection import Method, Settings, check_method, read_by, search_of
 from ndd_search.corpus.collection_pairs import Effort, sample_of
 from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.guard_columns import check_kept
@@ -84,6 +85,7 @@ class SparkCorpus:
         recipe: Recipe | str | None = None,
         fields: Sequence[str] = (),
         numbers: bool = False,
+        preset: str | Preset | None = None,
         report: Report | None = None,
     ) -> SparkCorpus:
         """Read a collection and sketch its documents on the cluster.
@@ -92,10 +94,11 @@ class SparkCorpus:
         work:     a folder that every worker sees. It takes the stages, and is not emptied.
         order_by: columns of a DataFrame that give the order of its documents, before their ids. Documents of paths have
                   the order of Corpus.read.
-        text, id, recipe, fields, numbers, report: as for Corpus.read. A DataFrame needs `id`.
+        text, id, recipe, fields, numbers, preset, report: as for Corpus.read. A DataFrame needs `id`.
         Raises InvalidDocument when no document has words, ValueError for a DataFrame without id.
         """
-        kept = Fields(fields_in("text", text), Recipe.of(recipe), fields_in("fields", fields), numbers)
+        recipe, numbers = read_by(preset, recipe, numbers)
+        kept = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
         folder = Work(spark, str(work))
         documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):
@@ -132,28 +135,28 @@ class SparkCorpus:
 
     def groups(
         self,
-        min_similarity: Setting = "auto",
+        min_similarity: Setting | None = None,
         method: Method = "leaders",
         *,
-        keep: Sequence[Keep] = ("score",),
+        keep: Sequence[Keep] | None = None,
         **settings: Unpack[Settings],
     ) -> SparkGroups:
         """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there."""
         check_method(method)
         if method == "inclusive":
             raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')
-        pairs = self._pairs(min_similarity, keep, settings)
+        pairs = self._pairs(min_similarity, settings, keep=keep)
         return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
 
-    def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> DataFrame:
+    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> DataFrame:
         """All pairs of near-duplicates: first, second (ids) and similarity. Arguments as for `groups`.
 
         Of documents with equal sketches the first one stands for all, and is a pair with each of the others.
         """
-        return self._pairs(min_similarity, ("score",), settings).with_ids()
+        return self._pairs(min_similarity, settings).with_ids()
 
     def new(
-        self, against: SparkCorpus, min_similarity: Setting = "auto", **settings: Unpack[Settings]
+        self, against: SparkCorpus, min_similarity: Setting | None = None, **settings: Unpack[Settings]
     ) -> SparkNewcomers:
         """Which documents are new since an earlier collection, the same as those of Corpus.new. Arguments as there."""
         if against.recipe != self.recipe:
@@ -161,7 +164,7 @@ class SparkCorpus:
         fields = tuple(name for name in self.fields if name in against.fields)
         later = self.documents.withColumn("place", F.col("place") + against.count)
         both = SparkCorpus(against.documents.unionByName(later), self.recipe, fields, self.work)
-        pairs = both._pairs(min_similarity, ("score",), settings, against.count)
+        pairs = both._pairs(min_similarity, settings, against.count)
         without = [one.documents.filter(F.size("sketch") == 0).select("id") for one in (self, against)]
         known = without[0].join(without[1], "id").select(F.col("id").alias("document"), F.lit(True).alias("known"))
         rows = pairs.newcomers().join(known, "document", "left")
@@ -172,7 +175,7 @@ class SparkCorpus:
     def hosts(
         self,
         url: str = "url",
-        min_similarity: Setting = "auto",
+        min_similarity: Setting | None = None,
         *,
         min_share: float = 0.5,
         **settings: Unpack[Settings],
@@ -195,8 +198,10 @@ class SparkCorpus:
         rows = self.work.placed(self.work.written("whole", read).filter("said is null"))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
 
-    def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:
-        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep)
+    def _pairs(
+        self, min_similarity: Setting | None, settings: Settings, old: int = 0, keep: Sequence[Keep] | None = None
+    ) -> PairsOnSpark:
+        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep=keep)
         check_kept(options, self.fields)
         return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old, self.text)
 

@@ -201,8 +201,8 @@ class PairsOnSpark:
 
     @cached_property
     def _meeting(self) -> stages.Meeting:
-        coded = bool(self.options.must_match) or self.options.numbers_must_match
-        timed = bool(self.options.max_apart)
+        coded = bool(self.options.same_fields) or self.options.same_numbers
+        timed = bool(self.options.seconds_apart) or self.options.length_ratio > 0
         rows = self._different.select("rank", "sketch", "code")
         count = rows.count()
         if count > SAMPLED:

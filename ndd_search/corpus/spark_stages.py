@@ -20,10 +20,10 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.sketching.text_fingerprint import fingerprint
-from ndd_search.corpus.collection_pairs import Search, shingles_of
+from ndd_search.corpus.collection_pairs import Search
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
-from ndd_search.corpus.guard_columns import Guards
+from ndd_search.corpus.guard_columns import Guards, shingles_of
 from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.write_files import line_of
@@ -153,9 +153,9 @@ class Preparing:
         """Rows of `place`, `sketch` and `fields` to rows of PREPARED."""
         for batch in batches:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
-            guards = Guards.of(self.options, {name: [row.get(name) for row in rows] for name in self.names})
-            sketches = sketches_of(batch.column("sketch"))
-            recipe = self.search.recipe
+            sketches, recipe = sketches_of(batch.column("sketch")), self.search.recipe
+            columns = {name: [row.get(name) for row in rows] for name in self.names}
+            guards = Guards.of(self.options, columns, sketches, recipe.k)
             compared = as_compared(sketches, recipe.k, self.search.decision)
             shingles = shingles_of(sketches, recipe.k)
             keys = [
@@ -163,7 +163,7 @@ class Preparing:
                 for row, size in zip(rows, shingles, strict=True)
             ]
             zeros = np.zeros(len(rows))
-            columns = {
+            prepared = {
                 "place": batch.column("place"),
                 "sketch": pa.ListArray.from_arrays(pa.array(compared.offsets, pa.int32()), compared.values),
                 "fingerprint": [fingerprint(one, recipe, self.text) if self.text else None for one in sketches],
@@ -172,7 +172,7 @@ class Preparing:
                 "key": keys,
             }
             numbers = pa.int64(), pa.float64(), pa.list_(pa.float64())
-            yield _batch(columns, (pa.int64(), pa.list_(pa.int32()), pa.string(), *numbers))
+            yield _batch(prepared, (pa.int64(), pa.list_(pa.int32()), pa.string(), *numbers))
 
 
 @dataclass(frozen=True, eq=False)

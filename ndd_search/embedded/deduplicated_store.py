@@ -88,7 +88,7 @@ class Deduplicated:
     """index: the folder, or the index of an engine. date: the field with the time of a document, "" for none.
 
     The newer of two documents that resemble each other stays; one without a readable time is older than all. changes:
-    which texts resemble each other, as in a search (min_similarity, must_match, ...); texts that differ in a number
+    which texts resemble each other, as in a search (min_similarity, guards, ...); texts that differ in a number
     alone do not.
     One object may be used by several threads; two objects, or processes, may each take a copy of one new text.
     """

@@ -75,7 +75,7 @@ def with_sketches(
                 `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
     keys:       how many keys to store with each sketch, for find_duplicates and members="all", 0..64. All writers of an
                 index must use the same number: an update without keys leaves the keys of the old text.
-    numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
+    numbers:    store the numbers of the text as one value, for the guard numbers.
     duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch. 500
                 actions of a list or tuple are looked up in one request. Actions of any other iterable are looked up one
                 by one, because reading ahead would delay those already read.

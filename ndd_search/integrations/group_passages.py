@@ -111,7 +111,7 @@ def groups_of(given: Given, options: PassageOptions) -> Groups:
     chosen, found = options.collapse, None
     check_fit(chosen, given.recipe)
     shows_leaders = (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
-    plain = shows_leaders and not (chosen.has_guards or chosen.reads_keys)
+    plain = shows_leaders and not (chosen.guards or chosen.reads_keys)
     if plain and options.frequency_table is True and chosen.min_similarity == "auto":
         found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
     if found is None or _are_apart(given, found[0], chosen):

@@ -66,7 +66,7 @@ class IndexRule:
     text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. One field,
              several, or several sketches, {"ndd": ["body"], "ndd_title": ["title"]}. Without it, they get none.
     keys:    how many keys are stored beside each sketch, 0..64.
-    numbers: whether the numbers of the text are stored, for numbers_must_match.
+    numbers: whether the numbers of the text are stored, for the guard numbers.
     recipe:  of the sketches; by default that of the client.
     field:   the object that holds the sketch; by default that of the client.
     """

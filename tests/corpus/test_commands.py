@@ -39,7 +39,7 @@ def test_the_commands_write_what_the_library_finds(
     (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (pair["first"], pair["second"]) == ("a", "b")
     assert (pair["containment"], pair["contains"]) == (1.0, "second")
-    assert run("groups", *settings, "--set", "must_match=site", "--set", "numbers_must_match=true") == 0
+    assert run("groups", *settings, "--set", "guards=same:site,numbers") == 0
     assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
     assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 0}
@@ -140,7 +140,7 @@ def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
     [
         (["--out", "nowhere/groups.csv"], "there is no folder nowhere"),
         (["--set", "keep=newest:publisched"], "no document has a value in the field 'publisched'"),
-        (["--set", "must_match=lnguage"], "no document has a value in the field 'lnguage'"),
+        (["--set", "guards=same:lnguage"], "no document has a value in the field 'lnguage'"),
         (["--text", "titel,body"], "none of the first 4 documents has a field titel"),
     ],
 )
@@ -168,7 +168,7 @@ def test_the_first_run_of_a_command_that_saves_what_it_compares_with_knows_nothi
 ) -> None:
     known = tmp_path / "known.parquet"
     monkeypatch.chdir(tmp_path)
-    command = ("new", source, "--text", "body", "--min-similarity", "0.5", "--set", "must_match=site")
+    command = ("new", source, "--text", "body", "--min-similarity", "0.5", "--set", "guards=same:site")
     for new in (4, 0):
         out = ("--out", tmp_path / "new.jsonl", "--json")
         assert run(*command, "--against", known, "--save", "./known.parquet", *out) == 0
@@ -200,10 +200,27 @@ def test_wishes_and_times_are_written_as_in_a_url(tmp_path: Path, capsys: pytest
         {"id": "3", "body": STORY, "site": "b", "at": "2024-03-01"},
     ])  # fmt: skip
     command = ["corpus", "groups", str(source), "--text", "body", "--set", "keep=preferred:site=a,b,newest:at"]
-    for apart, leaders in (("at:1d", ["2", "2", "3"]), ("at:100d", ["3", "3", "3"])):
-        assert main([*command, "--set", f"max_apart={apart}", "--out", str(tmp_path / "out.jsonl")]) == 0
+    for apart, leaders in (("1d", ["2", "2", "3"]), ("100d", ["3", "3", "3"])):
+        assert main([*command, "--set", f"guards=within:at={apart}", "--out", str(tmp_path / "out.jsonl")]) == 0
         written = (tmp_path / "out.jsonl").read_text().splitlines()
         assert [json.loads(line)["group"] for line in written] == leaders
     with pytest.raises(SystemExit):
-        main([*command, "--set", "max_apart=at=1x"])
-    assert "FIELD:VALUE" in capsys.readouterr().err
+        main([*command, "--set", "guards=within:at=1x"])
+    assert "guards takes same:FIELD, numbers, within:FIELD=1d" in capsys.readouterr().err
+
+
+def test_a_preset_sets_how_texts_are_sketched_and_what_keeps_them_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_lines(
+        tmp_path / "docs.jsonl", [{"id": str(year), "body": f"{STORY} {year}"} for year in (2024, 2025)]
+    )
+    for setting, leaders in (("news", ["2024", "2024"]), ("products", ["2024", "2025"])):
+        out = tmp_path / "out.jsonl"
+        assert run("groups", source, "--text", "body", "--set", f"preset={setting}", "--out", out) == 0
+        assert [json.loads(line)["group"] for line in out.read_text().splitlines()] == leaders
+    assert run("groups", source, "--text", "body", "--set", "preset=messages", "--save", tmp_path / "s.parquet") == 0
+    assert "c5-k64-v3-nourls" in str(parquet.read_schema(tmp_path / "s.parquet").metadata)
+    with pytest.raises(SystemExit):
+        run("groups", source, "--text", "body", "--set", "preset=messagse")
+    assert "did you mean messages" in capsys.readouterr().err

@@ -47,6 +47,13 @@ def test_keep_chooses_the_leader_by_another_column(library: Any) -> None:
     assert columns_of(mark_duplicates(frame, ["at", "body"], keep=["newest:at"]))[1] == [3, 1, 2, 3]
 
 
+def test_guards_and_presets_keep_rows_apart(library: Any) -> None:
+    texts = [f"{NEWS[0]} {year}" for year in (2024, 2025)]
+    frame = library.DataFrame({"text": texts, "site": ["a", "b"]})
+    for settings, duplicates in (({}, 1), ({"preset": "products"}, 0), ({"guards": ["same:site"]}, 0)):
+        assert mark_duplicates(frame, "text", **settings)["duplicate"].sum() == duplicates
+
+
 def test_the_marks_have_the_index_of_the_rows() -> None:
     pandas = pytest.importorskip("pandas", reason="run `make test-third-parties`")
     for index in (

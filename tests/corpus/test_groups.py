@@ -47,7 +47,7 @@ def test_keep_says_which_document_leads_its_group(keep: list[str], leader: str) 
 def test_options_that_do_nothing_for_a_collection_are_refused(tmp_path: Path) -> None:
     corpus = ndd.Corpus.read(DOCUMENTS, text="body", fields="published")
     assert list(corpus.columns) == ["published"]
-    with pytest.raises(TypeError, match="unknown option 'group_by': the options are must_match, numbers_must_match"):
+    with pytest.raises(TypeError, match="unknown option 'group_by': the options are guards, preset"):
         corpus.groups(group_by="published")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="'brand' is asked for, which was not kept"):
         corpus.groups().write(tmp_path / "groups.csv", "brand")
@@ -71,16 +71,37 @@ def test_guards_keep_documents_apart_as_in_a_search() -> None:
     ]
     corpus = ndd.Corpus.read(documents, text="body", fields=["site", "published"], numbers=True)
     assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
-    assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
-    assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
-    near: dict[str, Any] = {"max_apart": {"published": "24h"}}
+    assert corpus.groups(0.5, guards=["same:site"]).leader.tolist() == [0, 1, 0]
+    assert corpus.groups(0.5, guards=["numbers"]).leader.tolist() == [0, 0, 2]
+    near: dict[str, Any] = {"guards": ["within:published=24h"]}
     assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
     assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
-    assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
+    assert len(corpus.new(corpus, 0.5, guards=["same:site"])) == 0
+    longer = {**documents[2], "id": "f", "body": f"{documents[2]['body']} {' '.join(map(str, range(60)))}"}
+    both = ndd.Corpus.read([documents[2], longer], text="body")
+    assert both.groups(0.1).leader.tolist() == both.groups(0.1, guards=["length:0.1"]).leader.tolist() == [0, 0]
+    assert both.groups(0.1, guards=["length:0.9"]).leader.tolist() == [0, 1]
     with pytest.raises(ValueError, match="read the collection with numbers=True"):
-        ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
-    with pytest.raises(TypeError, match="did you mean must_match"):
-        corpus.groups(must_mach=["site"])  # type: ignore[call-arg]
+        ndd.Corpus.read(documents, text="body").groups(guards=["numbers"])
+    with pytest.raises(TypeError, match="did you mean guards"):
+        corpus.groups(gards=["same:site"])  # type: ignore[call-arg]
+
+
+def test_a_preset_gives_the_recipe_the_numbers_and_the_guards(tmp_path: Path) -> None:
+    bodies = [f"{STORY} 2024", f"{STORY} 2025"]
+    documents = [{"id": str(place), "body": body, "site": "a"} for place, body in enumerate(bodies)]
+    products = ndd.Corpus.read(documents, text="body", preset="products")
+    assert products.groups().leader.tolist() == [0, 0]
+    assert products.groups(preset="products").leader.tolist() == [0, 1]
+    assert ndd.Corpus.read(documents, text="body", preset="messages").recipe == ndd.preset("messages").recipe
+    file = tmp_path / "mine.toml"
+    file.write_text('version = 1\n[collapse]\nmin_similarity = "identical"\nkeep = ["preferred:site=b"]\n')
+    kept = ndd.Corpus.read(documents, text="body", fields=["site"])
+    assert kept.groups(preset=ndd.preset(file)).leader.tolist() == [0, 1]
+    assert kept.groups(0.5, preset=ndd.preset(file)).leader.tolist() == [0, 0]
+    file.write_text('version = 1\n[collapse]\ngroup_by = ["site"]\n')
+    with pytest.raises(ValueError, match="group_by and max_per of a preset are for pages"):
+        kept.groups(preset=ndd.preset(file))
 
 
 def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:

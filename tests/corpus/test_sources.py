@@ -137,7 +137,7 @@ def test_an_empty_value_is_a_missing_one_for_guards_whatever_the_source(tmp_path
     table = pa.table({"id": ["1", "2", "3"], "body": [STORY] * 3, "brand": [None, None, "x"]})
     for source in (rows, short, lines, table):
         corpus = ndd.Corpus.read(source, text="body", fields=["brand"], report=lambda _: None)
-        assert corpus.groups(must_match=["brand"]).leader.tolist() == [0, 0, 2]
+        assert corpus.groups(guards=["same:brand"]).leader.tolist() == [0, 0, 2]
 
 
 def test_a_source_without_ids_takes_none_of_another_one(tmp_path: Path) -> None:

@@ -91,10 +91,12 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
     there = corpus_on(spark, source, **reading, work=tmp_path / "work", report=said.append)
     assert sorted(said) == sorted(said_here)
     assert there.count == len(here) == COUNT - 3
-    wishes: Any = {"method": "communities", "max_apart": {"day": "20d"}}
+    wishes: Any = {"method": "communities", "guards": ["within:day=20d"]}
     groups, expected = there.groups(**wishes), here.groups(**wishes)
     assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
     assert groups.effort.cut == 0
+    wishes = {"preset": ndd.preset("news"), "guards": ["length:0.8"]}
+    assert by_document(there.groups(**wishes).table.toArrow().to_pylist()) == by_document(here.groups(**wishes).rows())
     with pytest.raises(ValueError, match="is not on Spark"):
         there.groups(method="inclusive")
 
@@ -192,7 +194,7 @@ def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.Capt
     ("option", "told"),
     [
         ("--id nope", "leave out --id nope"),
-        ("--set must_match=page.site", "within an object of an index, as 'page.site'"),
+        ("--set guards=same:page.site", "within an object of an index, as 'page.site'"),
     ],
 )
 def test_what_spark_cannot_read_of_an_index_is_refused(
@@ -210,7 +212,7 @@ def test_a_field_of_a_setting_that_no_document_has_is_refused(
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     source, out = write(tmp_path / "docs", documents()), str(tmp_path / "groups.parquet")
     command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--store", str(tmp_path / "work")]
-    assert main([*command, "--out", out, "--set", "must_match=stie"]) == 2
+    assert main([*command, "--out", out, "--set", "guards=same:stie"]) == 2
     assert "no document has a value in the field 'stie', which an option names" in capsys.readouterr().err
 
 
@@ -219,12 +221,12 @@ def test_the_command_writes_a_folder_of_parquet(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write(tmp_path / "docs", documents())
-    wishes = {"keep": ["newest:day", "longest"], "must_match": ["site"]}
+    wishes = {"keep": ["newest:day", "longest"], "guards": ["same:site"]}
     command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--json"]
     assert main(command) == 2
     assert "--store FOLDER" in capsys.readouterr().err
     monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
-    command += ["--set", "keep=newest:day,longest", "--set", "must_match=site", "--store", str(tmp_path / "work")]
+    command += ["--set", "keep=newest:day,longest", "--set", "guards=same:site", "--store", str(tmp_path / "work")]
     assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
     told = capsys.readouterr()
     assert "2.jsonl, line 198, is left out, an earlier one has its id, 'd0'" in told.err
@@ -264,11 +266,11 @@ def test_the_commands_write_what_those_of_one_machine_write(
         assert ends["here"] == ends["there"]
         return out["there"]
 
-    there = written("unique", "unique.jsonl", source, "--set", "keep=longest", "--set", "numbers_must_match=true")
+    there = written("unique", "unique.jsonl", source, "--set", "keep=longest", "--set", "guards=numbers")
     assert lines(there) == lines(tmp_path / "here-unique.jsonl")
-    written("pairs", "pairs.parquet", before, "--save", "WHERE-saved.parquet", "--set", "must_match=site")
+    written("pairs", "pairs.parquet", before, "--save", "WHERE-saved.parquet", "--set", "guards=same:site")
     assert ndd.Corpus.load(tmp_path / "there-saved.parquet").ids == ndd.Corpus.load(tmp_path / "here-saved.parquet").ids
-    new = [source, "--min-similarity", "0.5", "--set", "must_match=site", "--against"]
+    new = [source, "--min-similarity", "0.5", "--set", "guards=same:site", "--against"]
     there = written("new", "new.jsonl", *new, "WHERE-saved.parquet", "--save", "WHERE-next.parquet")
     assert lines(there) == lines(tmp_path / "here-new.jsonl")
     saved = [ndd.Corpus.load(tmp_path / f"{where}-next.parquet") for where in ("here", "there")]

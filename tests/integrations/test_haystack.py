@@ -61,8 +61,8 @@ def test_documents_that_are_all_without_text_are_shown() -> None:
 
 
 def test_a_stored_pipeline_is_loaded_without_being_told_of_the_module() -> None:
-    settings = {"size": 2, "keep": ["newest:date"], "min_length_ratio": 0.1, "count_tokens": ndd_tokens}
-    stored = pipeline(size=2, keep=["newest:date"], min_length_ratio=0.1, max_tokens=100).dumps()
+    settings = {"size": 2, "keep": ["newest:date"], "guards": ["length:0.1"], "count_tokens": ndd_tokens}
+    stored = pipeline(size=2, keep=["newest:date"], guards=["length:0.1"], max_tokens=100).dumps()
     loaded = haystack.Pipeline.loads(stored)
     assert loaded.dumps() == stored
     found = loaded.run({"filter": {"documents": FOUND}})["filter"]["documents"]

@@ -63,7 +63,7 @@ def test_a_document_that_stands_for_nothing_else_is_the_one_that_was_found() -> 
 def test_settings_name_fields_of_the_metadata() -> None:
     newest = NearDuplicateFilter(keep=["newest:date"], max_tokens=65)
     assert [one.id for one in newest.compress_documents(FOUND, "")] == ["3", "2"]
-    apart = NearDuplicateFilter(must_match=["date"], contained=False)
+    apart = NearDuplicateFilter(guards=["same:date"], contained=False)
     assert apart.compress_documents(FOUND, "") == FOUND
     for same in ({"group_by": "date"}, {"max_per": {"date": 1}}):
         same_day = [document(text, text[:4], date="2024-01-01") for text in (STEEL, FINAL)]

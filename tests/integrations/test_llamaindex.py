@@ -64,7 +64,7 @@ def test_a_misspelt_setting_is_refused_and_the_right_one_is_named() -> None:
 
 
 def test_it_is_stored_and_loaded() -> None:
-    made = NearDuplicatePostprocessor(size=3, keep=["newest:date"], numbers_must_match=True)
+    made = NearDuplicatePostprocessor(size=3, keep=["newest:date"], guards=["numbers"])
     stored = json.loads(made.to_json())
     assert stored["class_name"] == "NearDuplicatePostprocessor"
     assert NearDuplicatePostprocessor.from_dict(stored).to_dict() == made.to_dict()

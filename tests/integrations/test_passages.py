@@ -61,7 +61,7 @@ def test_short_passages_of_one_form_that_are_kept_apart_are_told_as_a_page_tells
     assert found.warnings[0].startswith("4 of 5 shown hits are short texts")
     assert passages(given, min_similarity=0.7).warnings == passages([BUDGET, STEEL]).warnings == ()
     named = [{"text": text, "place": rank} for rank, text in enumerate(given)]
-    assert passages(named, must_match=["place"]).warnings == ()
+    assert passages(named, guards=["same:place"]).warnings == ()
 
 
 def test_the_output_of_a_reranker_is_taken_as_it_is() -> None:
@@ -209,7 +209,7 @@ def test_the_copy_to_show_is_chosen() -> None:
     hits = [{"text": STEEL, "date": "2024-01-01"}, {"text": STEEL_AGAIN, "date": "2024-02-01"}]
     assert passages(hits, keep=["newest:date"]).hits == [hits[1]]
     assert passages(hits, keep=["oldest:date"]).hits == [hits[0]]
-    assert passages(hits, must_match=["date"]).hits == hits
+    assert passages(hits, guards=["same:date"]).hits == hits
 
 
 def test_the_longer_of_two_copies_is_shown_unless_keep_says_which() -> None:
@@ -221,7 +221,7 @@ def test_the_longer_of_two_copies_is_shown_unless_keep_says_which() -> None:
 
 @pytest.mark.parametrize(
     "guard",
-    [{"must_match": ["version"]}, {"max_apart": {"version": "0.5s"}}, {"numbers_must_match": True}],
+    [{"guards": ["same:version"]}, {"guards": ["within:version=0.5s"]}, {"guards": ["numbers"]}],
 )
 def test_guards_keep_apart_what_stands_in_a_longer_passage_too(guard: dict[str, Any]) -> None:
     hits = [{"text": FINAL, "version": 1}, {"text": f"{REPORT} Page 7.", "version": 2}]

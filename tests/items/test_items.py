@@ -31,11 +31,11 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     assert [one.rank for one in page.groups[0].duplicates] == [2]
     assert "is shown under hit 0: " in str(page.explain(2))
     assert "the nearest leader is hit 1: " in page.explain(3).rule
-    strict = ndd.collapse([CORK, FINBARR, CORK], items=PLACES, min_similarity=0.99, must_match=["name"])
+    strict = ndd.collapse([CORK, FINBARR, CORK], items=PLACES, min_similarity=0.99, guards=["same:name"])
     assert strict.hits == [CORK, FINBARR]
     assert strict.explain(1).rule.endswith("; here hits are one thing from 0.99 on")
-    guarded = ndd.collapse([CORK, FINBARR], items=PLACES, must_match=["name"])
-    assert guarded.explain(1).rule.endswith("; must_match name keeps them apart")
+    guarded = ndd.collapse([CORK, FINBARR], items=PLACES, guards=["same:name"])
+    assert guarded.explain(1).rule.endswith("; same:name keeps them apart")
     with pytest.raises(TypeError, match="items must be a schema"):
         ndd.collapse([CORK], items="places.toml")  # type: ignore[arg-type]
     with pytest.raises(InvalidDocument, match="none of 1 hit: no field of name, summary, location"):

@@ -46,13 +46,19 @@ def _shingles(document: Document) -> set[tuple[str, ...]]:
 
 def _fit(one: Document, other: Document, options: dict[str, Any]) -> bool:
     """Return whether no guard keeps two documents apart."""
+    return all(_fits(guard, one, other) for guard in options.get("guards", ()))
+
+
+def _fits(guard: str, one: Document, other: Document) -> bool:
+    kind, _, rest = guard.partition(":")
+    if kind == "same":
+        return bool(one.get(rest) == other.get(rest))
+    if kind == "numbers":
+        return _numbers(one) == _numbers(other)
+    if kind == "within":
+        return abs(_day(one) - _day(other)) <= DAYS
     lengths = sorted((len(_shingles(one)), len(_shingles(other))))
-    return (
-        all(one.get(name) == other.get(name) for name in options.get("must_match", ()))
-        and lengths[0] / lengths[1] >= options.get("min_length_ratio", 0)
-        and (not options.get("numbers_must_match") or _numbers(one) == _numbers(other))
-        and ("max_apart" not in options or abs(_day(one) - _day(other)) <= DAYS)
-    )
+    return lengths[0] / lengths[1] >= float(rest)
 
 
 def _numbers(document: Document) -> set[str]:

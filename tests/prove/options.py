@@ -50,12 +50,17 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
         ["longest:body"],
         ["lowest:place"],
     ],
-    "must_match": [[], ["language"]],
+    "guards": [
+        [],
+        ["same:language"],
+        ["numbers"],
+        ["within:day=10d"],
+        ["length:0.9"],
+        ["same:language", "within:day=10d"],
+        ["same:language", "numbers", "within:day=10d", "length:0.9"],
+    ],
     "group_by": [[], ["isbn"], ["isbn", "work"]],
     "max_per": [{}, {"source": 2}, {"source": 3, "isbn": 1}],
-    "numbers_must_match": [False, True],
-    "max_apart": [{}, {"day": "10d"}],
-    "min_length_ratio": [0.0, 0.9],
     "also": [[], list(EVERY_SEARCH)],
     "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
@@ -79,7 +84,7 @@ OTHERS: dict[str, list[Any]] = {
 }
 VALUES = {name: {str(value): value for value in values} for name, values in (OPTIONS | OTHERS).items()}
 FACTORS = {name: list(values) for name, values in VALUES.items()}
-NEED_SKETCHES = ("min_length_ratio", "group_by", "max_per", "facets", "members", "numbers_must_match")
+NEED_SKETCHES = ("group_by", "max_per", "facets", "members")
 
 
 def but(name: str, *values: Any) -> list[str]:
@@ -94,6 +99,7 @@ REFUSED: list[dict[str, list[str]]] = [
     {"items": but("items", None), "seen": but("seen", None)},
     {"items": but("items", None), "min_similarity": ["identical", "high"]},
     {"items": but("items", None), "keep": [str(["longest"])]},
+    {"items": but("items", None), "guards": [one for one in FACTORS["guards"] if "numbers" in one or "length" in one]},
     *({"items": but("items", None), name: but(name, OPTIONS[name][0])} for name in NEED_SKETCHES),
     {"paging": ["cursor"], "mode": ["demote"]},
 ]

@@ -25,8 +25,7 @@ SHARED, INNER, UNTOLD, FRAME = 4, 12, 11, 4
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
-    "keep": ["score"], "min_length_ratio": 0.0, "must_match": [], "numbers_must_match": False,
-    "max_apart": None, "total": "auto",
+    "keep": ["score"], "guards": [], "total": "auto",
 }  # fmt: skip
 
 
@@ -172,15 +171,19 @@ class Oracle:
 
     def _fits(self, one: int, other: int) -> bool:
         """Whether no guard keeps two hits apart."""
-        first, second, apart = self.ranked[one], self.ranked[other], 150 if self.options["max_apart"] else None
+        return all(self._fit(guard, one, other) for guard in self.options["guards"])
+
+    def _fit(self, guard: str, one: int, other: int) -> bool:
+        first, second, (kind, _, rest) = self.ranked[one], self.ranked[other], guard.partition(":")
+        if kind == "same":
+            return bool(first[rest] == second[rest])
+        if kind == "numbers":
+            return bool(first["numbers"] == second["numbers"] is not None)
+        if kind == "within":
+            times = first["time"], second["time"]
+            return bool(None not in times and abs(times[0] - times[1]) <= 150)
         sizes = sorted((self._shingles[one], self._shingles[other]))
-        times = first["time"], second["time"]
-        return (
-            sizes[0] / sizes[1] >= self.options["min_length_ratio"]
-            and all(first[name] == second[name] for name in self.options["must_match"])
-            and (not self.options["numbers_must_match"] or first["numbers"] == second["numbers"] is not None)
-            and (apart is None or (None not in times and abs(times[0] - times[1]) <= apart))
-        )
+        return bool(sizes[0] / sizes[1] >= float(rest))
 
     def _groups(self, window: int) -> dict[int, list[int]]:
         groups: dict[int, list[int]] = {}

@@ -54,7 +54,7 @@ def draw(rng: random.Random) -> Case:
     """Draw a list of texts with edited copies, and how it is fetched."""
     world = World.of(rng)
     size, by_cursor = rng.choice([2, 3, 5, 10]), rng.random() < 0.4
-    options = world.options("numbers_must_match", "total", *(_CURSORS_LACK if by_cursor else ()))
+    options = world.options("numbers", "total", *(_CURSORS_LACK if by_cursor else ()))
     options["total"] = rng.choice(["hits", "hits", "groups"])
     if by_cursor:
         options["mode"] = rng.choice(["group", "drop", "annotate"])

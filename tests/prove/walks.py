@@ -197,7 +197,7 @@ class Walk:
 
     @property
     def guards(self) -> bool:
-        return not {"must_match", "numbers_must_match", "max_apart", "min_length_ratio"}.isdisjoint(self.options)
+        return "guards" in self.options
 
     @property
     def changes_leaders(self) -> bool:

@@ -32,12 +32,12 @@ OPTIONS: dict[str, list[Any]] = {
         ["lowest:price", "newest:time"],
         ["longest", "newest:time"],
     ],
-    "min_length_ratio": [0.5],
-    "must_match": [["price"], ["price", "time"]],
-    "numbers_must_match": [True],
-    "max_apart": [{"time": "150s"}, {"time": "2.5m"}],
     "total": ["groups", "hits", "estimate"],
 }
+GUARDS: list[list[list[str]]] = [
+    [["length:0.5"]], [["same:price"], ["same:price", "same:time"]], [["numbers"]],
+    [["within:time=150s"], ["within:time=2.5m"]],
+]  # fmt: skip
 DOCUMENTS = 40  # counted in a frequency table
 
 
@@ -84,9 +84,12 @@ class World:
         return {str(value): rng.randint(4, DOCUMENTS) for value in sorted(rng.sample(self.values, rng.randint(0, 30)))}
 
     def options(self, *without: str) -> dict[str, Any]:
-        """Draw some options."""
-        names = [name for name in OPTIONS if name not in without]
-        return {name: self.rng.choice(OPTIONS[name]) for name in names if self.rng.random() < 0.35}
+        """Draw some options. without: names of options, and "numbers" for the guard."""
+        rng, names = self.rng, [name for name in OPTIONS if name not in without]
+        options = {name: rng.choice(OPTIONS[name]) for name in names if rng.random() < 0.35}
+        drawn = [rng.choice(one) for one in GUARDS if rng.random() < 0.35]
+        guards = [guard for one in drawn for guard in one if guard not in without]
+        return options | ({"guards": guards} if guards else {})
 
 
 @lru_cache

@@ -164,8 +164,8 @@ def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, pro
     [
         ("ndd=annotate", {"mode": "annotate"}),
         ("ndd=ids&ndd.window=7&ndd.min_similarity=0.9", {"mode": "ids", "window": 7, "min_similarity": 0.9}),
-        ("ndd.total=groups&ndd.must_match=body", {"total": "groups", "must_match": ["body"]}),
-        ("ndd.max_apart=at%3A1d&ndd.numbers_must_match=yes", {"max_apart": {"at": "1d"}, "numbers_must_match": True}),
+        ("ndd.total=groups&ndd.guards=same:body", {"total": "groups", "guards": ["same:body"]}),
+        ("ndd.guards=within:at%3D1d,numbers", {"guards": ["within:at=1d", "numbers"]}),
         ("ndd.preset=products&ndd.explain=1,2", {"preset": "products", "explain": ["1", "2"]}),
         ("ndd=on", {}),
     ],

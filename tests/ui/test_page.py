@@ -269,6 +269,14 @@ def test_an_engine_that_does_not_answer_is_named_before_the_page_is_served(capfd
     assert "http://localhost:1: there is no answer" in capfd.readouterr().err
 
 
+def test_the_command_takes_options_of_a_search(folder: Path) -> None:
+    parser = argparse.ArgumentParser()
+    ui.add_place(parser)
+    searcher = ui.searcher_of(parser.parse_args([str(folder), "--set", "guards=same:source", "--set", "window=7"]))
+    assert isinstance(searcher, FolderSearcher)
+    assert (searcher._index.options.guards, searcher._index.options.window) == (("same:source",), 7)
+
+
 def test_the_command_serves_a_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     command = [sys.executable, "-u", "-m", "ndd_search", "ui", str(folder), "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -72,7 +72,7 @@ PARAMS: dict[str, list[str]] = {
 OPTIONS: dict[str, list[Any]] = {
     "mode": ["ids", "count", "drop", "annotate"],
     "keep": [["newest:published"], ["longest"]],
-    "must_match": [["price"], ["language"]],
+    "guards": [["same:price"], ["same:language"]],
     "group_by": ["site", "published"],
     "max_per": [{"site": 2}],
     "total": ["groups", "estimate", "hits"],

@@ -129,7 +129,7 @@ def test_the_pages_of_an_iterator_hold_every_text_once(
 
 def test_guards_and_modes_hold_over_pages(index: str, filled: list[dict[str, Any]], connect: Connect) -> None:
     caller = connect(window=10)
-    guarded = page_by_page(caller, index=index, body={**SEARCH, "ndd": {"must_match": ["site"]}})
+    guarded = page_by_page(caller, index=index, body={**SEARCH, "ndd": {"guards": ["same:site"]}})
     assert [id for answer in guarded for id in shown(answer)] == leaders(filled, "site")
     annotated = page_by_page(caller, index=index, body={**SEARCH, "ndd": {"mode": "annotate"}})
     hits = [hit for answer in annotated for hit in answer["hits"]["hits"]]
@@ -191,7 +191,7 @@ def test_an_engine_that_opens_no_further_point_in_time_gives_the_first_page_with
     body = {**SEARCH, "ndd": {"cursor": True, "total": "groups"}}
     answer = caller.search(index=index, body=body)
     filtered = caller.search(index=index, body=body, filter_path="hits.hits._id")
-    numbers = {"cursor": True, "numbers_must_match": True}
+    numbers = {"cursor": True, "guards": ["numbers"]}
     both = caller.search(index=index, body={**SEARCH, "ndd": numbers})["ndd"]["degraded"]
     with pytest.raises(CursorUnusable, match="no further point in time"):
         page_by_page(caller, index=index, body=SEARCH)

@@ -159,7 +159,7 @@ def without_facts(answer: Any) -> Any:
 def test_a_cursor_remembers_values_of_nested_documents(engine: Engine, rich: str, connect: Connect) -> None:
     """Each hit is shown or listed once: a guard decides with a leader of an earlier page as on its own page."""
     body = {"query": {"term": {"language": "en"}}, "sort": "price", "size": 7}
-    caller, options = connect(), {"must_match": ["comments.stars"]}
+    caller, options = connect(), {"guards": ["same:comments.stars"]}
     cursor: Any = True
     found: list[str] = []
     while cursor:

@@ -77,7 +77,7 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     body["fields"] = ["site"]  # which top_hits take over from the search
     for collapse in ({}, {"collapse": {"field": "language"}}):  # whose field hits have, but not `top_hits`
         given = {**body, **collapse, "_source": False}
-        named = wrapped.search(index=library.news, body={**given, "ndd": {"must_match": ["language"]}})
+        named = wrapped.search(index=library.news, body={**given, "ndd": {"guards": ["same:language"]}})
         whole = plain.search(index=library.news, body=given)
         for bucket, other in zip(*(one["aggregations"]["top_hits"]["buckets"] for one in (named, whole)), strict=True):
             assert bucket["titles"] == other["titles"]
@@ -114,7 +114,7 @@ def test_documents_that_a_suggester_lists_come_as_the_user_asked(
         for option in of_engine["begun"][0]["options"]:
             option.get("_source", {}).pop("ndd", None)
         for _ in range(2):
-            given = {"keep": ["newest:published"], "must_match": ["site"]}
+            given = {"keep": ["newest:published"], "guards": ["same:site"]}
             answer = caller.search(index=index, body={**body, "ndd": given})
             assert len(answer["suggest"]["begun"][0]["options"]) == 3
             assert answer["suggest"] == of_engine
@@ -130,7 +130,7 @@ def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names
     with engine.client() as client:
         client.indices.create(index=index, body=made)
         bulk(engine, client, list(ndd.with_sketches(documents, fields=["title", "body"], keys=8, numbers=True)))
-    caller = connect(cache=False, window=40, splits=splits, numbers_must_match=True)
+    caller = connect(cache=False, window=40, splits=splits, guards=["numbers"])
     for asked in ({}, {"fields": ["*"]}, {"_source": ["*"]}, {"_source": {"excludes": ["body"]}}):
         answer = caller.search(index=index, body={"query": MATCH, **asked})
         assert answer["ndd"]["degraded"] is None

@@ -155,7 +155,7 @@ def test_modes_keep_guards_and_msearch_hold_for_items(airports: Airports, connec
     about = caller.search(index=airports.index, body={**body, "size": 10, "ndd": {"total": "estimate", "window": 40}})
     assert about["ndd"]["unique"]["low"] <= len(shown) <= about["ndd"]["unique"]["high"]
     assert about["hits"]["total"]["value"] <= len(shown)
-    strict = caller.search(index=airports.index, body={**body, "ndd": {"must_match": ["name"], "window": 300}})
+    strict = caller.search(index=airports.index, body={**body, "ndd": {"guards": ["same:name"], "window": 300}})
     assert len(ids(strict)) > len(shown)
     sure = caller.search(index=airports.index, body={**body, "ndd": {"min_similarity": 0.999}})
     assert len(ids(sure)) > len(shown)

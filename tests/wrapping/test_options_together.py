@@ -32,8 +32,8 @@ FAULTS: list[dict[str, Any]] = [  # three or more options that once failed toget
     {"size": 12, "max_window": 17, "window": 4},
     {"size": 12, "facets": ["sources"], "seen": "texts", "window": 60},
     {"size": 3, "items": ITEMS, "total": "estimate", "window": 4},
-    {"size": 12, "members": "all", "must_match": ["language"], "paging": "msearch"},
-    {"size": 5, "members": "all", "numbers_must_match": True, "query": "all"},
+    {"size": 12, "members": "all", "guards": ["same:language"], "paging": "msearch"},
+    {"size": 5, "members": "all", "guards": ["numbers"], "query": "all"},
     {"size": 5, "paging": "cursor", "seen": "hits", "total": "groups"},
     {
         **{"size": 3, "mode": "ids", "keep": ["newest:day"], "max_per_group": 2, "group_by": ["isbn", "work"]},

@@ -208,7 +208,7 @@ def test_keep_and_guards_read_fields_that_the_user_did_not_ask_for(library: Libr
     caller = connect(window=200)
     plain = caller.search(index=library.news, body=body)
     newest = caller.search(index=library.news, body={**body, "ndd": {"keep": ["newest:published"]}})
-    matched = caller.search(index=library.news, body={**body, "ndd": {"must_match": ["language"]}})
+    matched = caller.search(index=library.news, body={**body, "ndd": {"guards": ["same:language"]}})
     groups = [(hit["_id"], [one["_id"] for one in copies(hit)]) for hit in newest["hits"]["hits"]]
     assert any(rest for _, rest in groups)
     assert all(of[id]["published"] >= of[other]["published"] for id, rest in groups for other in rest)

@@ -32,7 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "two of each": {"max_per_group": 2},
     "the newest": {"keep": ["newest:published"]},
     "the longest": {"keep": ["longest"]},
-    "same language": {"must_match": ["language"]},
+    "same language": {"guards": ["same:language"]},
     "ids of copies": {"mode": "ids"},
     "numbers of copies": {"mode": "count"},
     "a bar that nothing meets": {"min_similarity": 1.0},

@@ -516,7 +516,7 @@ def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
     before, _, reason = answer["ndd"]["degraded"].partition(": ")
     assert before.endswith("samples of their buckets failed")
     assert "too many buckets" in reason
-    both = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS, "ndd": {"numbers_must_match": True}})
+    both = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS, "ndd": {"guards": ["numbers"]}})
     assert "numbers" in both["ndd"]["degraded"].partition("; ")[0], "the other reason is told, too"
     assert "too many buckets" in both["ndd"]["degraded"]
     part = {"timed_out": True, "took": 1, "hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}

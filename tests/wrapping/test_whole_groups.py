@@ -234,7 +234,7 @@ def test_members_match_the_query_its_filters_and_the_options(articles: Articles,
         (copy,) = hits[1]["inner_hits"]["near_duplicates"]["hits"]["hits"]
         assert copy["sort"] == [2 * GROUPS + 1]
         assert copy["_score"] is None
-    guarded = caller.search(index=articles.index, body={"query": RANKED, "ndd": {"must_match": ["desk"]}})
+    guarded = caller.search(index=articles.index, body={"query": RANKED, "ndd": {"guards": ["same:desk"]}})
     assert guarded["ndd"]["members"] == {"found": 0, "incomplete": []}
     with_sum = {
         "query": RANKED,
@@ -315,8 +315,8 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
     assert "duplicate_of" not in far
     assert (nowhere["status"], nowhere["_id"]) == ("not_found", "nowhere")
 
-    (copy, apart) = explained("3-1", "4-2", ndd={"window": 300, "must_match": ["weight"], "max_window": 300})
-    assert (copy["status"], copy["guards"], copy["compared_with"]) == ("shown", ["must_match weight"], "3-0")
+    (copy, apart) = explained("3-1", "4-2", ndd={"window": 300, "guards": ["same:weight"], "max_window": 300})
+    assert (copy["status"], copy["guards"], copy["compared_with"]) == ("shown", ["same:weight"], "3-0")
     assert apart["status"] == "beyond_window"
     (copy,) = explained("3-1", ndd={"window": 300})
     assert (copy["status"], copy["duplicate_of"], copy["page"], copy["place"]) == ("hidden", "3-0", 1, 4)

@@ -39,7 +39,7 @@ class FoundHit:
     """A hit of a page.
 
     sketch:   ascending values, or the reason why there are none. text: shown to the user.
-    document: read by the guards; numbers: returns the number signature, called only if numbers_must_match is on.
+    document: read by the guards; numbers: returns the number signature, called only for the guard numbers.
     """
 
     id: str

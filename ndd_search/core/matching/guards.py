@@ -32,16 +32,16 @@ class FieldReader(Protocol):
 def allowed(
     pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions, least: int
 ) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return for each active guard, by name, which pairs it accepts; bool, shape (len(pairs),).
+    """Return for each active guard, as `guards` has it, which pairs it accepts; bool, shape (len(pairs),).
 
     least: Recipe.min_shingles.
     """
     first, second = pairs.first, pairs.second
     verdicts = {f"fewer than {least} shingles": long_enough(pairs, rows, least)}
-    if options.min_length_ratio:
+    if options.length_ratio:
         sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
         ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])
-        verdicts["min_length_ratio"] = ratio >= options.min_length_ratio
+        verdicts[f"length:{options.length_ratio}"] = ratio >= options.length_ratio
     return verdicts | allowed_by_fields(pairs, hits, reader, options)
 
 
@@ -53,15 +53,15 @@ def allowed_by_fields(
     first, second = pairs.first, pairs.second
     if not len(pairs):  # the guards would read fields of all hits
         return verdicts
-    for field in options.must_match:
+    for field in options.same_fields:
         codes: dict[str, int] = {}
         of = np.array([codes.setdefault(comparable(reader.value(hit, field)), len(codes)) for hit in hits])
-        verdicts[f"must_match {field}"] = of[first] == of[second]
-    if options.numbers_must_match:
-        verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
+        verdicts[f"same:{field}"] = of[first] == of[second]
+    if options.same_numbers:
+        verdicts["numbers"] = _same_numbers(pairs, hits, reader)
     for field, apart in options.seconds_apart.items():
         times = np.array([seconds_since_1970(reader.value(hit, field)) for hit in hits])
-        verdicts[f"max_apart {field}"] = np.abs(times[first] - times[second]) <= apart
+        verdicts[f"within:{field}"] = np.abs(times[first] - times[second]) <= apart
     return verdicts
 
 

@@ -44,7 +44,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page needs, all of
               them if necessary or with members="all": `max_window` applies to searches only.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
-    sketches: one for each hit, if they exist already; `text` is then read for numbers_must_match only.
+    sketches: one for each hit, if they exist already; `text` is then read for the guard numbers only.
     recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made; None for that of a
               `preset`, else Recipe().
     frequency_table: for min_similarity="auto": a table of the whole collection, made by

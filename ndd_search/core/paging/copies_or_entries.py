@@ -55,7 +55,7 @@ def joined(
             warnings.append(
                 f"{different} of {len(ranks)} hits are short texts that differ in a few words and are shown "
                 f'as one, hit {ranks[group[0]]}: if they are entries of one form, set min_similarity="identical"'
-                f", must_match or numbers_must_match"
+                f' or guards=["numbers"]'
             )
     return warnings
 

@@ -156,11 +156,11 @@ class HitReader:
     def compared(self, hit: Any, options: CollapseOptions) -> dict[str, Any]:
         """Return what is compared of a hit beside its sketch, for `Earlier`."""
         of_items = self.items.paths if self.items is not None else ()
-        compared = (*options.must_match, *options.max_apart, *options.group_by, *options.max_per)
+        compared = (*options.same_fields, *options.seconds_apart, *options.group_by, *options.max_per)
         names = dict.fromkeys((*compared, *of_items))
         found = {name: value for name in names if (value := self.value(hit, name)) is not None}
         words = self._words_and_numbers(hit) if options.min_similarity == "auto" else None
-        if options.numbers_must_match:
+        if options.same_numbers:
             found[_NUMBERS] = self.numbers(hit)
         return found if words is None else {**found, _WORDS: words}
 

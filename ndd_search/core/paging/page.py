@@ -245,7 +245,7 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     """Return warnings about fields that options name and no hit has, or none as a time or number; logged once each."""
     warnings = []
     by_order = [one for one in options.preferences if isinstance(one, ByField)]
-    times = {*options.max_apart, *(one.field for one in by_order if one.is_time)}
+    times = {*options.seconds_apart, *(one.field for one in by_order if one.is_time)}
     numbers = {one.field for one in by_order if not one.is_time}
     for name in options.document_fields if hits else ():
         if all(reader.value(hit, name) is None for hit in hits):

@@ -88,12 +88,11 @@ def check_fits_records(options: CollapseOptions) -> None:
         ("min_similarity", named, 'give a probability above 0 and below 1, or "auto" for that of the schema'),
         ("min_similarity", options.min_similarity == 1, "give a probability below 1"),
         ("keep", Longest() in options.preferences, 'name a field, "longest:FIELD"'),
-        ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
         ("group_by", bool(options.group_by), "add an exact field to the schema"),
         ("max_per", bool(options.max_per), "leave it out"),
         ("facets", bool(options.facets), "leave it out"),
         ("members", options.members == "all", 'leave it at "window", or set total="groups"'),
-        ("numbers_must_match", options.numbers_must_match, "add a field to the schema, or use must_match"),
+        ("guards", options.same_numbers or options.length_ratio > 0, "add a field to the schema, or use same:FIELD"),
     ):
         if needed:
             raise ValueError(f"with items, {name} cannot be {getattr(options, name)!r}: {remedy}")

@@ -286,7 +286,7 @@ class _Comparison:
 
     def by_core(self, sketches: Sequence[Sketch], leading: int) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
         """Return leaders and similarities from the native core; None if it cannot tell them."""
-        if self.reader.items is not None or self.options.has_guards or self.options.reads_keys or self.apart:
+        if self.reader.items is not None or self.options.guards or self.options.reads_keys or self.apart:
             return None
         recipe = self.reader.recipe
         return leaders_of(sketches, recipe.k, self.decision, leading, recipe.min_shingles)

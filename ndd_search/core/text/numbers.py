@@ -1,4 +1,4 @@
-"""The set of numbers in a text as one 31-bit signature, which is what `numbers_must_match` compares.
+"""The set of numbers in a text as one 31-bit signature, which is what the guard `numbers` compares.
 
 Two offers of a shop, two releases of a program or two flats of an agency share nearly all their words and differ in a
 number. `number_signature` is equal for texts that contain the same set of numbers, and differs otherwise, but for a

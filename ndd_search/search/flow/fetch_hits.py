@@ -160,7 +160,7 @@ class HitFetcher:
 
 
 _NO_NUMBERS = (
-    "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
+    "hits without stored numbers stand alone: run ndd-search backfill --numbers, or leave the guard numbers out"
 )
 
 
@@ -212,7 +212,7 @@ def with_more_hits(
     elif len(answers) > 1:
         within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
         documents = _documents(stream, plan, plan.search.start, overall, within)
-    lacks_numbers = plan.options.numbers_must_match and any(
+    lacks_numbers = plan.options.same_numbers and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
     return replace(

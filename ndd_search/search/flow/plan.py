@@ -137,7 +137,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     """Plan a search from what is learned of its target now."""
     field, now = settings.sketch_field, settings.clock()
     learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
-    numbers = [field.numbers] if options.numbers_must_match else []
+    numbers = [field.numbers] if options.same_numbers else []
     values = options.document_fields
     excludes = learned.sketched and now >= learned.no_source_until
     sketches = sketch_reading(settings.stored_sketches, now < learned.text_until, excludes)

@@ -94,7 +94,7 @@ class SeenItems(Step):
                 unread = f"the answer is malformed ({error!r})"
         plan = replace(plan, shown=tuple(shown), unread=unread and _UNREAD + unread)
         by_id = any(one.hit is not UNKNOWN and not len(one.sketch) for one in shown)
-        if by_id or (self.documents and plan.options.numbers_must_match):  # hits of a split search have no ids at first
+        if by_id or (self.documents and plan.options.same_numbers):  # hits of a split search have no ids at first
             return replace(plan, is_split=False, may_split=False)
         return plan
 

@@ -44,7 +44,7 @@ def mapping_properties(field: str = "ndd", keys: bool = True) -> dict[str, Any]:
             "properties": {
                 "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
                 "smallest": {"type": "integer", "index": False},  # sorted by for the sample of a total
-                "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
+                "numbers": {"type": "integer", "index": False},  # compared by the guard numbers
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
                 "group": {"type": "keyword"},  # for the collapse of the engine
             },
@@ -107,7 +107,7 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         remedy = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
         yield Finding("error", "mapping", what, remedy)
     if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
-        what = f"{where.numbers} is {numbers.get('type')}, not integer: numbers_must_match cannot read it"
+        what = f"{where.numbers} is {numbers.get('type')}, not integer: the guard numbers cannot read it"
         yield Finding("warning", "mapping", what, "use another name (--field) and run backfill")
     keys = fields.get(where.keys, {}).get("type")
     if keys is None:

@@ -87,7 +87,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
     text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
-               numbers_must_match if they have no ndd.numbers. Texts of a list need none.
+               the guard numbers if they have no ndd.numbers. Texts of a list need none.
     recipe, field: of the sketches, and the object that holds them.
     frequency_table, items, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
