@@ -20,7 +20,6 @@ import ndd_search as ndd
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders
-from ndd_search.core.matching.contained_texts import possible_containers
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.core.matching.similar_pairs import resembling_pairs
@@ -89,7 +88,6 @@ def work() -> dict[str, Callable[[], Any]]:
     texts = ["plain words of a text", told, "Ünï\u0301 ở e\u0323\u0301 " * 40, "漢字かな " * 30, ""]
     words = np.random.default_rng(5).choice([f"w{number}" for number in range(90)], (40, 30))
     collection = sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
-    shortened = [one[: 4 + place % 9] for place, one in enumerate(collection)]
     search, places = Search(recipe=recipe, decision=Decision(0.5, 3)), np.arange(39)
     rows = Sketches(np.concatenate(collection), np.cumsum([0, *map(len, collection)]))
     stored = [{"ndd.sketch": one.tolist(), "ndd.recipe": [recipe.id]} for one in collection]
@@ -118,7 +116,6 @@ def work() -> dict[str, Callable[[], Any]]:
         "a text": lambda: [sketch(text, recipe) for text in texts],
         "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
         "lines and sentences": lambda: [one.tolist() for of in UNITS for one in sketch_many(texts, of)],
-        "longer texts": lambda: possible_containers(shortened, [len(one) for one in shortened], recipe),
         "leaders of a collection": led,
         "pairs of a collection": paired,
         "some pairs of a collection": lambda: list(vars(search.check(rows, places, places + 1)).values()),

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 33  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 34  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -107,12 +107,6 @@ class Core(Protocol):
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
         limits: how many records there are; pairs of a record that are kept, those that share most information, then
         those with the lower record; the best pairs are looked for of each so-many-th record only; threads, 1..64.
-        """
-
-    def containers(self, sketches: object, offsets: object, k: int, lengths: object, spoilt: int, /) -> bytes | None:
-        """Return pairs (int64, the shorter, then the longer text) that contained_texts.possible_containers describes.
-
-        lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
         """
 
     def super_tokens(

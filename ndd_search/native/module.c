@@ -12,9 +12,8 @@
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
  * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
- * the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h and super_tokens.h find
- * records that share tokens, names.h, values.h and records.h compare them; clean.h and sketch.h sketch texts,
- * words_calls.h writes their words;
+ * the threads of team.h; meetings.h and super_tokens.h find records that share tokens, names.h, values.h and records.h
+ * compare them; clean.h and sketch.h sketch texts, words_calls.h writes their words;
  * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
  * through. Each includes the ones before.
  */
@@ -22,7 +21,6 @@
 #include "frequencies.h"
 #include "corpus_calls.h"
 #include "meetings.h"
-#include "containers.h"
 #include "super_tokens.h"
 #include "names.h"
 #include "records.h"
@@ -32,7 +30,7 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native/__init__.py. */
-enum { VERSION = 33 };
+enum { VERSION = 34 };
 
 /* native/__init__.py says what each function takes and returns. */
 static PyMethodDef methods[] = {
@@ -43,7 +41,6 @@ static PyMethodDef methods[] = {
     {"pairs", pairs, METH_VARARGS, NULL},
     {"corpus_pairs", corpus_pairs, METH_VARARGS, NULL},
     {"meetings", meetings, METH_VARARGS, NULL},
-    {"containers", containers, METH_VARARGS, NULL},
     {"super_tokens", super_tokens, METH_VARARGS, NULL},
     {"screened", screened, METH_VARARGS, NULL},
     {"corpus_entries", corpus_entries, METH_VARARGS, NULL},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ndd_search import native
 from ndd_search.items import Items, Name
 from ndd_search.native import Core
-from tests.native.both import both, pages
+from tests.native.both import both
 
 
 @given(
@@ -231,14 +231,6 @@ def test_long_words_with_one_other_letter_are_alike(start: str, length: int) -> 
     other, names = start + word[1:-1] + "z", Items(name=Name())
     with_core, plain = both(lambda: names.similarity({"name": word}, {"name": other}).similarity)
     assert with_core == plain > 0.8
-
-
-@given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))
-def test_no_lengths_handed_over_harm_the_core(page: Any, lengths: Any, k: int, spoilt: int) -> None:
-    assert native.core is not None
-    sketches = page and [np.array(row, np.int32) for row in page]
-    found = native.core.containers(sketches, None, k, lengths, spoilt)
-    assert found is None or len(found) % 16 == 0
 
 
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd_search import native
-from ndd_search.core.matching.sketch_rows import Ranks, core_arguments
+from ndd_search.core.matching.shared_sketch_values import partners
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import VALUES, Sketch
 from ndd_search.core.text.tokens import are_one_word
@@ -82,34 +82,37 @@ def possible_containers(sketches: Sequence[Sketch], lengths: Sequence[int], reci
     it are looked at.
     """
     spoilt = _SPOILT if recipe.kind in ("words", "characters") else _PROBES
-    found = None
-    if native.core:
-        found = native.core.containers(*core_arguments(sketches), recipe.k, np.array(lengths, np.int64), spoilt)
-    pairs = _containers(sketches, lengths, recipe.k, spoilt) if found is None else np.frombuffer(found, np.int64)
-    possible: dict[int, list[int]] = {}
-    for shorter, longer in sorted(zip(pairs[::2].tolist(), pairs[1::2].tolist(), strict=True)):
-        possible.setdefault(shorter, []).append(longer)
-    return possible
+    rows, sizes, count = rows_of(sketches, recipe.k), np.array(lengths, np.int64), len(lengths)
+    limits = np.where(rows.lengths < recipe.k, VALUES, rows.largest)
+    owner = np.repeat(np.arange(count), rows.lengths)
+    probe = np.flatnonzero(np.arange(len(owner)) - rows.offsets[owner] < _PROBES)
+    probes, which = np.unique(rows.values[probe], return_inverse=True)
+    found = set[tuple[int, int]]()
+    keys, values = _and_none(owner * (VALUES + 1) + rows.values), _and_none(rows.values)
+    at = np.searchsorted(probes, rows.values)
+    held = np.flatnonzero(_and_none(probes)[at] == rows.values)
+    held = held[np.lexsort((owner[held], -sizes[owner[held]], at[held]))]  # the longest text that holds a probe first
+    begin = np.searchsorted(at[held], np.arange(len(probes) + 1))
+    for holder, of in partners(begin[which], np.minimum(np.diff(begin), _MOST_HOLDERS)[which]):
+        met = owner[probe[of]] * count + owner[held[holder]]
+        shorter, longer = np.divmod(np.unique(met), max(count, 1))
+        shorter, longer = (one[sizes[longer] > sizes[shorter]] for one in (shorter, longer))
+        nth = np.arange(_PROBES) + np.zeros((len(shorter), 1), np.int64)
+        smallest = values[np.where(nth < rows.lengths[shorter, None], rows.offsets[shorter, None] + nth, -1)]
+        expected = (smallest >= 0) & (smallest <= limits[longer, None])
+        wanted = longer[:, None] * (VALUES + 1) + smallest
+        shared = (expected & (keys[np.searchsorted(keys[:-1], wanted)] == wanted)).sum(1)
+        possible = (shared > 0) & (expected.sum(1) - shared <= spoilt)
+        found.update(zip(shorter[possible].tolist(), longer[possible].tolist(), strict=True))
+    containers: dict[int, list[int]] = {}
+    for place, other in sorted(found):
+        containers.setdefault(place, []).append(other)
+    return containers
 
 
-def _containers(sketches: Sequence[Sketch], lengths: Sequence[int], k: int, spoilt: int) -> Ranks:
-    """Return the same pairs as the native core, each the shorter, then the longer text."""
-    rows = [sketch.tolist() for sketch in sketches]
-    holders: dict[int, list[int]] = {value: [] for row in rows for value in row[:_PROBES]}
-    for place in sorted(range(len(rows)), key=lambda place: -lengths[place]):
-        for value in holders.keys() & rows[place]:
-            if len(holders[value]) < _MOST_HOLDERS:
-                holders[value].append(place)
-    pairs: list[int] = []
-    for place, row in enumerate(rows):
-        met = {one for value in row[:_PROBES] for one in holders[value] if lengths[one] > lengths[place]}
-        for longer in met:
-            limit = rows[longer][-1] if len(rows[longer]) >= k else VALUES
-            expected = [value for value in row[:_PROBES] if value <= limit]
-            missing = len(set(expected).difference(rows[longer]))
-            if missing < len(expected) and missing <= spoilt:
-                pairs += place, longer
-    return np.array(pairs, np.int64)
+def _and_none(values: Ranks | Sketch) -> Ranks:
+    """Some values, and behind them one that is none of them."""
+    return np.append(values, -1)
 
 
 def joined(one: Extract, other: Extract) -> Extract | None:
