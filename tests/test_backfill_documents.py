@@ -19,7 +19,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.rate_and_retries import Retry
-from ndd_search.indexing.scan import COMMENTED, snapshot
+from ndd_search.indexing.scan import ODD, snapshot
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
@@ -165,7 +165,7 @@ def test_no_document_is_lost_beside_one_with_comments_whose_id_other_indexes_hav
         finally:
             client.indices.delete(index=",".join(names))
     assert {(hit["_index"], hit["_id"]) for hit in read} == {(name, str(n)) for name in names for n in range(6)}
-    assert [(hit["_index"], hit["_id"]) for hit in read if COMMENTED in hit] == [(names[3], "3")]
+    assert [(hit["_index"], hit["_id"]) for hit in read if ODD in hit] == [(names[3], "3")]
 
 
 def test_a_field_that_is_not_mapped_as_sketches_are_is_never_removed(engine: Engine, index: str) -> None:
@@ -360,7 +360,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         after = {key: hit["_source"] for key, hit in stored(client, index).items()}
         assert after["same"] == {"id": "same", **made}
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
-            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE))
+            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE), ["text"])
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
             assert found["ndd"].pop("group") is None
             assert text or found["ndd"].pop("smallest") is None
@@ -401,7 +401,7 @@ def test_a_backfill_makes_the_sketches_that_ingest_makes(engine: Engine, index: 
         backfill(client, index, fields)
         found = {key: hit["_source"]["ndd"] for key, hit in stored(client, index).items()}
         made = {
-            one["id"]: one.get("ndd") or {"sketch": [], "recipe": RECIPE.id}
+            one["id"]: one.get("ndd") or {"sketch": [], "recipe": RECIPE.id, "text": "title,body"}
             for one in ndd.with_sketches(documents, fields)
         }
         assert found == made

@@ -127,6 +127,14 @@ def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:
     assert ndd("dedupe", "--text", "body", stdin=lines).stdout == lines
 
 
+def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
+    lines = tmp_path / "latin.txt"
+    lines.write_bytes(b"one line of plain text\ncaf\xe9 au lait\ncaf\xe8 au lait\n")
+    assert "latin.txt: line 2 has bytes that are not UTF-8, which are no letters here" in ndd("dedupe", lines).stderr
+    lines.write_text("caf\u00e9 au lait")
+    assert "UTF-8" not in ndd("dedupe", lines).stderr
+
+
 def test_the_mark_of_an_editor_is_no_part_of_a_ranked_list(tmp_path: Path) -> None:
     line = '{"body": "a mark of three bytes begins this file"}\n'
     (tmp_path / "marked.jsonl").write_text(line, encoding="utf-8-sig")

@@ -7,7 +7,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.core.matching import leaders
-from ndd_search.core.paging.page import _log_once
+from ndd_search.core.paging.page import log_once
 from ndd_search.core.sketching import sketch_many
 from ndd_search.errors import InvalidDocument, InvalidSketch
 
@@ -237,7 +237,7 @@ def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatc
 )
 def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A misspelt field does nothing; the page says so, and the log says it once."""
-    _log_once.cache_clear()
+    log_once.cache_clear()
     hits = [{"body": text, "price": 3} for text in NEWS]
     for _ in range(2):
         page = ndd.collapse(hits, text="body", **settings)

@@ -55,8 +55,8 @@ def test_a_text_found_among_many_is_the_same_after_the_folder_is_opened_again(
     texts = [f"The {a} of the {b} asked for {c} and got it." for a in "abc" for b in "defg" for c in ("tea", "time")]
     store.index.add([{"id": str(number), "text": text * 3} for number, text in enumerate(texts)])
     id = store.add(TEA).id
-    again = Deduplicated(ndd.Index.open(folder.path))
-    assert again.add({"text": TEA_AGAIN, "at": "2025-04-01"})[:2] == ("known", id)
+    again = Deduplicated(ndd.Index.open(folder.path), date="at")
+    assert again.add({"text": TEA_AGAIN})[:2] == ("known", id)
     assert again.known("Nothing like it was ever said here before.") is None
 
 
@@ -94,3 +94,18 @@ def test_an_index_of_an_engine_holds_each_text_once_as_a_folder_does(
             assert over.known(TEA) == store.known(TEA)
         assert over.known("Nothing like it was ever said here before.") is None
         client.indices.delete(index=index)
+
+
+def test_without_a_date_a_correction_of_a_text_is_stored_beside_it(folder: ndd.Index) -> None:
+    """Nothing tells which of them is true now. With a date, or where min_similarity is given, the store decides."""
+    said = "The user moved to Lisbon last spring, works from home, and wants to be called in the morning before nine."
+    others = said.replace("wants", "does not want"), said.replace("Lisbon", "Porto")
+    store = Deduplicated(folder)
+    assert [store.add(text).status for text in (said, *others, *others, said.upper() + "!")] == [
+        *("new", "new", "new"),
+        *("known", "known", "known"),
+    ]
+    assert store.known(others[0]) == folder.get(store.add(others[0]).id)
+    assert store.known(said.replace("spring", "autumn")) is None
+    loose = Deduplicated(folder, min_similarity=0.5)
+    assert loose.add(said.replace("spring", "autumn")).status == "known"

@@ -26,13 +26,13 @@ TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third 
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
 # An update takes them away.
-OF_THE_OLD_TEXT = dict.fromkeys(("smallest", "numbers", "group", "group_size", "leads", "judged"))
+OF_THE_OLD_TEXT = dict.fromkeys(("smallest", "text", "numbers", "group", "group_size", "leads", "judged"))
 
 
-def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:
+def stored(text: str, recipe: ndd.Recipe | None = None, of: str = "title,body") -> dict[str, Any]:
     recipe = recipe or ndd.Recipe()
     values = ndd.sketch(text, recipe).tolist()
-    return {"sketch": values, **({"smallest": values[0]} if values else {}), "recipe": recipe.id}
+    return {"sketch": values, **({"smallest": values[0]} if values else {}), "recipe": recipe.id, "text": of}
 
 
 WHOLE = stored(f"Steel\n{TEXT}")
@@ -55,7 +55,7 @@ def test_plain_documents_and_documents_under_source_get_the_sketch_of_their_join
 
 def test_one_sketch_per_named_field_and_keys_beside_each() -> None:
     (done,) = through(DOCUMENT, fields={"title_ndd": "title", "ndd": FIELDS}, keys=2)
-    assert done["title_ndd"] == stored("Steel")
+    assert done["title_ndd"] == stored("Steel", of="title")
     assert done["ndd"] == WHOLE
     assert done["ndd_keys"] == [f"{value:08x}" for value in WHOLE["sketch"][:2]]
     assert len(done["title_ndd_keys"]) == 1
@@ -66,7 +66,7 @@ def test_one_sketch_per_named_field_and_keys_beside_each() -> None:
     [
         ({"title": "Steel", "body": TEXT}, WHOLE),
         ({"title": "Steel", "body": TEXT, "year": 2032}, WHOLE),
-        ({"title": None, "body": None}, {"sketch": [], "recipe": ndd.Recipe().id}),
+        ({"title": None, "body": None}, stored("")),
         ({"body": TEXT}, STALE),
         ({"title": None}, STALE),
         ({"title": "Steel", "body": {"en": TEXT}}, STALE),
@@ -85,11 +85,11 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(
 @pytest.mark.parametrize(
     ("doc", "expected"),
     [
-        ({"page": {"body": TEXT}}, stored(TEXT)),
+        ({"page": {"body": TEXT}}, stored(TEXT, of="page.body")),
         ({"page.body": TEXT}, STALE),  # the engine keeps an object of that path beside it
         ({"page.body": TEXT, "page": {"body": TEXT}}, STALE),
-        ({"page": None}, {"sketch": [], "recipe": ndd.Recipe().id}),
-        ({"page": [{"body": TEXT}]}, stored(TEXT)),
+        ({"page": None}, stored("", of="page.body")),
+        ({"page": [{"body": TEXT}]}, stored(TEXT, of="page.body")),
         ({"page": {"url": "x"}}, None),
         ({"page.text": {"body": TEXT}}, STALE),
     ],
@@ -154,7 +154,7 @@ def test_values_that_are_no_text_are_joined_as_documented_and_keep_their_place_i
     document = {"body": value}
     (done,) = through(document, fields="body")
     assert {key: done[key] for key in document} == document
-    assert done["ndd"] == stored(text_of(document, ["body"]) or "")
+    assert done["ndd"] == stored(text_of(document, ["body"]) or "", of="body")
 
 
 def test_the_text_of_an_object_does_not_depend_on_the_order_of_its_members() -> None:
@@ -162,7 +162,7 @@ def test_the_text_of_an_object_does_not_depend_on_the_order_of_its_members() -> 
     first = {"body": {"b": TEXT, "a": {"y": "one", "x": "two"}}}
     second = {"body": {"a": {"x": "two", "y": "one"}, "b": TEXT}}
     one, other = through(first, second, fields="body")
-    assert one["ndd"] == other["ndd"] == stored(f"two\none\n{TEXT}")
+    assert one["ndd"] == other["ndd"] == stored(f"two\none\n{TEXT}", of="body")
 
 
 class Explosive:
@@ -233,7 +233,7 @@ def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pyte
 
     monkeypatch.setattr("ndd_search.search.writing.sketch_or_mark_stale.sketch", faulty)
     actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body", keys=0)
-    assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
+    assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT, of="body")}, {"body": "fault"}]
     assert actions.report.unchanged == {"unreadable": 1}
 
 
@@ -373,7 +373,7 @@ def test_sketch_fields_returns_a_copy_of_one_document() -> None:
 @pytest.mark.once
 def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
     (done,) = through({"body": "one two three four five six seven " * 1_500_000}, fields="body")
-    assert done["ndd"] == stored("one two three four five six seven one two three")
+    assert done["ndd"] == stored("one two three four five six seven one two three", of="body")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_whatever_else_is_written_into_the_object_makes_no_new_fields(engine: En
             "smallest",
             "numbers",
             "recipe",
+            "text",
             "group",
         }
 
@@ -141,7 +142,7 @@ def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine,
         assert sketch == SKETCHED["ndd"]["sketch"]
         assert source["ndd"] == SKETCHED["ndd"]
         assert source["body"] == BODY
-        for recheck, written in ((False, 0), (True, 1), (True, 0)):
+        for recheck, written in ((False, 1), (True, 0)):
             report = Backfill(index=index, fields=["body"], keys=8, recheck=recheck).run(client)
             assert (recheck, report.tally.written, report.remaining) == (recheck, written, 0)
 

@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recheck",
         action="store_true",
-        help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
+        help="compare all existing sketches with their texts, also if those of a sample fit",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
     add_shared(parser, "--json")
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     with connected(arguments, arguments.url) as client:
         if arguments.dry_run:
             work = settings.plan(client)
-            for note in settings.unmapped(work):
+            for note in settings.told(work):
                 warn(note)
             return _plan(work, arguments.json)
         if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         remedy = f"use ndd-search corpus unique {arguments.file} --text FIELD"
         raise InvalidDocument(arguments.file, what, f"{remedy}, or give a list on standard input")
     left_out = LeftOut()
-    lines, fields = input_lines(Path(arguments.file)), arguments.text
+    lines, fields = input_lines(Path(arguments.file), warn), arguments.text
     hits: dict[int, Any] = dict(json_lines(lines, left_out) if fields else enumerate(lines, 1))
     texts = [text_of(hit, fields) for hit in hits.values()] if fields else lines
     source = "standard input" if arguments.file == "-" else arguments.file

@@ -2,7 +2,7 @@
 
 examples:
   ndd-search doctor http://localhost:9200 news
-  ndd-search doctor http://localhost:9200 news --fields title,body
+  ndd-search doctor http://localhost:9200 news --all
   ndd-search doctor https://HOST news-* --json
 
 It changes nothing; ndd-search tune shows what each setting would hide. The exit code is 1 if there are warnings or
@@ -27,7 +27,9 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    add_shared(parser, "--fields", "--field", "--recipe", "--json")
+    add_shared(parser, "--fields", "--field", "--recipe")
+    parser.add_argument("--all", action="store_true", help="compare all sketches with their texts, and not a sample")
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         fields=tuple(arguments.fields),
         recipe=arguments.recipe or Recipe(),
         field=arguments.field,
+        all=arguments.all,
     )
     with connected(arguments, arguments.url) as client:
         diagnosis = doctor.examine(client)
@@ -67,5 +70,5 @@ def _lines(figures: Figures) -> Mapping[str, str]:
     if figures.sampled:
         lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
     if figures.wrong is not None:
-        lines["sketches of another text"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
+        lines["sketches of another text"] = f"{round(figures.wrong * figures.sampled):,} of {figures.sampled:,} checked"
     return lines

@@ -51,7 +51,7 @@ from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.rate_and_retries import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.search.settings_file import check_replaceable, preset, write_preset
-from ndd_search.sources.csv_and_json import open_text
+from ndd_search.sources.csv_and_json import text_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,8 +120,7 @@ def _rules_in(file: Path | None) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Query]:
-    with open_text(arguments.queries) as lines:
-        queries = read_queries(lines, failures.append)
+    queries = read_queries(text_lines(arguments.queries, failures.append), failures.append)
     if not queries:
         problem = failures[0] if failures else "it holds no query"
         raise InvalidDocument(arguments.queries, problem, "write one per line, in words or as a search body")

@@ -18,7 +18,7 @@ from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.setting_values import fields_in
-from ndd_search.core.sketching.text_fingerprint import fingerprint
+from ndd_search.core.sketching.fits_text import fingerprint
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.document_batches import Document
@@ -100,7 +100,7 @@ class Groups:
 
     @cached_property
     def fingerprints(self) -> list[str | None]:
-        """The fingerprint of each document, see core.sketching.text_fingerprint."""
+        """The fingerprint of each document, see core.sketching.fits_text."""
         corpus = self.corpus
         if not corpus.text:
             return [None] * len(corpus)

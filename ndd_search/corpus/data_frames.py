@@ -46,7 +46,8 @@ def mark_duplicates(
     Returns a DataFrame of the same library, with a row for each row of `rows`, and in pandas with its index:
     duplicate: bool, False for leaders and for rows of their own. leader: the index label (in pandas) or the number from
     0 (in polars) of the row that leads the group. similarity: to that row, 0..1; 1.0 for the leader itself.
-    Raises TypeError for objects of other libraries, InvalidDocument if a column does not exist.
+    Raises TypeError for objects of other libraries, InvalidDocument if a column does not exist, or if a label of an
+    index of pandas repeats: two groups would have one leader.
     """
     library = type(rows).__module__.partition(".")[0]
     is_series = type(rows).__name__ == "Series"
@@ -54,6 +55,11 @@ def mark_duplicates(
         raise TypeError(f"rows must be a Series or DataFrame of pandas or polars, got {type(rows).__name__}")
     if is_series == (text is not None):
         raise TypeError("text names columns of a DataFrame: give it with a DataFrame, and leave it out with a Series")
+    if library == "pandas" and not rows.index.is_unique:
+        label = rows.index[rows.index.duplicated()][0]
+        raise InvalidDocument(
+            f"the {type(rows).__name__}", f"its index has the label {label} twice", "call reset_index() before"
+        )
     fields = fields_in("text", text) if text else (_SERIES,)
     given: dict[str, Any] = {"keep": keep, "guards": guards or None, "preset": preset}
     given = {name: value for name, value in given.items() if value is not None}

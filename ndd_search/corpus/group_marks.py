@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
-from ndd_search.core.sketching.text_fingerprint import still_fit
+from ndd_search.core.sketching.fits_text import still_fit
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import look_up

@@ -18,8 +18,8 @@ from ndd_search.core.matching.similar_pairs import Pairs, as_compared
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
+from ndd_search.core.sketching.fits_text import fingerprint
 from ndd_search.core.sketching.sketches import Sketches
-from ndd_search.core.sketching.text_fingerprint import fingerprint
 from ndd_search.corpus.collection_pairs import Search
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of

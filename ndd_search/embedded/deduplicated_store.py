@@ -87,9 +87,10 @@ class EngineIndex:
 class Deduplicated:
     """index: the folder, or the index of an engine. date: the field with the time of a document, "" for none.
 
-    The newer of two documents that resemble each other stays; one without a readable time is older than all. changes:
-    which texts resemble each other, as in a search (min_similarity, guards, ...); texts that differ in a number
-    alone do not.
+    The newer of two documents that resemble each other stays; one without a readable time is older than all. Without
+    `date` nothing tells whether a similar text is a copy or a correction of the earlier one, so only a text of the same
+    words is known, unless `min_similarity` is given. changes: which texts resemble each other, as in a search
+    (min_similarity, guards, ...); texts that differ in a number alone do not.
     One object may be used by several threads; two objects, or processes, may each take a copy of one new text.
     """
 
@@ -97,6 +98,7 @@ class Deduplicated:
         self.index, self._date, self._lock = index, date, Lock()
         self._text = index.text if isinstance(index, EngineIndex) else index.meta.text
         self._options = collapse_options(index.options, **changes)
+        self._same_words = not date and "min_similarity" not in changes
 
     def add(self, document: str | Mapping[str, Any]) -> Added:
         """Store a document unless the store knows it, and say what is stored now.
@@ -135,7 +137,8 @@ class Deduplicated:
         """Return the document with this id, or the one that resembles a document most, and the similarity."""
         if id and (same := self.index.get(id)) is not None:
             return same, 1.0
-        words = sorted(set(tokens(text, self.index.recipe)), key=lambda word: (-len(word), word))[:_WORDS]
+        said = tokens(text, self.index.recipe)
+        words = sorted(set(said), key=lambda word: (-len(word), word))[:_WORDS]
         if not words:
             return None, 0.0
         query = " ".join(f'"{word}"' for word in words)
@@ -152,8 +155,14 @@ class Deduplicated:
             window=len(found) + 1,
             max_window=len(found) + 1,
         )
-        nearest = max(page.groups[0].duplicates, key=lambda copy: copy.similarity, default=None)
+        copies = [
+            copy for copy in page.groups[0].duplicates if not self._same_words or self._words_in(copy.hit) == said
+        ]
+        nearest = max(copies, key=lambda copy: copy.similarity, default=None)
         return (None, 0.0) if nearest is None else (nearest.hit, nearest.similarity)
+
+    def _words_in(self, document: Mapping[str, Any]) -> list[str]:
+        return tokens(text_of(document, self._text) or "", self.index.recipe)
 
     def _is_newer(self, given: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         mine, its = (seconds_since_1970(value_of(one, self._date)) for one in (given, stored))

@@ -4,6 +4,9 @@ A query selects the documents that have no sketch of the recipe. So a second run
 is continued by running it again. Documents without text in the source fields get an empty sketch, so that the query no
 longer selects them.
 
+A program that knows nothing of sketches changes a text and leaves its sketch, which no query finds. So each run
+compares a sample of the stored sketches with their texts, and all of them if one differs.
+
 A document that somebody else changes during the run is processed again in a later pass. The sequence numbers of the
 index tell whether anybody has written: then the documents written since the last pass are compared with their sketches,
 also those of which a partial update changed only the text, and so on.
@@ -22,13 +25,13 @@ from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Whole, YesNo, check_values, setting
-from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, is_sketch_object
+from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, fields_text, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
-from ndd_search.indexing.scan import snapshot
+from ndd_search.indexing.scan import ODD, sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.indexing.store_frequency_table import store_frequency_table
 from ndd_search.search.flow.options_context import options
@@ -53,12 +56,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """The work in one index. waiting: documents to do. problem: why the index is skipped, "" if it is not."""
+    """The work in one index. waiting: documents to do. problem: why the index is skipped, "" if it is not.
+
+    stale: whether a stored sketch was found that is not of its text: then all are compared.
+    """
 
     index: str
     documents: int
     waiting: int
     problem: str = ""
+    stale: bool = False
     facts: IndexFacts = dataclasses.field(repr=False, compare=False)
 
 
@@ -91,8 +98,8 @@ class Backfill(SketchSettings):
     query:   process only documents that match it, in the query language of the engine.
     rate:    documents per second, None for no limit.
     slices:  number of threads per index, 1..64.
-    recheck: also compare all existing sketches with their texts: for use after a run that was killed while others
-             wrote.
+    recheck: compare all existing sketches with their texts, also if those of a sample fit: 500 documents of each
+             index, half of them those written last.
     """
 
     index: str
@@ -139,7 +146,7 @@ class Backfill(SketchSettings):
 
         tally = Tally()
         for item in possible:
-            tally.add(_IndexBackfill(self, client, item.facts, retry, advance).run())
+            tally.add(_IndexBackfill(self, client, item, retry, advance).run())
         remaining = sum(self._count(client, item.facts) for item in possible)
         notes = self._notes(work)
         table = self._store_table(client, notes)
@@ -163,7 +170,8 @@ class Backfill(SketchSettings):
         if self.remove:
             stored = [{"exists": {"field": path}} for path in where.stored]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
-        lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
+        made = {where.recipe: self.recipe.id, where.text: fields_text(self.fields)}
+        lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {path: one}}]}} for path, one in made.items()]
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
         for path in wanted:  # the sketch was stored without them
             lacking.append({"bool": {"filter": [stored_sketch(where)], "must_not": [{"exists": {"field": path}}]}})
@@ -174,7 +182,23 @@ class Backfill(SketchSettings):
         waiting = 0 if problem else self._count(client, facts)
         if not self.remove and not problem:
             problem = self._problem_with_fields(client, facts, waiting) or self._problem_with_own_field(client, facts)
-        return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
+        work = Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
+        if self.remove or problem or not self._has_stale(client, facts):
+            return work
+        return dataclasses.replace(work, waiting=facts.documents, stale=True)
+
+    def every(self, facts: IndexFacts) -> SketchDocuments:
+        """The job that compares all documents with their sketches."""
+        only = [query for query in (self.query, facts.filter) if query is not None]
+        return SketchDocuments(self, {"bool": {"filter": only}}, compare=True)
+
+    def _has_stale(self, client: Any, facts: IndexFacts) -> bool:
+        """Whether a sketch in a sample of the documents that are done is not of its text."""
+        job = self.every(facts)
+        done = {"bool": {"filter": [job.search["query"]], "must_not": [self.waiting(facts)]}}
+        # A filter of _source leaves out comments, which no client can read.
+        body = {**job.search, "query": done, "_source": {"excludes": [ODD]}}
+        return not job.all_fit(sampled(client, facts.name, body, page_size(facts)))
 
     def _problem(self, facts: IndexFacts) -> str:
         if facts.not_writable:
@@ -203,16 +227,16 @@ class Backfill(SketchSettings):
         """
         query = self.waiting(facts) if waiting else stored_sketch(SketchField(self.field))
         query = {"match_all": {}} if self.recheck else query
-        with options(enabled=False):
-            filtered = {"excludes": [self.field]}  # a filter leaves out comments, which no client can read
-            body = {"query": query, "size": _LOOKED_AT, "_source": filtered}
-            sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
-            if not sources or any(text_of(source, self.fields) for source in sources):
-                return ""
-            mapped = [{"exists": {"field": path}} for path in self.fields if is_mapped(facts.mapping, path)]
-            having = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
-            if mapped and client.count(index=facts.name, body=having)["count"]:
-                return ""
+        filtered = {"excludes": [self.field]}  # a filter leaves out comments, which no client can read
+        sources = [
+            hit["_source"] for hit in sampled(client, facts.name, {"query": query, "_source": filtered}, _LOOKED_AT)
+        ]
+        if not sources or any(text_of(source, self.fields) for source in sources):
+            return ""
+        mapped = [{"exists": {"field": path}} for path in self.fields if is_mapped(facts.mapping, path)]
+        having = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
+        if mapped and client.count(index=facts.name, body=having)["count"]:
+            return ""
         there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
         named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
         looked_at = f"none of {many(len(sources), 'checked document')} has text in {', '.join(self.fields)}"
@@ -257,7 +281,7 @@ class Backfill(SketchSettings):
             name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
         }
         ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
-        wanted = {"numbers": self.numbers, "smallest": True}
+        wanted = {"numbers": self.numbers, "smallest": True, "text": True}
         given = there.get("properties", ours)
         if given.keys() <= {*ours, *MARKS}:  # such as the mapping of marks alone
             wanted |= {"sketch": True, "recipe": True}
@@ -270,10 +294,12 @@ class Backfill(SketchSettings):
         client.indices.refresh(index=facts.name)
         return int(client.count(index=facts.name, body={"query": self.waiting(facts)})["count"])
 
-    def unmapped(self, work: Sequence[Work]) -> list[str]:
-        """Return a sentence for each index whose mapping lacks some of the text fields."""
+    def told(self, work: Sequence[Work]) -> list[str]:
+        """Return a sentence for each index with stale sketches, or whose mapping lacks some of the text fields."""
         notes = []
         for item in work:
+            if item.stale:
+                notes.append(f"{item.index} has a sketch that is not of its text: all sketches are compared")
             unknown = [path for path in self.fields if not is_mapped(item.facts.mapping, path)]
             if unknown and not item.problem and item.facts.mapping.get("dynamic", "true") not in (False, "false"):
                 notes.append(f"the mapping of {item.index} has no field {', '.join(unknown)}: check the name")
@@ -281,7 +307,7 @@ class Backfill(SketchSettings):
 
     def _notes(self, work: Sequence[Work]) -> list[str]:
         notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
-        notes += self.unmapped(work)
+        notes += self.told(work)
         streams = {item.facts.data_stream for item in work if item.facts.data_stream and self._missing(item.facts)}
         if self.remove:
             without = [item.index for item in work if self.field not in item.facts.mapping.get("properties", {})]
@@ -297,20 +323,26 @@ class Backfill(SketchSettings):
         return notes
 
 
+def page_size(facts: IndexFacts) -> int:
+    """Return how many documents of an index are read at once."""
+    average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
+    return max(int(min(_PAGE, _PAGE_BYTES / average)), 1)
+
+
 class _IndexBackfill:
     """The backfill of one index."""
 
     def __init__(
-        self, settings: Backfill, client: Any, facts: IndexFacts, retry: Retry, advance: Callable[[int], None]
+        self, settings: Backfill, client: Any, work: Work, retry: Retry, advance: Callable[[int], None]
     ) -> None:
+        facts = work.facts
         self.settings, self.client, self.facts = settings, client, facts
-        average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
+        self._compares_all = settings.recheck or work.stale
         at_rate = settings.rate * _PAGE_SECONDS / settings.slices if settings.rate else _PAGE
-        size = min(_PAGE, _PAGE_BYTES / average, at_rate)
         self._rewriter = Rewriter(
             client,
             facts.name,
-            size=max(int(size), 1),
+            size=max(int(min(page_size(facts), at_rate)), 1),
             slices=settings.slices,
             retry=retry,
             on_progress=advance,
@@ -322,10 +354,9 @@ class _IndexBackfill:
         waiting = settings.waiting(self.facts)
         if settings.remove:
             return self._rewriter.follow(RemoveSketches(where, waiting, self.facts, self._scripts()))
-        only = [query for query in (settings.query, self.facts.filter) if query is not None]
-        every = SketchDocuments(settings, {"bool": {"filter": only}}, compare=True)
+        every = settings.every(self.facts)
         tally = self._rewriter.follow(SketchDocuments(settings, waiting), every)
-        if settings.recheck:
+        if self._compares_all:
             tally.repeat(self._rewriter.follow(every))
         return tally
 

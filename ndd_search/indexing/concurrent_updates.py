@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of, waits
-from ndd_search.indexing.scan import COMMENTED, Hits, Snapshot, snapshot
+from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _CHANGING = "others changed it each time it was read"
@@ -224,7 +224,7 @@ class Rewriter:
         tally, undone = Tally(seen=len(hits)), dict[_Key, tuple[str, bool]]()
         waiting = list[Line]()
         for hit, change in zip(hits, changes, strict=True):
-            reason = hit.get(COMMENTED) or (hit.get(INEXACT) if isinstance(change, Mapping) else change)
+            reason = hit.get(ODD) or (hit.get(INEXACT) if isinstance(change, Mapping) else change)
             if isinstance(change, Mapping) and not reason:
                 waiting.append((_update(hit), dict(change)))
             elif reason:

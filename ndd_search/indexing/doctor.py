@@ -15,18 +15,29 @@ from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Field, Several, check_values, setting
+from ndd_search.core.setting_values import Field, Several, YesNo, check_values, setting
+from ndd_search.core.sketching.fits_text import fields_of, fit, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
-from ndd_search.core.sketching.stored_sketch import STALE, SketchField, StoredSketches, are_keys, keys_of, listed
-from ndd_search.core.sketching.text_fingerprint import fields_of, still_fit
+from ndd_search.core.sketching.stored_sketch import (
+    STALE,
+    SketchField,
+    StoredSketches,
+    are_keys,
+    fields_in_text,
+    keys_of,
+    listed,
+)
 from ndd_search.core.text.printable import many
 from ndd_search.indexing.index_facts import IndexFacts, look_up
+from ndd_search.indexing.rate_and_retries import Retry
+from ndd_search.indexing.scan import Hits, sampled, snapshot
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
 
 NONE, OTHER = "(none)", "(another)"  # in counts: the recipe of documents without a sketch; one that cannot be named
 _SAMPLE = 500  # documents read
+_EXAMPLES = 3  # ids of documents with the sketch of another text
 
 
 @dataclass(frozen=True)
@@ -36,13 +47,14 @@ class Figures:
     documents, bytes: of all open indexes; bytes of their primary shards.
     recipes:        number of documents by recipe id, NONE for those without a sketch, OTHER for those of other recipes
                     where the recipe is mapped as text.
-    sampled:        number of documents of the recipe that were read, chosen at random.
+    sampled:        number of documents of the recipe that were read: those written last, and as many at random; or all.
     average_length: average number of values in their sketches.
     short:          share of them with a text of too few shingles to resemble any but an identical one.
     few_words:      a sentence if most of them have few words, else "".
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
+    examples:       ids of some of these documents.
     wrong_keys:     share of them whose keys are not those of their sketch.
     wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
     """
@@ -57,6 +69,7 @@ class Figures:
     without_text: float = 0.0
     absent: Sequence[str] = ()
     wrong: float | None = None
+    examples: Sequence[str] = ()
     wrong_keys: float = 0.0
     wrong_marks: float = 0.0
 
@@ -74,14 +87,16 @@ class Doctor:
     """A check of an index.
 
     index:  an index, alias, data stream, pattern, or several joined by commas.
-    fields: the text fields that make the sketch; without them sketches are not compared with their texts.
+    fields: the text fields that make the sketch; () for those that each sketch names.
     recipe, field: of the sketches.
+    all:    compare the sketches of all documents with their texts, and not of a sample of 500.
     """
 
     index: str
     fields: Sequence[str] = setting(Several(Field()), ())
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
+    all: bool = setting(YesNo(), False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
@@ -147,10 +162,10 @@ class Doctor:
             what = f"there are sketches of other recipes ({', '.join(others)}): a client compares only one"
             yield Finding("note", "coverage", what, f"pass the stored recipe to the client, recipe=..., or {run}")
         if figures.wrong:
-            fields = ", ".join(self.fields)
-            what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {fields}"
+            wrong, fields = round(figures.wrong * figures.sampled), ", ".join(self.fields)
+            what = f"{wrong:,} of {figures.sampled:,} checked sketches are not of the text{fields and f' in {fields}'}"
             remedy = f"give the right --fields; or {run} --recheck, and let updates go through ndd.with_sketches"
-            yield Finding("warning", "sample", what, remedy)
+            yield Finding("warning", "sample", f"{what}: {', '.join(figures.examples)}", remedy)
         if figures.wrong_keys:
             what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
             remedy = f"{run} --recheck, and do not write with keys=0 where texts change"
@@ -180,25 +195,11 @@ class Doctor:
         is_text = any(_kind(one.mapping, self._where.recipe) == "text" for one in indexes)
         reading = sketch_reading(sketches_of, text=is_text)
         read = {"docvalue_fields": list(reading.stored), "fields": list(reading.fields)}
-        sample = self._sample(client, names, read) if recipes.get(self.recipe.id) else []
-        if not sample:
-            return figures
-        sketches = self._where.decode([hit.get("fields", {}) for hit in sample], self.recipe)
-        lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
-        sources = [hit.get("_source", {}) for hit in sample]
-        texts = [text_of(source, self.fields) or "" for source in sources] if self.fields else []
-        return dataclasses.replace(
-            figures,
-            sampled=len(sample),
-            average_length=float(lengths.mean()),
-            short=float(((lengths > 0) & (lengths < self.recipe.min_shingles)).mean()),
-            few_words=few_words(lengths, self.recipe),
-            without_text=float((lengths == 0).mean()),
-            absent=absent_fields(self.fields, sources),
-            wrong=self._wrong(texts, sketches) if texts else None,
-            wrong_keys=self._wrong_keys(sample, sketches),
-            wrong_marks=self._wrong_marks(sample),
-        )
+        checked = _Checked(self)
+        if recipes.get(self.recipe.id):
+            for hits in self._documents(client, names, read):
+                checked.add(hits)
+        return checked.figures(figures)
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
         """Count documents by recipe. Where dynamic mapping made it a text, the engine finds names and lists none."""
@@ -223,40 +224,79 @@ class Doctor:
             counts.update({name: bucket["doc_count"] for name, bucket in named})
         return {name: count for name, count in counts.items() if count}
 
-    def _sample(self, client: Any, names: str, read: Mapping[str, Any]) -> list[dict[str, Any]]:
-        wanted = {"match": {self._where.recipe: {"query": self.recipe.id, "operator": "and"}}}
+    def _documents(self, client: Any, names: str, read: Mapping[str, Any]) -> Iterator[Hits]:
+        """Yield documents of the recipe: a sample, or all in pages."""
+        named = [*self.fields, *(self._where.keys, self._where.text, f"{self.field}.judged")]
         body = {
-            "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
-            "size": _SAMPLE,
-            "_source": [*self.fields, self._where.keys, f"{self.field}.judged"],
+            "query": {"match": {self._where.recipe: {"query": self.recipe.id, "operator": "and"}}},
+            "_source": named if self.fields else {"excludes": [self._where.sketch]},
             **read,
         }
-        return list(client.search(index=names, body=body)["hits"]["hits"])
+        if not self.all:
+            yield sampled(client, names, body, _SAMPLE)
+            return
+        with snapshot(client, names, Retry()) as now:
+            yield from now.pages(body, _SAMPLE)
 
-    def _wrong(self, texts: Sequence[str], sketches: Sequence[Sketch | Lack]) -> float:
-        """The share of sketches that are not those of the texts."""
-        expected = sketch_many(texts, self.recipe)
-        wrong = [
-            len(right) > 0 if isinstance(stored, str) else stored.tolist() != right.tolist()
-            for stored, right in zip(sketches, expected, strict=True)
-        ]
-        return float(np.mean(wrong))
 
-    def _wrong_keys(self, sample: Sequence[Mapping[str, Any]], sketches: Sequence[Sketch | Lack]) -> float:
-        """The share of documents whose keys are not the smallest values of their sketch."""
-        wrong = 0
-        for hit, stored in zip(sample, sketches, strict=True):
-            keys = listed(hit.get("_source", {}).get(self._where.keys))
-            values = [] if isinstance(stored, str) else stored.tolist()
-            wrong += are_keys(keys) and keys != keys_of(values, len(keys))
-        return wrong / len(sample)
+class _Checked:
+    """Counts what is wrong with documents."""
 
-    def _wrong_marks(self, sample: Sequence[Mapping[str, Any]]) -> float:
-        """The share of documents whose mark has the fingerprint of another text, in fields that were read."""
-        sources = [hit.get("_source", {}) for hit in sample]
-        judged = [value_of(source, f"{self.field}.judged") for source in sources]
-        known = [one if isinstance(one, str) and {*fields_of(one)} <= {*self.fields} else None for one in judged]
-        return 1 - float(np.mean(still_fit(known, sources)))
+    def __init__(self, doctor: Doctor) -> None:
+        self._fields, self._recipe, self._where = doctor.fields, doctor.recipe, SketchField(doctor.field)
+        self._lengths = [np.empty(0, np.int64)]
+        self._absent = list(doctor.fields)
+        self._judged = 0
+        self._wrong: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    def add(self, hits: Hits) -> None:
+        """Count more documents."""
+        sketches = self._where.decode([hit.get("fields", {}) for hit in hits], self._recipe)
+        sources = [hit.get("_source", {}) for hit in hits]
+        self._lengths.append(np.array([0 if isinstance(one, str) else len(one) for one in sketches], np.int64))
+        self._absent = absent_fields(self._absent, sources)
+        self._count_wrong(hits, sources, sketches)
+        for source, sketch in zip(sources, sketches, strict=True):
+            keys, values = listed(source.get(self._where.keys)), [] if isinstance(sketch, str) else sketch.tolist()
+            self._counts["wrong_keys"] += are_keys(keys) and keys != keys_of(values, len(keys))
+        judged = [value_of(source, f"{self._where.name}.judged") for source in sources]
+        known = [one if isinstance(one, str) and self._were_read(fields_of(one)) else None for one in judged]
+        self._counts["wrong_marks"] += still_fit(known, sources).count(False)
+
+    def _were_read(self, fields: Sequence[str]) -> bool:
+        return not self._fields or {*fields} <= {*self._fields}
+
+    def _count_wrong(self, hits: Hits, sources: Sequence[Mapping[str, Any]], sketches: Sequence[Sketch | Lack]) -> None:
+        """Count the sketches that are not of their text, in our fields or in those that the sketch names."""
+        named = [value_of(source, self._where.text) for source in sources]
+        texts = {
+            at: text_of(sources[at], self._fields or fields_in_text(str(name))) or ""
+            for at, name in enumerate(named)
+            if self._fields or name
+        }
+        fits = fit([sketches[at] for at in texts], sketch_many(texts.values(), self._recipe))
+        self._judged += len(texts)
+        self._wrong += [hits[at]["_id"] for at, fitting in zip(texts, fits, strict=True) if not fitting]
+
+    def figures(self, known: Figures) -> Figures:
+        """Return the figures with what was counted."""
+        lengths = np.concatenate(self._lengths)
+        if not (count := len(lengths)):
+            return known
+        return dataclasses.replace(
+            known,
+            sampled=count,
+            average_length=float(lengths.mean()),
+            short=float(((lengths > 0) & (lengths < self._recipe.min_shingles)).mean()),
+            few_words=few_words(lengths, self._recipe),
+            without_text=float((lengths == 0).mean()),
+            absent=self._absent,
+            wrong=len(self._wrong) / count if self._judged else None,
+            examples=self._wrong[:_EXAMPLES],
+            wrong_keys=self._counts["wrong_keys"] / count,
+            wrong_marks=self._counts["wrong_marks"] / count,
+        )
 
 
 def _mapped(mapping: Mapping[str, Any]) -> int:

@@ -22,7 +22,9 @@ _KEEP = "15m"  # keep-alive: the longest time between two pages
 _SAME_ID, _MOST = 1_000, 10_000  # documents of one id in an index, whose routing differs; hits of a search by default
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 
-COMMENTED = "ndd_search: comments"  # a key of such hits, beside "_source"
+ODD = "ndd_search: odd"  # a key of such hits, beside "_source"
+_COMMENTS = "its JSON holds comments, which an update would drop"
+_NOT_UTF_8 = "it holds bytes that are not UTF-8: index it again"
 _STRING = r'("(?:[^"\\]|\\.)*")'
 _SCROLL_ID = re.compile(f'"_scroll_id":{_STRING}')
 _DOCUMENT = re.compile(rf'"_index":{_STRING}(?:,"_type":"\w+")?,"_id":{_STRING}')
@@ -42,7 +44,8 @@ class Snapshot:
     def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
         """Yield the hits of a search in pages of `size`. part: (i, n) for the i-th of n slices.
 
-        A hit whose JSON holds comments comes without them, and has a sentence about it under COMMENTED.
+        A hit whose JSON holds comments comes without them, and one with bytes that are not UTF-8 without its `_source`.
+        Both have a sentence about it under ODD.
         """
         sliced = {"slice": {"id": part[0], "max": part[1]}} if part[1] > 1 else {}
         body = {**body, **sliced, "size": size, "track_total_hits": False}
@@ -59,7 +62,7 @@ class Snapshot:
                 if page["size"] > 1:  # look for the document
                     page["size"] //= 2
                     continue
-                response = self._without_comments(page)
+                response = self._odd(page, error)
             if not (hits := response["hits"]["hits"]):
                 return
             yield hits
@@ -81,7 +84,7 @@ class Snapshot:
                         raise
                     scroll = json.loads(named[1])
                     found = [(json.loads(index), json.loads(id)) for index, id in _DOCUMENT.findall(text)]
-                    hits = self._by_id(body, found)
+                    hits = self.by_id(body, found)
                 if not hits:
                     return
                 yield hits
@@ -90,7 +93,7 @@ class Snapshot:
             with suppress(Exception):  # see _close
                 self.client.clear_scroll(body={"scroll_id": scroll})
 
-    def _by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
+    def by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
         """Read documents, by index and id, as they are now: in halves, until those that are no JSON are alone."""
         which = {"ids": {"values": [id for _, id in documents]}}
         where = {"terms": {"_index": sorted({index for index, _ in documents})}}
@@ -101,10 +104,10 @@ class Snapshot:
             response = self._search(page)
         except Exception as error:
             _unreadable(error)
-            response = None if len(documents) > 1 else self._without_comments(page)
+            response = None if len(documents) > 1 else self._odd(page, error)
         if response is None or (len(documents) > 1 and len(response["hits"]["hits"]) == size):  # some may be missing
             half = len(documents) // 2
-            return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
+            return self.by_id(body, documents[:half]) + self.by_id(body, documents[half:])
         wanted = set(documents)
         return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in wanted]
 
@@ -113,20 +116,57 @@ class Snapshot:
         with options(enabled=False):
             return self.retry.call(partial(self.client.search, body=body, **where, **_WHOLE))
 
-    def _without_comments(self, body: dict[str, Any]) -> Any:
-        """Return the answer to a search, with hits as the engine writes them anew."""
-        response = self._search({**body, "_source": {"excludes": [COMMENTED]}})
+    def _odd(self, body: dict[str, Any], error: Exception) -> Any:
+        """Return the answer to a search for one document that no client can read. error: the client's."""
+        odd = _COMMENTS if "codec" not in str(error) else _NOT_UTF_8
+        try:
+            response = self._search({**body, "_source": {"excludes": [ODD]}})
+        except Exception as refused:  # the engine cannot read it either
+            _unreadable(refused)
+            response, odd = self._search({**body, "_source": False}), _NOT_UTF_8
         for hit in response["hits"]["hits"]:
-            hit[COMMENTED] = "its JSON holds comments, which an update would drop"
+            hit[ODD] = odd
         return response
 
 
 def _unreadable(error: Exception) -> str:
-    """Return the text of an answer that is no JSON; raises any other error."""
-    if type(error).__name__ != "SerializationError":  # of either client
-        raise error
+    """Return the text of an answer that is no JSON, or no UTF-8; raises any other error.
+
+    An engine that has to parse such a document, because `_source` is filtered, refuses the search.
+    """
     causes = (*error.args, *getattr(error, "errors", ()))
-    return next((one.doc for one in causes if isinstance(one, json.JSONDecodeError)), "")
+    if text := next((one.doc for one in causes if isinstance(one, json.JSONDecodeError)), ""):
+        return text
+    if coded := [one for one in causes if isinstance(one, UnicodeDecodeError)]:
+        return coded[0].object.decode(errors="replace")
+    if type(error).__name__ != "SerializationError" and "arse" not in str(error):  # of either client; failed to parse
+        raise error
+    return ""
+
+
+def sampled(client: Any, index: str, body: Mapping[str, Any], size: int) -> Hits:
+    """Return at most `size` hits of a search: half of them the documents written last, the others at random.
+
+    A program that changed texts and left their sketches may have written the last documents, and few others.
+    """
+    last = _readable(client, index, {**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})
+    others = {"filter": [body["query"]], "must_not": [{"ids": {"values": [hit["_id"] for hit in last]}}]}
+    chance = {"query": {"bool": others}, "random_score": {}, "boost_mode": "replace"}
+    rest = _readable(client, index, {**body, "query": {"function_score": chance}, "size": size - len(last)})
+    return [hit for hit in (*last, *rest) if "_source" in hit]
+
+
+def _readable(client: Any, index: str, body: dict[str, Any]) -> Hits:
+    """Return the hits of a search, also if some are documents that no client can read."""
+    with options(enabled=False):
+        try:
+            hits: Hits = client.search(index=index, body=body)["hits"]["hits"]
+        except Exception as error:
+            _unreadable(error)
+            found = client.search(index=index, body={**body, "_source": False})["hits"]["hits"]
+            each = [(hit["_index"], hit["_id"]) for hit in found]
+            hits = Snapshot(client, index, None, Retry()).by_id(body, each) if each else []
+    return hits
 
 
 @contextmanager

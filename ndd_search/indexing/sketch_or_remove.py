@@ -14,7 +14,8 @@ from typing import Any
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Field, Several, setting
-from ndd_search.core.sketching.sketches import Lack, Sketch, sketch, sketch_many
+from ndd_search.core.sketching.fits_text import fit, still_fit
+from ndd_search.core.sketching.sketches import Sketch, sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
     KEYS,
     MARKS,
@@ -24,7 +25,6 @@ from ndd_search.core.sketching.stored_sketch import (
     listed,
     sketch_in,
 )
-from ndd_search.core.sketching.text_fingerprint import still_fit
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.index_facts import IndexFacts
@@ -44,7 +44,7 @@ class SketchSettings:
 
 
 class SketchDocuments(Job):
-    """Adds the sketch of its text to each document. compare: only if the stored sketch differs."""
+    """Adds the sketch of its text to each document. compare: only if the stored one is not of its text."""
 
     def __init__(self, settings: SketchSettings, query: Mapping[str, Any], compare: bool = False) -> None:
         self._settings, self._query, self._compare = settings, query, compare
@@ -57,14 +57,20 @@ class SketchDocuments(Job):
         return {"query": self._query, "_source": True, "docvalue_fields": stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        texts, new, fits = self._compared(hits)
+        each = zip(hits, texts, new, fits, self._marks_fit(hits), strict=True)
+        return [self._change(*one) for one in each]
+
+    def all_fit(self, hits: Hits) -> bool:
+        """Return whether the stored sketch of each document is that of its text."""
+        return all(self._compared(hits)[2])
+
+    def _compared(self, hits: Hits) -> tuple[list[str], Sequence[Sketch], list[bool]]:
+        """Return the text of each document, its sketch, and whether the stored sketch is the same."""
         recipe = self._settings.recipe
         texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
-        known = self._where.decode([hit.get("fields", {}) for hit in hits], recipe)
-        fits = self._marks_fit(hits)
-        return [
-            self._change(hit, text, new, stored, fit)
-            for hit, text, new, stored, fit in zip(hits, texts, sketch_many(texts, recipe), known, fits, strict=True)
-        ]
+        known, new = self._where.decode([hit.get("fields", {}) for hit in hits], recipe), sketch_many(texts, recipe)
+        return texts, new, fit(known, new)
 
     def _marks_fit(self, hits: Hits) -> list[bool]:
         """Whether the marks of each document, if it has any, are of the text that it has."""
@@ -72,7 +78,7 @@ class SketchDocuments(Job):
         judged = [value_of(source, f"{self._where.name}.judged") for source in sources]
         return still_fit([one if isinstance(one, str) else None for one in judged], sources)
 
-    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, stored: Sketch | Lack, marks_fit: bool) -> Any:
+    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, fits: bool, marks_fit: bool) -> Any:
         settings, where, source = self._settings, self._where, hit.get("_source", {})
         if name := own_field(source, where, with_keys=settings.keys > 0):
             return f"its field {name} is not a sketch"
@@ -82,10 +88,10 @@ class SketchDocuments(Job):
         stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
         # Stored keys must fit the new text, even if this run was not asked to store keys.
         kept_keys = max(len(stored_keys), KEYS) if stored_keys or source.get(where.keys) == [] else 0
-        parts = where.parts(new, settings.recipe, settings.keys or kept_keys, numbers)
+        parts = where.parts(new, settings.recipe, settings.keys or kept_keys, numbers, settings.fields)
         if "smallest" in before:
             parts[where.name].setdefault("smallest", None)
-        same = _same(new, stored) and parts[where.name].get("smallest") == before.get("smallest")
+        same = fits and all(parts[where.name].get(name) == before.get(name) for name in ("smallest", "text"))
         if self._compare and same and marks_fit:
             # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
             known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
@@ -140,12 +146,6 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
     if with_keys and not are_keys(source.get(where.keys)):
         return where.keys
     return next((key for key in source if key.startswith(f"{where.name}.")), "")
-
-
-def _same(new: Sketch, stored: Sketch | Lack) -> bool:
-    if isinstance(stored, str):
-        return stored == "empty" and not len(new)
-    return bool(stored.tolist() == new.tolist())
 
 
 def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:

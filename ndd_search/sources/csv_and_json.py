@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.errors import InvalidDocument
@@ -98,18 +98,20 @@ def _opened(source: Path) -> Iterator[io.BufferedReader]:
             ) from None
 
 
-@contextmanager
-def open_text(source: Path) -> Iterator[IO[str]]:
-    """Open a text file, also with .gz. Raises InvalidDocument if it is damaged."""
-    with _opened(source) as file, io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="") as text:
-        yield text
+def text_lines(source: Path, report: Report) -> Iterator[str]:
+    """Yield the lines of a text file, also with .gz, with their ends. Raises InvalidDocument if it is damaged.
+
+    report: called with a sentence for a line that is too long, and for bytes that are not UTF-8.
+    """
+    with _opened(source) as file:
+        yield from _lines(file, source, report, report)
 
 
-def input_lines(source: Path = STDIN) -> list[str]:
+def input_lines(source: Path, note: Report) -> list[str]:
     """Return the lines of a file, also with .gz, or of standard input, in UTF-8, without the line feeds that end them.
 
-    A byte that is not UTF-8 becomes a lone surrogate, so that cli.output.print_line can write the byte back. A mark of
-    UTF-8 at the start is left out. Raises InvalidDocument for UTF-16.
+    A byte that is not UTF-8 becomes a lone surrogate, so that cli.output.print_line can write the byte back; note is
+    called with a sentence about it. A mark of UTF-8 at the start is left out. Raises InvalidDocument for UTF-16.
     """
     if source != STDIN:
         with _opened(source) as file:
@@ -118,7 +120,13 @@ def input_lines(source: Path = STDIN) -> list[str]:
         return []
     else:
         raw = sys.stdin.buffer.read()
-    lines = _without_mark(raw, source).decode("utf-8", "surrogateescape").split("\n")
+    raw = _without_mark(raw, source)
+    try:
+        lines = raw.decode().split("\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        note(f"{source}: line {line} has bytes that are not UTF-8, which are no letters here: convert it to UTF-8")
+        lines = raw.decode("utf-8", "surrogateescape").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 

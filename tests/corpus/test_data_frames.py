@@ -60,7 +60,6 @@ def test_the_marks_have_the_index_of_the_rows() -> None:
         pandas.Index(list("abcd")),
         pandas.date_range("2024-01-01", periods=4, tz="UTC"),
         pandas.MultiIndex.from_product([[1, 2], ["a", "b"]]),
-        pandas.Index([7, 7, 7, 7]),
     ):
         marks = mark_duplicates(pandas.Series(TEXTS, index=index, dtype="string"))
         assert marks.index.equals(index)
@@ -84,3 +83,12 @@ def test_a_wrong_argument_is_named(library: Any) -> None:
 def test_a_list_is_no_column() -> None:
     with pytest.raises(TypeError, match="a Series or DataFrame of pandas or polars, got list"):
         mark_duplicates(TEXTS)
+
+
+def test_labels_that_repeat_are_refused() -> None:
+    """As those of two tables after pandas.concat: one label would name the leaders of two groups."""
+    pandas = pytest.importorskip("pandas", reason="run `make test-third-parties`")
+    both = pandas.concat([pandas.DataFrame({"body": ["one text", "another"]})] * 2)
+    with pytest.raises(InvalidDocument, match=r"its index has the label 0 twice; call reset_index\(\) before"):
+        mark_duplicates(both, "body")
+    assert list(mark_duplicates(both.reset_index(), "body").leader) == [0, 1, 0, 1]

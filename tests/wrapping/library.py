@@ -92,7 +92,13 @@ def actions(
     made = []
     for document, sketch in zip(chosen, sketches, strict=True):
         source = {key: value for key, value in document.items() if key != "vector" or engine.family == "elasticsearch"}
-        made.append({"_index": index, **source, **({"ndd": SketchField().encode(sketch, recipe)} if recipe else {})})
+        made.append(
+            {
+                "_index": index,
+                **source,
+                **({"ndd": SketchField().encode(sketch, recipe, text=("title", "body"))} if recipe else {}),
+            }
+        )
     return made
 
 

@@ -84,7 +84,7 @@ def request(path: str, body: Any, method: str = "PUT") -> Request:
 
 def sketch(text: str) -> dict[str, Any]:
     values = ndd.sketch(text).tolist()
-    return {"sketch": values, "smallest": values[0], "recipe": ndd.Recipe().id}
+    return {"sketch": values, "smallest": values[0], "recipe": ndd.Recipe().id, "text": "body"}
 
 
 def dsl(engine: Engine) -> Any:

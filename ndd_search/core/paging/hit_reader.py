@@ -16,11 +16,13 @@ from ndd_search.core.document_fields import has_no_names, text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.paging.layout import Group
 from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
+from ndd_search.core.sketching.fits_text import misfit
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import differing_in_numbers, hashed_words_and_numbers, number_signature
@@ -37,6 +39,10 @@ FORGED = (
 )
 _NO_NAMES = (
     "a hit is a {} of values without names: make a mapping of it, as dict(zip(names, hit)), or pass text= a callable"
+)
+STALE = (
+    "a hit has the sketch of an earlier text, which may hide it or another: hit {}; store the sketch anew, or none, "
+    "whenever its text changes"
 )
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
 _GLANCE = 100  # characters whose words are looked for at first
@@ -99,6 +105,17 @@ class HitReader:
             elif (found := self._of_hits([one])[0]) is not Lack.MISSING or self.identity(one):
                 shown.append(Shown(item, one, _NONE if isinstance(found, Lack) else found))
         return tuple(shown)
+
+    def stale(self, groups: Sequence[Group]) -> int | None:
+        """Return the rank of a hit of some groups whose stored sketch is not of its text, None if none was found."""
+        if self.sketch is None or self.text is None or self.items is not None:
+            return None
+        members = [(one.rank, one.hit) for group in groups for one in group.duplicates]
+        members += [(group.rank, group.hit) for group in groups]
+        hits = [hit for _, hit in members]
+        stored = stored_sketches([member(hit, self.sketch) for hit in hits], self.recipe)
+        place = misfit(stored, lambda place: self._text(hits[place]), self.recipe)
+        return None if place is None else members[place][0]
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         if isinstance(self.text, tuple) or self.items is not None:

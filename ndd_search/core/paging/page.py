@@ -255,7 +255,7 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
             if name in fields and all(isnan(read(reader.value(hit, name))) for hit in hits):
                 warnings.append(f"no hit has a {kind} in the field {name!r} that an option names")
     for sentence in warnings:
-        _log_once(sentence)
+        log_once(sentence)
     return warnings
 
 
@@ -268,12 +268,12 @@ def _none_compared(lacking: Sequence[str], reader: Reader) -> list[str]:
         sentence = f"{problem}: pass the stored recipe, which ndd-search doctor names, or run ndd-search backfill"
     else:
         return []
-    _log_once(sentence)
+    log_once(sentence)
     return [sentence]
 
 
 @lru_cache(1024)
-def _log_once(sentence: str) -> None:
+def log_once(sentence: str) -> None:
     log.warning(sentence)
 
 

@@ -23,8 +23,8 @@ from ndd_search.core.paging.cached_streams import CachedStreams, OwnStream
 from ndd_search.core.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end
 from ndd_search.core.paging.fill_page import Fetch, Fetched, count_places, next_fetch, run, run_async
-from ndd_search.core.paging.hit_reader import FORGED, Earlier, HitReader, Text, Where, by_texts
-from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
+from ndd_search.core.paging.hit_reader import FORGED, STALE, Earlier, HitReader, Text, Where, by_texts
+from ndd_search.core.paging.page import Page, UniqueEstimate, log_once, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
@@ -176,6 +176,9 @@ class Source:
             page = slice_page(stream, from_, size, self._reader, self._options)
         info, forged = page.info, self._forged
         warnings = (*info.warnings, FORGED.format(len(forged), min(forged))) if forged else info.warnings
+        if (stale := self._reader.stale(page.groups)) is not None:
+            warnings = (*warnings, STALE.format(stale))
+            log_once(warnings[-1])
         lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
         degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not self._options.reads_keys else ""
         own = perf_counter() - began

@@ -2,11 +2,12 @@
 
 A document carries one object, by default under the name "ndd":
 
-    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v3"}
+    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v3", "text": "title,body"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
 `smallest` is the first value again: engines sort a result by it for a sample, ten times as fast as by a field of 64
-values a document.
+values a document. `text`, a `keyword`, names the fields that were sketched: whoever holds the document can tell whether
+its sketch is still that of its text (see `fits_text`).
 Further fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the
 sketch; `ndd.group`, equal in all documents of a group; and
 `ndd_keys`, the smallest values as indexed terms, which find near-duplicates in a whole index. The keys are outside the
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import islice
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -33,7 +35,7 @@ from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch, Sketches, o
 # Names under which `corpus mark` stores what group the document belongs to. They belong to one text, of which `judged`
 # is the fingerprint, or "".
 MARKS = {"group": str, "group_size": int, "leads": bool, "judged": str}
-_NEVER_SHOWN = {"sketch", "smallest", "recipe", "numbers", "judged"}  # names in the object
+_NEVER_SHOWN = {"sketch", "smallest", "recipe", "text", "numbers", "judged"}  # names in the object
 KEYS = 8  # keys that are stored with a sketch, unless another number is given
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
@@ -60,12 +62,14 @@ class SketchField:
 
     name:   of the object; sketches of a second recipe use another name.
     sketch: path of the values. smallest: of the smallest one.
-    recipe: path of the recipe id. numbers: of the number signature. keys: of the keys.
+    recipe: path of the recipe id. text: of the names of the fields that were sketched.
+    numbers: of the number signature. keys: of the keys.
     """
 
     name: str = "ndd"
     sketch: str = _path("{}.sketch")
     recipe: str = _path("{}.recipe")
+    text: str = _path("{}.text")
     smallest: str = _path("{}.smallest")
     numbers: str = _path("{}.numbers")
     keys: str = _path("{}_keys")
@@ -79,7 +83,7 @@ class SketchField:
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """Return all paths."""
-        return *self.read, self.smallest, self.numbers, self.keys
+        return *self.read, self.text, self.smallest, self.numbers, self.keys
 
     @cached_property
     def read(self) -> tuple[str, ...]:
@@ -91,24 +95,38 @@ class SketchField:
         """Return the paths of which every object that this library has written holds one."""
         return *self.read, f"{self.name}.group"
 
-    def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
-        """Return the object stored under `name`, in plain values for any JSON writer. numbers: None stores none."""
-        return {**self._values(sketch), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
+    def encode(
+        self, sketch: Sketch, recipe: Recipe, numbers: int | None = None, text: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Return the object stored under `name`, in plain values for any JSON writer.
 
-    def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0, numbers: int | None = None) -> dict[str, Any]:
+        numbers: None stores none. text: the fields that were sketched; () stores none.
+        """
+        stored = {**self._values(sketch), "recipe": recipe.id, **({"text": fields_text(text)} if text else {})}
+        return stored if numbers is None else {**stored, "numbers": numbers}
+
+    def parts(
+        self,
+        sketch: Sketch | None,
+        recipe: Recipe,
+        keys: int = 0,
+        numbers: int | None = None,
+        text: Sequence[str] = (),
+    ) -> dict[str, Any]:
         """Return all fields that are added to a document: the object, and `keys` keys unless that is 0.
 
         sketch: None marks the stored sketch as stale: readers treat it as foreign, and a backfill replaces it.
+        numbers, text: as in `encode`.
         """
         if sketch is None:
             sketch, stored = _NO_VALUES, {**self._values(_NO_VALUES), "recipe": STALE}
         else:
-            stored = self.encode(sketch, recipe, numbers)
+            stored = self.encode(sketch, recipe, numbers, text)
         return {self.name: stored, **({self.keys: keys_of(sketch.tolist(), keys)} if keys else {})}
 
     def cleared(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
-        return {**dict.fromkeys(("sketch", "smallest", "numbers", *MARKS)), **stored}
+        return {**dict.fromkeys(("sketch", "smallest", "text", "numbers", *MARKS)), **stored}
 
     def remove_from(self, source: dict[str, Any]) -> None:
         """Remove the sketch and what is stored with it from a document's `_source`, in place.
@@ -229,6 +247,16 @@ def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
     """Return the values of an object in a document's `_source`, None if it has no sketch of at most k values."""
     found = listed(stored.get("sketch"))
     return _values_of(found, k) if found else None
+
+
+def fields_text(fields: Sequence[str]) -> str:
+    """Return the names of text fields as one text."""
+    return ",".join(quote(name, safe="") for name in fields)
+
+
+def fields_in_text(text: str) -> list[str]:
+    """Return the names in what `fields_text` returned."""
+    return [unquote(name) for name in text.split(",")]
 
 
 def are_keys(value: Any, smallest: Any = None) -> bool:

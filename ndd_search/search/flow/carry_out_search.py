@@ -291,6 +291,7 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
     block.update(changed=changed, strategy="one_trip" if plan.is_split else "one_phase", table=state.table[:8] or None)
     block["warnings"] += plan.warnings
+    block["warnings"] += [plan.settings.tell(search.request.path, state.stale)] if state.stale else []
     if state.groups is not None:
         block["unique"] = dict(state.groups)
     if limits.total is not None and (unique := block["unique"]):

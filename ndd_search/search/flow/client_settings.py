@@ -212,7 +212,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         time_budget=time_budget,
         frequency_table=frequency_table,
         observers=tuple(observers),
-        writes=SketchedWrites.of(rules),
+        writes=SketchedWrites.of(rules, StoredSketches(SketchField(field), used)),
         cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
         indexes=rules,
         items=items,

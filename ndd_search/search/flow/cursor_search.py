@@ -176,7 +176,6 @@ class CursorSearch:
                 break
             reason = WIDER + answer.reason
         after = self._continued(answer, cursor.after)
-        plan.hide_sketches([answer])
         sketches = sketches_in(answer, plan)
         sketched = any(not isinstance(one, str) for one in sketches)
         if sketched:
@@ -196,7 +195,6 @@ class CursorSearch:
                 state = state.stop(reason)
                 break
             after = self._continued(answer, after)
-            plan.hide_sketches([answer])
             state = with_more_hits(state, plan, [answer], sketches_in(answer, plan), Fetch(state.stream.fetched, size))
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self._round_trips)

@@ -15,7 +15,9 @@ from ndd_search.core.immutable import dataclass
 from ndd_search.core.paging.fill_page import Fetch, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.fits_text import misfit, whole_text
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
+from ndd_search.core.sketching.stored_sketch import fields_in_text
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.engines_own_page import (
     TOO_LATE,
@@ -42,6 +44,10 @@ from ndd_search.search.rest.wider_requests import widened
 
 # Statuses with which an engine, or a proxy in front of it, may refuse several requests in one and accept each.
 _REFUSED_MSEARCH = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}  # it holds the query twice
+STALE = (
+    "a document has the sketch of an earlier text, which may hide it or another: {}; run ndd-search backfill ... "
+    "--recheck, and name the text fields where the index is written (docs/indexing.md)"
+)
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 
 
@@ -69,7 +75,6 @@ class HitFetcher:
         answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
         if reason := trouble(answers, like=Answer(state.envelope)):
             return state.stop(reason)
-        self.plan.hide_sketches(answers)
         return with_documents(state, self.plan, ranks, missing, answers)
 
     def _first(self, fetch: Fetch) -> Asking[State]:
@@ -80,7 +85,6 @@ class HitFetcher:
         all_answers = yield from self.round_trips.first([*requests, *beside])
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
         yield from self._check(answers, bool(beside))
-        plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         sketches = sketches_in(answers[-1], plan)
         needs = needs_sketches(plan.options, self.steps)
         if any(not isinstance(one, str) for one in sketches) or (not needs and plan.has_sketches):  # in later hits
@@ -148,8 +152,6 @@ class HitFetcher:
         fetch = Fetch(0, fetch.start + fetch.size) if anew else fetch
         answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
         if not (reason := trouble(answers, like=Answer(state.envelope))):
-            if not self.plan.is_split:
-                self.plan.hide_sketches(answers)
             if anew:
                 state = replace(state, stream=Stream(shown=self.plan.shown, total=state.stream.total), documents={})
             state = with_more_hits(state, self.plan, answers, sketches_in(answers[-1], self.plan), fetch)
@@ -195,6 +197,7 @@ def with_more_hits(
     answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches. sketches: in the last one.
     Raises AskAnew if these documents do not belong to the stream.
     """
+    state = with_documents_read(state, plan, answers[:-1] if plan.is_split else answers)
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
     hits = window.hits
     if state.table == LISTED:
@@ -235,7 +238,7 @@ def with_documents(
 
     Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks.
     """
-    documents = dict(state.documents)
+    state, documents = with_documents_read(state, plan, answers), dict(state.documents)
     for fetch, answer in zip(ranges, answers, strict=True):  # a range may hold documents that are there, also whole
         documents = _documents(state.stream, plan, fetch.start, answer) | documents
     if not ranks <= documents.keys():
@@ -243,6 +246,31 @@ def with_documents(
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
     return state
+
+
+def with_documents_read(state: State, plan: Plan, answers: Sequence[Answer]) -> State:
+    """Return the state after some answers with documents, which lose their sketches.
+
+    Some of their sketches are compared with the texts beside them.
+    """
+    if not state.stale and plan.settings.items is None:
+        state = replace(state, stale=next(filter(None, (_stale_in(answer, plan) for answer in answers)), ""))
+    plan.hide_sketches(answers)
+    return state
+
+
+def _stale_in(answer: Answer, plan: Plan) -> str:
+    """Return a sentence about a document whose sketch is not of its text, "" if none was found."""
+    hits, where = answer.hits, plan.field
+
+    def text_at(place: int) -> str | None:
+        source = hits[place].get("_source") or {}
+        stored = source.get(where.name)
+        named = stored.get("text") if isinstance(stored, dict) else None
+        return whole_text(source, fields_in_text(named)) if isinstance(named, str) else None
+
+    place = misfit(sketches_in(answer, plan), text_at, plan.settings.recipe)
+    return "" if place is None else STALE.format(f"{hits[place]['_index']}/{hits[place].get('_id')}")
 
 
 def check_distinct(state: State, plan: Plan) -> None:

@@ -46,6 +46,7 @@ class State:
     total: dict[str, Any] | None = None
     examined: Stream | None = None
     before: int = 0
+    stale: str = ""
 
     def stop(self, reason: str) -> State:
         """Return the state of a search that fetches no more hits. It is not cached."""

@@ -46,6 +46,7 @@ def mapping_properties(field: str = "ndd", keys: bool = True) -> dict[str, Any]:
                 "smallest": {"type": "integer", "index": False},  # sorted by for the sample of a total
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
+                "text": {"type": "keyword"},  # the names of the sketched fields; queried by backfill
                 "group": {"type": "keyword"},  # for the collapse of the engine
             },
         }

@@ -168,7 +168,7 @@ class Sketcher:
     def _parts(self, where: SketchField, text: str, found: Sketch) -> dict[str, Any]:
         self.report.sketched += 1
         numbers = number_signature(text, self.recipe) if self.numbers else None
-        return where.parts(found, self.recipe, self.keys, numbers)
+        return where.parts(found, self.recipe, self.keys, numbers, self.fields[where.name])
 
     def _drop(self, document: dict[str, Any], where: SketchField) -> None:
         document.pop(where.name, None)

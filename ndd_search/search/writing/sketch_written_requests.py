@@ -1,8 +1,9 @@
 """Adds sketches to documents that are written through a wrapped client.
 
 A search does not return the sketch, so a program that reads a document, changes it and saves it as a whole would lose
-it. If the user has named the text fields of an index, the sketch is computed on each write. Nothing else of a request
-changes: JSON text keeps its bytes, except for members that are added, replaced or removed.
+it. If the user has named the text fields of an index, the sketch is computed on each write. A document of any other
+index that comes with the sketch of an earlier text, as `get` returned it, gets that of its text. Nothing else of a
+request changes: JSON text keeps its bytes, except for members that are added, replaced or removed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.stored_sketch import (
+    SketchField,
+    StoredSketches,
+    are_keys,
+    fields_in_text,
+    is_sketch_object,
+    listed,
+)
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import IndexRule, IndexRules, named
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.read_helper_actions import open_action
+from ndd_search.search.writing.read_helper_actions import Action, open_action
 from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
 
 _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
@@ -40,23 +50,26 @@ class SketchedWrites:
     """Which documents get a sketch when they are written.
 
     rules: patterns of index names, each with its Sketcher. indexes: says which pattern is that of an index.
+    carried: where documents of other indexes may bring a sketch, and its recipe.
     """
 
     rules: tuple[tuple[str, Sketcher], ...] = ()
     indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
+    carried: StoredSketches = field(default_factory=lambda: StoredSketches(SketchField(), Recipe()))
 
     @classmethod
-    def of(cls, indexes: IndexRules) -> SketchedWrites:
+    def of(cls, indexes: IndexRules, carried: StoredSketches | None = None) -> SketchedWrites:
         """Create from the rules that name text fields. Raises TypeError or ValueError for fields that cannot be."""
         sketched = {pattern: rule for pattern, rule in indexes.rules.items() if rule.text}
-        return cls(tuple((pattern, _sketcher(pattern, rule)) for pattern, rule in sketched.items()), indexes)
+        rules = tuple((pattern, _sketcher(pattern, rule)) for pattern, rule in sketched.items())
+        return cls(rules, indexes, carried or StoredSketches(SketchField(), Recipe()))
 
     def __call__(self, request: Request, tell: Tell = _nobody) -> Request:
         """Return the request with sketches in its documents, the same object if there is nothing to add.
 
         tell: called with the reason for each document of a request that is no bulk, if it gets no sketch.
         """
-        if not self.rules or request.method not in ("PUT", "POST") or request.body is None:
+        if request.method not in ("PUT", "POST") or request.body is None:
             return request
         if (lines := self.bulk_lines(request.path)) is not None:
             body = self._bulk(request.body, lines)
@@ -113,7 +126,7 @@ class SketchedWrites:
         Sketcher.add raises.
         """
         sketcher = self._rule(index)
-        if sketcher is None:
+        if sketcher is None and not self._may_carry(document):
             return document
         if isinstance(document, bytes):
             encoding = json.detect_encoding(document)  # by which json.loads reads it
@@ -123,23 +136,58 @@ class SketchedWrites:
                 return document
             after = self.sketched(text, kind, index, id, tell)
             return document if after is text else after.encode(encoding, "surrogatepass")
-        name, which = ({}, "(without _id)") if id is None else ({"_id": id}, id)
+        which = "(without _id)" if id is None else id
         try:
             parsed, oddity = _parsed(document) if isinstance(document, str) else (document, "")
-            if not isinstance(parsed, Mapping):
-                return document
-            if oddity:
+            if isinstance(parsed, Mapping) and oddity and sketcher is not None:
                 raise InvalidDocument(f"document {which}", oddity, "send it as plain JSON")
-            action = open_action({"_op_type": kind, **name, "_source": parsed})
-            sketcher.add(action)
-            if action.unsketched:
-                tell(action.unsketched[0])
-            after = action.content["_source"]
-            if after == parsed:
+            after = self._with_sketch(parsed, kind, id, sketcher, tell) if isinstance(parsed, Mapping) else parsed
+            if after is parsed:
                 return document
             return _rewritten(document, parsed, after) if isinstance(document, str) else after
         except RecursionError:
             raise InvalidDocument(f"document {which}", "it nests too deep", "store its inner part as text") from None
+
+    def _with_sketch(self, document: Mapping[str, Any], kind: str, id: Any, rule: Sketcher | None, tell: Tell) -> Any:
+        """Return what `sketched` returns for a mapping, the same object if its sketches stay. rule: of its index."""
+        action = open_action({"_op_type": kind, **({} if id is None else {"_id": id}), "_source": document})
+        carried = self._values_in(action)
+        if (sketcher := rule or self._of_carried(action)) is None:
+            return document
+        sketcher.add(action)
+        if action.unsketched:
+            tell(action.unsketched[0])
+        after = action.content["_source"]
+        return document if after == document or (rule is None and self._values_in(action) == carried) else after
+
+    def _may_carry(self, document: Any) -> bool:
+        """Return whether a document, as JSON or not, may come with a stored sketch."""
+        name = self.carried.field.name
+        if isinstance(document, str):
+            return f'"{name}"' in document
+        if isinstance(document, bytes):
+            return f'"{name}"'.encode() in document
+        parts = (document, document.get("doc"), document.get("upsert")) if isinstance(document, Mapping) else ()
+        return any(isinstance(part, Mapping) and name in part for part in parts)
+
+    def _values_in(self, action: Action) -> list[Any]:
+        """Return the values of the sketch that each document of an action has, None for none."""
+        stored = [document.get(self.carried.field.name) for document, _ in action.documents]
+        return [one.get("sketch") if isinstance(one, Mapping) else None for one in stored]
+
+    def _of_carried(self, action: Action) -> Sketcher | None:
+        """Return what makes the sketch that a document came with, None if there is none that names its text."""
+        where, known = self.carried.field, self.carried.recipe
+        for document, _ in action.documents:
+            stored, keys = document.get(where.name), document.get(where.keys)
+            if not isinstance(stored, Mapping) or not is_sketch_object(stored) or not are_keys(keys):
+                continue
+            if isinstance(text := stored.get("text"), str):
+                numbered = stored.get("numbers") is not None
+                with suppress(ValueError):  # it is stale, of another version, or of another key
+                    recipe = known if stored["recipe"] == known.id else Recipe.parse(stored["recipe"])
+                    return Sketcher(fields_in_text(text), where.name, recipe, len(listed(keys)), numbered)
+        return None
 
 
 class BulkLines:

@@ -1,0 +1,103 @@
+"""Tells whether what is stored with a document, its sketch or the mark of its group, is of the text that it has.
+
+A writer that knows nothing of sketches changes a text and leaves its sketch. Sketching the text anew tells. Writes,
+pages, doctor and backfill ask here.
+
+A mark has a fingerprint, RECIPE:FIELDS:HASH, which names all that is needed to make it again: the id of the recipe, the
+fields with the text, and a hash of the sketch. Texts with equal sketches have equal fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from random import randrange
+from typing import Any
+
+from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.core.sketching.stored_sketch import fields_in_text, fields_text
+
+DIGITS = 16  # hexadecimal ones of the hash
+_GLANCE = 2**14  # characters of the texts of a page that are sketched again: a fifth of a millisecond
+
+
+def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
+    """Return for each stored sketch whether it is that of the text: Lack.EMPTY of one without shingles.
+
+    Any other lack fits no text. right: the sketches of the texts.
+    """
+    return [
+        one is Lack.EMPTY and not len(of_text) if isinstance(one, Lack) else one.tolist() == of_text.tolist()
+        for one, of_text in zip(stored, right, strict=True)
+    ]
+
+
+def misfit(stored: Sequence[Sketch | Lack], text_at: Callable[[int], str | None], recipe: Recipe) -> int | None:
+    """Return the place of one sketch that is not of its text, among some; None if there is none.
+
+    text_at: returns the text of a document by its place, None if it is not known in full. At most 16,384 characters are
+             compared, from a random document on: repeated calls compare all documents but longer ones.
+    """
+    left, places, texts = _GLANCE, list[int](), list[str]()
+    start = randrange(len(stored)) if len(stored) else 0
+    for place in (*range(start, len(stored)), *range(start)):
+        one = stored[place]
+        if isinstance(one, Lack) and one is not Lack.EMPTY:
+            continue
+        text = text_at(place)
+        if text is None or len(text) > left:
+            continue
+        places.append(place)
+        texts.append(text)
+        left -= len(text)
+    fits = fit([stored[place] for place in places], sketch_many(texts, recipe))
+    return next((place for place, fitting in zip(places, fits, strict=True) if not fitting), None)
+
+
+def whole_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
+    """Return the text of a returned `_source`, None unless each field holds one text.
+
+    A search may leave a field out, and an engine that rebuilds `_source` returns lists in another order.
+    """
+    return text_of(source, fields) if all(isinstance(value_of(source, name), str) for name in fields) else None
+
+
+def fingerprint(sketch: Sketch, recipe: Recipe, fields: Sequence[str]) -> str:
+    """Return the fingerprint of a text, of which this is the sketch. fields: that held the text."""
+    return f"{origin(recipe, fields)}{sha256(sketch.astype('<i4', copy=False).tobytes()).hexdigest()[:DIGITS]}"
+
+
+def origin(recipe: Recipe, fields: Sequence[str]) -> str:
+    """Return what a fingerprint begins with."""
+    return f"{recipe.id}:{fields_text(fields)}:"
+
+
+def fields_of(fingerprint: str) -> list[str]:
+    """Return the fields that held the text; none if this is no fingerprint."""
+    _, _, rest = fingerprint.partition(":")
+    names, colon, _ = rest.partition(":")
+    return fields_in_text(names) if colon else []
+
+
+def still_fit(fingerprints: Sequence[str | None], documents: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Return for each document whether its text has the fingerprint; True where there is none to compare with.
+
+    What is no fingerprint, or of a recipe that this version does not know, fits no text.
+    """
+    fits = [not one for one in fingerprints]
+    places: dict[str, list[int]] = {}
+    for place, one in enumerate(fingerprints):
+        if one:
+            places.setdefault(one.rpartition(":")[0], []).append(place)
+    for start, of_one_origin in places.items():
+        try:
+            recipe = Recipe.parse(start.partition(":")[0])
+        except ValueError:
+            continue
+        fields = fields_of(f"{start}:")
+        texts = [text_of(documents[place], fields) or "" for place in of_one_origin]
+        for place, sketch in zip(of_one_origin, sketch_many(texts, recipe), strict=True):
+            fits[place] = fingerprint(sketch, recipe, fields) == fingerprints[place]
+    return fits

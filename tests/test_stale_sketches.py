@@ -1,0 +1,153 @@
+"""A text that somebody changed who knows nothing of sketches: what was stored for the old text shows soon, unasked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.core.sketching.fits_text import misfit
+from ndd_search.core.sketching.sketches import Lack
+from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.doctor import Doctor
+from ndd_search.indexing.with_sketches import sketch_fields
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.rest.mapping import mapping_properties
+from ndd_search.search.rest.read_request import Request
+from tests.backfilling import fill
+from tests.engines.find import Engine
+
+OLD = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+NEW = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+
+
+def document(id: str, text: str, **settings: Any) -> dict[str, Any]:
+    return sketch_fields({"id": id, "title": f"Article {id}", "text": text}, ["title", "text"], **settings)
+
+
+def values(document: dict[str, Any]) -> list[int]:
+    return list(map(int, ndd.sketch(f"{document['title']}\n{document['text']}")))
+
+
+@pytest.mark.newest_servers
+def test_a_document_that_was_read_with_get_and_saved_has_the_sketch_of_its_new_text(engine: Engine, index: str) -> None:
+    """Through any wrapped client, though nobody named the text fields: the stored sketch names them."""
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(client, index, [document(id, OLD) for id in ("index", "update", "bulk", "same")])
+        marked = {"group": "7", "group_size": 2, "leads": True, "judged": ""}
+        client.update(index=index, id="same", body={"doc": {"ndd": marked}}, refresh=True)
+        ndd.wrap(client)
+
+        def read(id: str) -> dict[str, Any]:
+            return dict(client.get(index=index, id=id)["_source"])
+
+        changed = {id: {**read(id), "text": f"{NEW} {id}"} for id in ("index", "update", "bulk")}
+        client.index(index=index, id="index", body=changed["index"])
+        client.update(index=index, id="update", body={"doc": changed["update"]})
+        lines = {"index": {"_index": index, "_id": "bulk"}}, changed["bulk"]
+        client.bulk(body="".join(f"{json.dumps(line)}\n" for line in lines))
+        before = read("same")
+        client.index(index=index, id="same", body={**before, "price": 3})
+        for id in ("index", "update", "bulk"):
+            found = read(id)
+            assert found["ndd"]["sketch"] == values(found) == values(changed[id])
+            assert found["ndd_keys"] == [f"{value:08x}" for value in values(found)[:8]]
+        assert read("same") == {**before, "price": 3}
+
+
+@pytest.mark.newest_servers
+def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_doctor_and_mended_by_backfill(
+    engine: Engine, index: str
+) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(client, index, [document(str(number), f"{OLD} {number}") for number in range(1_500)])
+        client.update(index=index, id="700", body={"doc": {"text": NEW}}, refresh=True)
+        some = {"must": {"match": {"title": "article"}}, "filter": {"terms": {"id": ["1", "700", "900"]}}}
+        search = {"query": {"bool": some}, "ndd": {"cache": False}}
+
+        diagnosis = Doctor(index=index).examine(client)
+        assert diagnosis.figures is not None
+        assert diagnosis.figures.examples == ["700"]
+        whole = Doctor(index=index, all=True).examine(client).figures
+        assert whole is not None
+        assert (whole.sampled, round((whole.wrong or 0) * 1_500), whole.examples) == (1_500, 1, ["700"])
+
+        with engine.client() as searching:
+            ndd.wrap(searching)
+
+            def warnings() -> list[str]:
+                found = searching.search(index=index, body=search)["ndd"]["warnings"]
+                return [one for one in found if "earlier text" in one]
+
+            assert [f"{index}/700" in one for one in warnings()] == [True]
+            report = Backfill(index=index, fields=["title", "text"]).run(client)
+            assert (report.tally.changed, report.remaining) == (1, 0)
+            client.indices.refresh(index=index)
+            assert warnings() == []
+        assert Backfill(index=index, fields=["title", "text"]).run(client).tally.seen == 0
+        assert Backfill(index=index, fields=["text"]).run(client).tally.changed == 1_500, "they were of other fields"
+
+
+@pytest.mark.newest_servers
+def test_a_page_judges_no_text_that_it_does_not_see_whole(engine: Engine, index: str) -> None:
+    listed = sketch_fields({"id": "list", "title": ["One", "Two"], "text": OLD}, ["title", "text"])
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(client, index, [document("1", OLD), document("2", NEW), {**listed, "title": ["Two", "One"]}])
+        ndd.wrap(client, cache=False)
+        for source in (True, ["title", "ndd*"], {"excludes": ["text"]}, False):
+            body: dict[str, Any] = {"query": {"match": {"text": "the"}}, "_source": source}
+            assert client.search(index=index, body=body)["ndd"]["warnings"] == [], source
+
+
+def test_a_source_with_a_stored_sketch_of_another_text_says_so() -> None:
+    rows = [{"id": id, "body": f"{OLD} {id}", "sketch": ndd.sketch(f"{OLD} {id}").tolist()} for id in range(3)]
+    fetched: list[Any] = [rows]
+
+    def fetch(start: int, count: int) -> list[Any]:
+        return list(fetched[0][start : start + count])
+
+    def warnings() -> list[str]:
+        page = ndd.stream(fetch, text="body", sketch="sketch", min_similarity=0.7).page()
+        assert len(page) == 1, "the third is listed as a copy"
+        return [one for one in page.info.warnings if "earlier text" in one]
+
+    assert warnings() == []
+    fetched[0] = [*rows[:2], {**rows[2], "body": NEW}]
+    (told,) = warnings()
+    assert "hit 2" in told
+
+
+def test_pages_find_each_sketch_that_does_not_fit_after_some_time() -> None:
+    texts = [f"{OLD} {number} " * 20 for number in range(60)]  # 130,000 characters
+    sketches: list[Any] = [ndd.sketch(text) for text in texts]
+    assert all(misfit(sketches, texts.__getitem__, ndd.Recipe()) is None for _ in range(20))
+    for place, stored in ((0, sketches[1]), (59, Lack.EMPTY), (30, ndd.sketch(NEW))):
+        others = [*sketches[:place], stored, *sketches[place + 1 :]]
+        found = {misfit(others, texts.__getitem__, ndd.Recipe()) for _ in range(200)}
+        assert found == {None, place}, "not every page looks at every document"
+    for lack in (Lack.MISSING, Lack.FOREIGN, Lack.MALFORMED):
+        assert misfit([lack], texts.__getitem__, ndd.Recipe()) is None
+    assert misfit([], texts.__getitem__, ndd.Recipe()) is None
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_carried_sketch_stays_if_it_fits_or_cannot_be_judged(as_text: bool) -> None:
+    """A request with it is sent unchanged: the same object."""
+    writes = settings_of().writes
+    fitting = document("1", OLD)
+    foreign = {**fitting, "text": NEW, "ndd": {**fitting["ndd"], "recipe": "w3-k64-v99"}}
+    unnamed = {**fitting, "text": NEW, "ndd": {name: value for name, value in fitting["ndd"].items() if name != "text"}}
+    own = {"text": NEW, "ndd": {"pancakes": 3}}
+    for one in (fitting, foreign, unnamed, own, {"text": NEW}, {"text": 'about "ndd"'}):
+        request = Request("PUT", "/news/_doc/1", {}, {}, json.dumps(one) if as_text else one)
+        assert writes(request) is request
+    stale = {**fitting, "text": NEW}
+    made = writes(Request("PUT", "/news/_doc/1", {}, {}, json.dumps(stale) if as_text else stale)).body
+    made = json.loads(made) if as_text else made
+    assert made["ndd"]["sketch"] == values(stale)
+    assert made.keys() == stale.keys()
