@@ -55,11 +55,11 @@ from tests.corpus import made
 
 FRAMES = 200
 PUBLISHED = (  # see docs/methods.md
-    "w3-k64-v3-minhash",
-    "w3-k64-v3-broder",
-    "w3-k6-v3-super",
-    "s1-k64-v3-broder-crc32-english",
-    "w1-k4-v3-simhash",
+    "w3-k64-v4-minhash",
+    "w3-k64-v4-broder",
+    "w3-k6-v4-super",
+    "s1-k64-v4-broder-crc32-english",
+    "w1-k4-v4-simhash",
 )
 PERMUTATIONS = 128
 _ROWS = 100  # documents compared with all others at a time

@@ -74,7 +74,7 @@ class KeyNeeded(NDDError, ValueError):
     """args: (the id of the recipe,)."""
 
     def __str__(self) -> str:
-        given = "Recipe.parse(id).with_key(key), or in a file and on the command line as in w3-k64-v3+env:NDD_KEY"
+        given = "Recipe.parse(id).with_key(key), or in a file and on the command line as in w3-k64-v4+env:NDD_KEY"
         return f"recipe {self.args[0]} has a key, which makes its sketches: give it, {given}"
 
 

@@ -23,7 +23,7 @@ from ndd_search.core.text.unicode_tables import UNSPACED
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 IGNORABLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 SENTENCE_END = re.compile(
@@ -33,9 +33,33 @@ SENTENCE_END = re.compile(
 
 
 def fold(text: str) -> str:
-    text = unicodedata.normalize("NFKC", few_marks(text))
-    text = few_marks(re.sub(f"[{IGNORABLE}]", "", text)).casefold()
-    return unicodedata.normalize("NFKC", re.sub("[i\u0131]\u0307+|\u0131", "i", text))
+    text = without_marks_that_may_be_left_out(re.sub("(?<=[\u0600-\u06ff\u0750-\u077fﭐ-\ufdffﹰ-ﻼ])\u200c", " ", text))
+    text = without_marks_that_may_be_left_out(unicodedata.normalize("NFKC", few_marks(text)))
+    text = re.sub("[i\u0131]\u0307+|\u0131", "i", few_marks(text).casefold())
+    text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else SAME.get(char, char) for char in text)
+    text = unicodedata.normalize("NFKC", text).replace("ș", "ş").replace("ț", "ţ")
+    return re.sub("([òóỏõọ])([ae])|([ùúủũụ])(y)", moved_tone, text)
+
+
+SAME = {"ی": "ي", "ک": "ك", "\u2212": "-", "\u2013": "-", "\u2010": "-", "٪": "%"}
+
+
+def moved_tone(vowels: re.Match[str]) -> str:
+    first, second = filter(None, vowels.groups())
+    apart = unicodedata.normalize("NFD", first)
+    return apart[0] + unicodedata.normalize("NFC", second + apart[1])
+
+
+def without_marks_that_may_be_left_out(text: str) -> str:
+    """Without ignorable characters, tatweel, and the marks of Hebrew and Arabic that make no other letter."""
+    text = re.sub(f"[{IGNORABLE}\u0640]", "", text)
+    return "".join(char for char in text if not is_vowel_sign(char))
+
+
+def is_vowel_sign(char: str) -> bool:
+    ranges = ((0x0591, 0x05C7), (0x0610, 0x061A), (0x064B, 0x0652), (0x0656, 0x065E), (0x0670, 0x0670))
+    others = ((0x06D6, 0x06ED), (0x08D3, 0x08FF))
+    return any(first <= ord(char) <= last for first, last in ranges + others) and unicodedata.category(char) == "Mn"
 
 
 def few_marks(text: str) -> str:
@@ -60,20 +84,60 @@ def stands_alone(char: str) -> bool:
 
 def tokens(text: str, apart: bool = True) -> list[str]:
     found: list[str] = []
-    inside = False
-    for char in fold(text):
+    text = fold(text)
+    inside = alone = False
+    for char, kind in zip(text, roles(text), strict=True):
         if unicodedata.category(char)[0] == "M":
             if inside:
                 found[-1] += char
-        elif is_letter(char):
-            if inside and not (apart and (stands_alone(char) or stands_alone(found[-1][0]))):
+        elif kind:
+            if inside and not (apart and (kind == "alone" or alone)):
                 found[-1] += char
             else:
                 found.append(char)
-            inside = True
+            inside, alone = True, kind == "alone"
         else:
             inside = False
     return found
+
+
+def roles(text: str) -> list[str]:
+    """What each character is: "in word", "alone" or "" for what separates; of a mark nothing is said.
+
+    Signs are found by patterns in a text of one letter for each kind of character.
+    """
+    kinds = ""
+    places = []
+    for place, char in enumerate(text):
+        if unicodedata.category(char)[0] == "M":
+            if not kinds or kinds[-1] not in "+#-<>m":
+                continue
+            kind = "m"
+        else:
+            kind = kind_of(char)
+            if kind in "+#" and kinds and kinds[-1] in "a0p":
+                kind = "p"  # part of the word before it
+        kinds += kind
+        places.append(place)
+    number = r"(?:[0$]|\.0)"
+    signed = {match.start() for match in re.finditer(rf"(?<![^ _nz.u])[+-](?={number})", kinds)}
+    ends = {match.end() - 1 for match in re.finditer(r"(?<![a0p])[ap]{1,3}-(?=[ _z.]|$)", kinds)}
+    compares = {match.start() for match in re.finditer(rf"(?<=[^nz+#<>pm-])[<>](?=_?{number})", kinds)}
+    found = [""] * len(text)
+    for at, (kind, place) in enumerate(zip(kinds, places, strict=True)):
+        if kind in "u$%" or at in compares:
+            found[place] = "alone"
+        elif kind in "a0p" or at in signed | ends:
+            found[place] = "in word"
+    return found
+
+
+def kind_of(char: str) -> str:
+    kinds = {"\n": "n", "\r": "n", "\0": "z", " ": "_", **dict.fromkeys("0123456789", "0")}
+    kinds |= dict.fromkeys("$¢£¤¥", "$") | dict.fromkeys("%°±‰‱≤≥≰≱≦≧⩽⩾", "%") | {sign: sign for sign in "+#-<>."}
+    if char in kinds or 0x20A0 <= ord(char) < 0x20D0:
+        return kinds.get(char, "$")
+    return " " if not is_letter(char) else "u" if stands_alone(char) else "a"
 
 
 def joined(units: list[list[str]], size: int) -> list[list[str]]:

@@ -366,7 +366,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
             assert text or found["ndd"].pop("smallest") is None
             assert found == wanted
         assert backfill(client, index, ["text"], recheck=True).tally.written == 0
-        backfill(client, index, ["text"], recipe="w5-k128-v3")  # the text is the same, so the mark stays
+        backfill(client, index, ["text"], recipe="w5-k128-v4")  # the text is the same, so the mark stays
         assert stored(client, index)["same"]["_source"]["ndd"]["group"] == "0"
 
 

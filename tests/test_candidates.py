@@ -60,7 +60,7 @@ def test_short_texts_are_found_only_when_they_are_identical(engine: Engine, inde
         assert ndd.find_duplicates(client, index, "red shoes for all") == []
 
 
-@pytest.mark.parametrize("recipe", ["w3-k128-v3", "w3-k16-v3-minhash", "w1-k4-v3-simhash"])
+@pytest.mark.parametrize("recipe", ["w3-k128-v4", "w3-k16-v4-minhash", "w1-k4-v4-simhash"])
 def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_both(
     engine: Engine, index: str, recipe: str
 ) -> None:
@@ -68,9 +68,9 @@ def test_the_recipe_is_that_of_the_index_and_a_wrong_one_is_an_error_that_names_
         create(client, index, recipe=recipe)
         assert ndd.find_duplicates(client, index, TEXT, min_similarity=0.9)[0].id == "a"
         assert ndd.find_duplicates(client, index, TEXT, recipe=recipe, min_similarity=0.9)[0].id == "a"
-        wrong = f"holds sketches of recipe {recipe}, this call uses w5-k64-v3"
+        wrong = f"holds sketches of recipe {recipe}, this call uses w5-k64-v4"
         with pytest.raises(RecipeMismatch, match=wrong):
-            ndd.find_duplicates(client, index, TEXT, recipe="w5-k64-v3")
+            ndd.find_duplicates(client, index, TEXT, recipe="w5-k64-v4")
 
 
 @pytest.mark.parametrize("bits", [3, 6, 8, 15])
@@ -100,10 +100,10 @@ def test_documents_of_another_recipe_are_not_compared_which_is_said(
 ) -> None:
     with engine.client() as client:
         create(client, index)
-        store(client, index, ndd.with_sketches([{"_id": "other", "body": TEXT}], "body", keys=8, recipe="w3-k128-v3"))
+        store(client, index, ndd.with_sketches([{"_id": "other", "body": TEXT}], "body", keys=8, recipe="w3-k128-v4"))
         assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
-        assert "several recipes (w3-k64-v3, w3-k128-v3): only the first is compared" in caplog.text
-        assert [one.id for one in ndd.find_duplicates(client, index, TEXT, recipe="w3-k128-v3")] == ["other"]
+        assert "several recipes (w3-k64-v4, w3-k128-v4): only the first is compared" in caplog.text
+        assert [one.id for one in ndd.find_duplicates(client, index, TEXT, recipe="w3-k128-v4")] == ["other"]
 
 
 @given(st.integers(1, 64), st.floats(0.01, 1))

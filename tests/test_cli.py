@@ -92,7 +92,7 @@ def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -
         ("corpus unique a.csv --text body --keep longest", "--keep is no option: did you mean --set keep=VALUE?"),
         ("dedupe --size 0", "argument --size: expected a whole number in 1.."),
         ("backfill http://localhost:9 news --field title,body", "--field names the object that holds sketches"),
-        ("dedupe lines --recipe w3-k64", "one looks like w3-k64-v3: shingles of 3 words, 64 values"),
+        ("dedupe lines --recipe w3-k64", "one looks like w3-k64-v4: shingles of 3 words, 64 values"),
     ],
 )
 def test_a_misspelt_option_gets_a_hint(words: str, told: str) -> None:
@@ -183,7 +183,7 @@ def test_html_without_the_extra_is_one_sentence_that_names_it(tmp_path: Path, wo
 def test_recipes_of_html_without_the_extra_are_one_sentence_that_names_it(
     tmp_path: Path, articles: Path, words: str
 ) -> None:
-    given = [*words.format(articles).split(), "--recipe", "w3-k64-v3-html"]
+    given = [*words.format(articles).split(), "--recipe", "w3-k64-v4-html"]
     done = ndd(*given, stdin=f"<p>{CLIMATE}</p>\n", code=2, lacking="selectolax")
     assert done.stderr.endswith('pip install "ndd-search[html]"\n')
     assert done.stderr.count("\n") == 1

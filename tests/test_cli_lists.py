@@ -59,8 +59,8 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     assert "but same:id, numbers keeps them apart" in parted
     assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
     assert (
-        "this call uses w5-k64-v3"
-        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v3", code=2).stderr
+        "this call uses w5-k64-v4"
+        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v4", code=2).stderr
     )
 
 

@@ -62,7 +62,7 @@ def test_two_recipes_share_an_id_only_when_they_are_one(a: Recipe, b: Recipe) ->
 
 
 def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
-    name, texts = "c5-k32-v3", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
+    name, texts = "c5-k32-v4", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
     assert sketch(texts[0], name).tolist() == sketch(texts[0], Recipe.parse(name)).tolist()
     assert ndd.collapse(texts, recipe=name).info.recipe == name
     assert sketch_fields({"body": texts[0]}, "body", recipe=name)["ndd"]["recipe"] == name
@@ -71,18 +71,18 @@ def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
     assert Doctor(index="news", recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
     with ndd.Index.open(tmp_path / "news", text="body", recipe=name) as made:
         assert made.recipe == Recipe.parse(name)
-    with pytest.raises(RecipeMismatch, match="w3-k64-v3"):
-        ndd.Index.open(tmp_path / "news", recipe="w3-k64-v3")
+    with pytest.raises(RecipeMismatch, match="w3-k64-v4"):
+        ndd.Index.open(tmp_path / "news", recipe="w3-k64-v4")
 
 
 def test_what_is_no_recipe_is_told() -> None:
-    with pytest.raises(TypeError, match="a recipe is a Recipe, or an id like w3-k64-v3, got 64"):
+    with pytest.raises(TypeError, match="a recipe is a Recipe, or an id like w3-k64-v4, got 64"):
         sketch("some text", 64)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'w3' is no recipe id of this version"):
         ndd.collapse(["some text"], recipe="w3")
 
 
-@pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v3", "x3-k64-v1", "w3-k64-v3-", "w3-k64-v3-english"])
+@pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v4", "x3-k64-v1", "w3-k64-v4-", "w3-k64-v4-english"])
 def test_what_is_no_id_is_refused(name: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - two sentences, by what is wrong
         Recipe.parse(name)
@@ -243,7 +243,7 @@ def test_options_that_searches_repeat_are_made_once_and_equal_values_of_another_
     "error",
     [
         InvalidSketch("it is empty"),
-        RecipeMismatch("index 'news'", "w3-k64-v3", "w5-k64-v3"),
+        RecipeMismatch("index 'news'", "w3-k64-v4", "w5-k64-v4"),
         InvalidDocument("document 7", "it has no id", "give it one"),
         IndexUnusable("news.idx", "it holds no index", "make one"),
         MissingExtra("reading HTML", "selectolax", "html"),

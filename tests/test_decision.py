@@ -71,7 +71,7 @@ def test_a_damaged_table_is_refused(change: dict[str, object], problem: str) -> 
 
 
 def test_a_table_of_another_recipe_is_refused() -> None:
-    with pytest.raises(RecipeMismatch, match=r"w3-k64-v3.*c5-k64-v3"):
+    with pytest.raises(RecipeMismatch, match=r"w3-k64-v4.*c5-k64-v4"):
         Decision.of("auto", Recipe.characters(), table())
 
 

@@ -42,17 +42,17 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before
     assert told(diagnosis, "error", "warning") == []
-    assert "every one of 600 documents has a sketch of recipe w3-k64-v3" in "".join(told(diagnosis, "ok"))
+    assert "every one of 600 documents has a sketch of recipe w3-k64-v4" in "".join(told(diagnosis, "ok"))
     figures = diagnosis.figures
     assert figures is not None
     lengths = [len(sketch) for sketch in sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
-    assert figures.recipes == {"w3-k64-v3": 600}
+    assert figures.recipes == {"w3-k64-v4": 600}
     assert (figures.documents, figures.sampled, figures.wrong) == (600, 500, 0.0)
     assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
 
 
 def test_a_field_that_no_document_has_and_documents_without_text_are_told(engine: Engine, index: str) -> None:
-    empty = {"id": "empty", "ndd": {"sketch": [], "recipe": "w3-k64-v3"}}
+    empty = {"id": "empty", "ndd": {"sketch": [], "recipe": "w3-k64-v4"}}
     with engine.client() as client:
         filled(client, index, [{"id": str(n), "title": "three words here"} for n in range(3)])
         fill(client, index, [empty])
@@ -77,14 +77,14 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     warnings = "\n".join(told(diagnosis, "warning"))
     assert (
-        "no sketch of recipe w3-k64-v3 in 2 of 5 documents: each is shown by itself; run ndd-search backfill"
+        "no sketch of recipe w3-k64-v4 in 2 of 5 documents: each is shown by itself; run ndd-search backfill"
         in warnings
     )
     assert "the sketch of 1 document is stale" in warnings
     assert "1 of 2 checked sketches are not of the text in title, text: wrong; give" in warnings
-    assert "other recipes (w3-k128-v3)" in "\n".join(told(diagnosis, "note"))
+    assert "other recipes (w3-k128-v4)" in "\n".join(told(diagnosis, "note"))
     assert diagnosis.figures is not None
-    assert diagnosis.figures.recipes == {"w3-k64-v3": 2, "w3-k128-v3": 1, "stale": 1, NONE: 1}
+    assert diagnosis.figures.recipes == {"w3-k64-v4": 2, "w3-k128-v4": 1, "stale": 1, NONE: 1}
 
 
 def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: Engine, index: str) -> None:
@@ -97,7 +97,7 @@ def test_sketches_of_a_dynamic_mapping_are_read_as_searches_read_them(engine: En
         answer = client.search(index=index, body={"query": {"match": {"text": "ministers"}}})
     assert answer["ndd"]["hidden"] == 4
     assert diagnosis.figures is not None
-    assert diagnosis.figures.recipes == {"w3-k64-v3": 5, "stale": 1}
+    assert diagnosis.figures.recipes == {"w3-k64-v4": 5, "stale": 1}
     assert (diagnosis.figures.sampled, diagnosis.figures.wrong) == (5, 0.0)
     findings = told(diagnosis, "warning", "ok")
     assert not any("no sketch" in one or "every one of 6" in one for one in findings)
@@ -187,7 +187,7 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         assert "computed with" in shown
         client.index(index=index, id="new", body={"title": "Steel", "text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
-        assert facts["figures"]["recipes"] == {"w3-k64-v3": 10, "(none)": 1}
+        assert facts["figures"]["recipes"] == {"w3-k64-v4": 10, "(none)": 1}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def open_with_another_recipe() -> None:
     """Open an index that was made with the default recipe."""
     with ndd.Index.open("news.idx", text="body"):
         pass
-    ndd.Index.open("news.idx", recipe="w5-k64-v3")
+    ndd.Index.open("news.idx", recipe="w5-k64-v4")
 
 
 @pytest.mark.parametrize(

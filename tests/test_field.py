@@ -31,7 +31,7 @@ def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
         ({"other": [1]}, "missing"),
         ({"ndd.recipe": [RECIPE.id]}, "empty"),
         ({"ndd.sketch": [1, 2]}, "foreign"),
-        (stored([1, 2], "w3-k64-v3"), "foreign"),
+        (stored([1, 2], "w3-k64-v4"), "foreign"),
         (stored([2, 1]), "malformed"),
         (stored([1, 1]), "malformed"),
         (stored([-1, 1]), "malformed"),
@@ -59,7 +59,7 @@ def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     bad: list[object] = ["!", 5, {}, [], ["5"], [values], [True, 2.0], [2**70], [-(2**70)], [0, 1, 2, 3, 4]]
     bad += [[-1, 4], [2, 1], [3, 3], [2**31], [None]]
     given: list[Any] = [stored(values), stored([True, 2]), {"ndd.recipe": [RECIPE.id]}, stored(None)]
-    given += [*map(stored, bad), {"ndd.sketch": values}, stored(values, "w3-k64-v3")]
+    given += [*map(stored, bad), {"ndd.sketch": values}, stored(values, "w3-k64-v4")]
     expected = [values, [1, 2], "empty", "empty", *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)

@@ -62,23 +62,23 @@ def test_the_most_specific_pattern_wins(target: str, wins: list[str]) -> None:
 
 
 SETTINGS: dict[str, Any] = {
-    "news-*": {"window": 50, "recipe": "w5-k64-v3", "field": "prints"},
+    "news-*": {"window": 50, "recipe": "w5-k64-v4", "field": "prints"},
     "news-old": {"enabled": False},
-    "news-x": {"window": 50, "recipe": "w5-k64-v3", "field": "prints"},
+    "news-x": {"window": 50, "recipe": "w5-k64-v4", "field": "prints"},
 }
 
 
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
-        ("/news-1/_search", {}, (50, "w5-k64-v3", "prints")),
-        ("/news-1,news-x/_search", {}, (50, "w5-k64-v3", "prints")),  # two rules that say the same
-        ("/blogs/_search", {}, (100, "w3-k64-v3", "ndd")),
+        ("/news-1/_search", {}, (50, "w5-k64-v4", "prints")),
+        ("/news-1,news-x/_search", {}, (50, "w5-k64-v4", "prints")),  # two rules that say the same
+        ("/blogs/_search", {}, (100, "w3-k64-v4", "ndd")),
         ("/news-old/_search", {}, None),
         ("/news-1,blogs/_search", {}, None),
         ("/_search", {}, None),
-        ("/news-old/_search", {"ndd": True}, (100, "w3-k64-v3", "ndd")),  # what a search asks for itself counts
-        ("/news-1,blogs/_search", {"ndd": {"window": 70}}, (100, "w3-k64-v3", "ndd")),
+        ("/news-old/_search", {"ndd": True}, (100, "w3-k64-v4", "ndd")),  # what a search asks for itself counts
+        ("/news-1,blogs/_search", {"ndd": {"window": 70}}, (100, "w3-k64-v4", "ndd")),
     ],
 )
 def test_a_search_has_the_settings_of_its_indexes(path: str, body: dict[str, Any], expected: Any) -> None:
@@ -93,7 +93,7 @@ def test_documents_get_the_sketch_that_the_rule_of_their_index_names() -> None:
         indexes={"*": {"text": ["body"]}, "news-*": {**SETTINGS["news-*"], "text": "body"}, "news-old": {"keys": 8}}
     ).writes
     text = "some words of one text that is long enough"
-    for index, field, recipe in (("news-1", "prints", "w5-k64-v3"), ("blogs", "ndd", "w3-k64-v3")):
+    for index, field, recipe in (("news-1", "prints", "w5-k64-v4"), ("blogs", "ndd", "w3-k64-v4")):
         written = writes(Request("PUT", f"/{index}/_doc/1", {}, {}, {"body": text}))
         assert written.body[field]["recipe"] == recipe
         assert set(written.body) == {"body", field, f"{field}_keys"}
@@ -107,11 +107,11 @@ def test_a_rule_takes_a_preset_for_what_is_written_and_searched() -> None:
         "posts": {"text": "body", "preset": "messages"},
         "shop": {"text": "body", "preset": "products", "window": 9},
     }
-    settings = settings_of(indexes=rules, window=50, recipe="w5-k64-v3")
+    settings = settings_of(indexes=rules, window=50, recipe="w5-k64-v4")
     offer = {"body": "a power bank with 10,000 mAh and two outputs"}
     post, item = (settings.writes(Request("PUT", f"/{name}/_doc/1", {}, {}, offer)).body["ndd"] for name in rules)
     assert (post["recipe"], "numbers" in post) == (ndd.preset("messages").recipe.id, False)  # type: ignore[union-attr]
-    assert (item["recipe"], "numbers" in item) == ("w5-k64-v3", True)
+    assert (item["recipe"], "numbers" in item) == ("w5-k64-v4", True)
     found = settings.of_target("/shop/_search", asked=False)
     assert found is not None
     assert (found.options.same_numbers, found.options.window) == (True, 9)

@@ -270,7 +270,7 @@ def test_what_was_read_before_the_source_raises_is_handed_on_and_the_rest_can_st
         (False, "a boolean"),
         ([1, 2], "a list"),
         ({"recipe": "pancakes"}, "an object"),
-        ({"sketch": "pencil", "recipe": "w3-k64-v3"}, "an object"),
+        ({"sketch": "pencil", "recipe": "w3-k64-v4"}, "an object"),
         ({}, "an object"),
     ],
 )

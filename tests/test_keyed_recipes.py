@@ -247,17 +247,17 @@ def test_a_setting_names_where_the_key_is(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NDD_KEY_OF_TEST", KEY)
     secret, settings = tmp_path / "key", tmp_path / "settings.toml"
     secret.write_text(KEY + "\n")
-    settings.write_text('version = 1\nrecipe = "w3-k64-v3+env:NDD_KEY_OF_TEST"\n')
+    settings.write_text('version = 1\nrecipe = "w3-k64-v4+env:NDD_KEY_OF_TEST"\n')
     wanted = Recipe(key=KEY)
     for found in (
-        recipe_named("w3-k64-v3+env:NDD_KEY_OF_TEST"),
+        recipe_named("w3-k64-v4+env:NDD_KEY_OF_TEST"),
         recipe_named(f"{wanted.id}+file:{secret}"),
         read_preset(settings).recipe,
     ):
         assert found == wanted
         assert found is not None
         assert found.numbers == wanted.numbers
-    for wrong in ("w3-k64-v3+env:NDD_NOT_SET", "w3-k64-v3+" + KEY, f"w3-k64-v3+file:{tmp_path / 'none'}"):
+    for wrong in ("w3-k64-v4+env:NDD_NOT_SET", "w3-k64-v4+" + KEY, f"w3-k64-v4+file:{tmp_path / 'none'}"):
         with pytest.raises(ValueError, match="key"):
             recipe_named(wrong)
 

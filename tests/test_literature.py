@@ -105,6 +105,6 @@ def test_a_search_imports_a_method_only_for_its_recipe() -> None:
         "import sys, ndd_search as ndd; ndd.collapse(['a b c d e', 'f'], recipe=sys.argv[1]);"
         "print(any(name.startswith('ndd_search.core.methods') for name in sys.modules))"
     )
-    for recipe, imported in (("w3-k64-v3", "False"), ("w1-k4-v3-simhash", "True"), ("w3-k64-v3-minhash", "True")):
+    for recipe, imported in (("w3-k64-v4", "False"), ("w1-k4-v4-simhash", "True"), ("w3-k64-v4-minhash", "True")):
         done = subprocess.run([sys.executable, "-c", code, recipe], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == imported

@@ -122,7 +122,7 @@ def test_the_mail_that_holds_the_others_stands_for_them(tmp_path: Path, capsys: 
     }  # fmt: skip
     assert rows["sent.eml"]["document.attachments"] == json.dumps([sha256(PLAN).hexdigest()])
     assert rows[f"{box}2"]["document.thread"] == "<1@example.org>"
-    assert rows[f"{box}2"]["rule"] == "method inclusive, recipe w3-k64-v3"
+    assert rows[f"{box}2"]["rule"] == "method inclusive, recipe w3-k64-v4"
     assert 0 < float(rows[f"{box}1"]["similarity"]) < float(rows[f"{box}2"]["similarity"]) < 1
     assert main([*command, "--method", "inclusive", "--min-similarity", "0.5"]) == 2
     assert "leave out min_similarity" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_the_page_of_methods_names_these_recipes() -> None:
 
 def test_the_first_published_values_of_each_method_stay_what_they_are() -> None:
     expected = {
-        "w3-k64-v3-minhash": [4477, 33623987, 67479601],
+        "w3-k64-v4-minhash": [4477, 33623987, 67479601],
     }
     for name, values in expected.items():
         assert sketch(STORY, Recipe.parse(name)).tolist()[:3] == values
@@ -190,7 +190,7 @@ def test_the_named_bars_are_of_the_measure_of_the_recipe(recipe: Recipe) -> None
     rows = rows_of([a, b], recipe.k)
     for name, bar in {"identical": 1.0, "high": 0.8, "moderate": 0.5}.items():
         if recipe.measure == "cosine" and bar < 1:
-            with pytest.raises(ValueError, match=f'"{name}" is a resemblance, and w1-k4-v3-simhash has cosines'):
+            with pytest.raises(ValueError, match=f'"{name}" is a resemblance, and w1-k4-v4-simhash has cosines'):
                 Decision.of(name, recipe)
             continue
         decision = Decision.of(name, recipe)
@@ -204,7 +204,7 @@ def test_only_what_is_estimated_has_an_error() -> None:
     pairs = {recipe: sketch_many([STORY, STORY + OTHER], recipe) for recipe in METHODS}
     errors = {recipe.id: estimate(*pair, recipe).standard_error for recipe, pair in pairs.items()}  # type: ignore[call-arg]
     estimated = {name for name, error in errors.items() if error > 0}
-    assert estimated == {"w3-k64-v3-minhash", "w3-k64-v3-broder"}
+    assert estimated == {"w3-k64-v4-minhash", "w3-k64-v4-broder"}
 
 
 @by_id
@@ -242,8 +242,8 @@ def test_a_server_stores_finds_and_collapses_them(recipe: Recipe, engine: Engine
         client.indices.refresh(index=index)
         found = ndd.find_duplicates(client, index, STORY, min_similarity="auto")  # by the recipe that is stored
         assert sorted(one.id for one in found) == ["a", "b"]
-        with pytest.raises(RecipeMismatch, match=f"holds sketches of recipe {recipe.id}, this call uses w5-k64-v3"):
-            ndd.find_duplicates(client, index, STORY, recipe="w5-k64-v3")
+        with pytest.raises(RecipeMismatch, match=f"holds sketches of recipe {recipe.id}, this call uses w5-k64-v4"):
+            ndd.find_duplicates(client, index, STORY, recipe="w5-k64-v4")
         ndd.wrap(client, recipe=recipe)
         answer = client.search(index=index, body={"query": {"match": {"body": "the"}}})
         hits = answer["hits"]["hits"]

@@ -27,7 +27,7 @@ NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
 ODD: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
     st.sampled_from([None, {}, "ndd", ["AAA"], [""], RECIPE.id, 17]),
-    st.sampled_from([["w3-k64-v3"], ["other"], ["stale"]]),
+    st.sampled_from([["w3-k64-v4"], ["other"], ["stale"]]),
 )
 
 
@@ -120,7 +120,7 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else() -> None:
         {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
         {"_id": "4"},
         {"fields": fields([])},
-        {"fields": {**stored, FIELD.recipe: ["w5-k64-v3"]}},
+        {"fields": {**stored, FIELD.recipe: ["w5-k64-v4"]}},
         {"fields": {FIELD.recipe: ["stale"]}},
     ]
     answer = {"hits": {"hits": hits}}

@@ -84,9 +84,9 @@ def test_a_folder_is_made_and_searched_with_a_preset(
     assert main(["index", "add", str(source), str(folder), "--preset", "messages"]) == 0
     assert main(["search", str(folder), "ferry fog", "--preset", "messages", "--json"]) == 0
     block = json.loads(capsys.readouterr().out.splitlines()[-1])["ndd"]
-    assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v3-nourls", 1, 1)
+    assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v4-nourls", 1, 1)
     assert main(["search", str(folder), "ferry", "--preset", "news", "--json"]) == 0
-    assert "preset news is meant for sketches of recipe w3-k64-v3, these are of c5-k64-v3-nourls" in caplog.text
+    assert "preset news is meant for sketches of recipe w3-k64-v4, these are of c5-k64-v4-nourls" in caplog.text
 
 
 def test_a_list_is_deduplicated_with_a_preset(

@@ -145,7 +145,7 @@ def test_another_recipe_than_they_were_tuned_for_is_a_warning(strict: Path, capl
         assert settings_of(preset=preset(strict), recipe=ndd.Recipe()).recipe == ndd.Recipe()
         assert caplog.messages == []
         assert settings_of(preset=preset(strict), recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
-    assert "strict.toml is meant for sketches of recipe w3-k64-v3, these are of w5-k64-v3" in caplog.messages[0]
+    assert "strict.toml is meant for sketches of recipe w3-k64-v4, these are of w5-k64-v4" in caplog.messages[0]
 
 
 def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
     run("compare", tmp_path / "a", tmp_path / "b")
     run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, code=1)
     run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, "--min-similarity", "auto")
-    other = ["--preset", strict, "--recipe", "w5-k64-v3"]
+    other = ["--preset", strict, "--recipe", "w5-k64-v4"]
     assert "tune again" in run("compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
     strict.write_text("version = 1\n[collapse]\nbar = 1\n")
     assert "unknown option 'bar'" in run("search", folder, "ministers", "--preset", strict, code=2).stderr

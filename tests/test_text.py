@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.sketching.sketches import sketch
 from ndd_search.core.text.tokens import are_one_word, find_tokens, split, tokens, words_at
 from ndd_search.core.text.unicode_tables import UNSPACED, fold
 from ndd_search.errors import MissingExtra
@@ -18,6 +19,7 @@ from tests import plain_sketching as plain
 from tests.strategies import texts
 
 WORDS = Recipe()
+SINGLES = Recipe.words(size=1)
 HTML = Recipe(markup="html")
 
 
@@ -60,25 +62,77 @@ def test_every_code_point_becomes_what_the_rules_say() -> None:
         ("e\u0301a é", ["éa", "é"]),
         ("हिन्दी में", ["हिन्दी", "में"]),
         ("soft\u00adhyphen zero\u200dwidth le\u200eft \ufeffbom", ["softhyphen", "zerowidth", "left", "bom"]),
-        ("zero\u200bwidth space", ["zero", "width", "space"]),
+        ("zero\u200bwidth\u2060space", ["zerowidthspace"]),
         ("lone\ud800surrogate nul\0here bell\x07", ["lone", "surrogate", "nul", "here", "bell"]),
         ("\u0301 alone \u0301", ["alone"]),
         ("中文 and 日本語", ["中", "文", "and", "日", "本", "語"]),
         ("カタカナ ｶﾞ", ["カ", "タ", "カ", "ナ", "ガ"]),
-        ("น้ำ ๑๒๓", ["น้\u0e4d", "า", "๑๒๓"]),
+        ("น้ำ ๑๒๓", ["น้\u0e4d", "า", "123"]),
         ("ကျော်", ["ကျော်"]),
         ("한국어 문장", ["한국어", "문장"]),
         ("\u1112\u1161\u11ab", ["한"]),
         ("İSTANBUL IŞIK", ["istanbul", "işik"]),
         ("istanbul ışık", ["istanbul", "işik"]),
         ("\u0130\u0315\u0307\u0362\u0323", ["ị\u0307\u0307\u0315\u0362"]),
-        ("i\u0307\u00ad\u0323x \u0130\u0323y", ["ịx", "ị\u0307y"]),  # the dot goes only where it follows the letter
+        ("i\u0307\u00ad\u0323x \u0130\u0323y", ["ị\u0307x", "ị\u0307y"]),  # only a dot right behind the letter goes
     ],
 )
 def test_a_token_is_a_run_of_letters_digits_and_their_marks_or_one_character_in_scripts_without_spaces(
     text: str, expected: list[str]
 ) -> None:
     assert tokens(text, WORDS) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("C++, C#/F# or C; g++-13", "c++ c# f# or c g++ 13"),
+        ("AB+ AB- (A-), B−.", "ab+ ab- a- b-"),
+        ("-5 −5 –5 +5 but 3-5, 3 - 5, 2020–2024", "-5 -5 -5 +5 but 3 5 3 5 2020 2024"),
+        ("2024-12-01, 030-123-45, COVID-19, UTC+2, --5, 10%-20%", "2024 12 01 030 123 45 covid 19 utc+2 5 10 % 20 %"),
+        ("€10 10 € 10€ -$5 $-5 £.50", "€ 10 10 € 10 € - $ 5 $ 5 £ 50"),
+        ("3% 3 % 3 ％ 20°C 20 °C ±5", "3 % 3 % 3 % 20 ° c 20 ° c ± 5"),
+        ("p<0.05, p < .05, x ≤ 5, n > €3", "p < 0 05 p < 05 x ≤ 5 n > € 3"),
+        ("气温-5度，-5度", "气 温 -5 度 -5 度"),
+        ("- 5 apples\n+ 5 pears\n* 5", "5 apples 5 pears 5"),
+        ("# Title\n## Part ##\n#hashtag #2 #标签#", "title part hashtag 2 标 签"),
+        ("> 5 lines\n> > quoted <b>5</b>", "5 lines quoted b > 5 b"),
+        ("pre-\nwar well- known, well-known, a - b, word—5, -word", "pre war well known well known a b word 5 word"),
+        ("E- und U-Bahn", "e- und u bahn"),
+    ],
+)
+@pytest.mark.parametrize("wide", [False, True], ids=["as it is", "beside a letter outside ASCII"])
+def test_a_sign_counts_where_it_carries_meaning(text: str, expected: str, wide: bool) -> None:
+    more = ["\nü"] * wide
+    assert tokens("".join([text, *more]), WORDS) == [*expected.split(), *("ü" for _ in more)]
+    assert sketch("".join([text, *more]), SINGLES).tolist() == plain.sketch("".join([text, *more]), SINGLES)
+
+
+SPELLINGS = {
+    "Romanian, comma or cedilla": ("ȘI ȚARA și țara", "Şi Ţara şi ţara"),
+    "Arabic, with or without vowel signs": ("وَافَقَ الوُزَرَاءُ بِمِقْدَارِ الثُّلُثِ", "وافق الوزراء بمقدار الثلث"),
+    "Arabic, stretched or not": ("الانـبعاثات مـــن", "الانبعاثات من"),
+    "Hebrew, with or without points": ("הַשָּׂרִים בְּיוֹם שִׁשִּׁי", "השרים ביום ששי"),
+    "Persian, letters of Arabic": ("کارخانه‌های ایرانی", "كارخانه‌هاي ايراني"),
+    "Persian, joiner or space": ("می‌خواهند برنامه‌های", "می خواهند برنامه های"),
+    "Hindi, joiners or none": ("क्\u200dष न्\u200cम", "क्ष न्म"),
+    "Vietnamese, tones on the second or first vowel": ("hoà Uỷ khoẻ HOÁ Thuỷ", "hòa Ủy khỏe HÓA Thủy"),
+    "Vietnamese, decomposed": ("hoà Uỷ khoẻ HOÁ Thuỷ", unicodedata.normalize("NFD", "hòa Ủy khỏe HÓA Thủy")),
+    "characters without width": ("emissions from", "em\u200bis\u00adsi\u2060ons fr\ufeffom"),
+    "digits": ("٣٤ १२ 5", "34 12 5"),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), SPELLINGS.values(), ids=SPELLINGS)
+def test_spellings_of_one_text_have_equal_tokens(one: str, other: str) -> None:
+    assert tokens(one, WORDS) == tokens(other, WORDS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("año", "ano"), ("får", "far"), ("schön", "schon"), ("мой", "мои"), ("ça", "ca"), ("أ", "ا")]
+)
+def test_marks_that_tell_words_apart_stay(one: str, other: str) -> None:
+    assert tokens(one, WORDS) != tokens(other, WORDS)
 
 
 def test_scripts_without_spaces_are_those_of_south_east_asia_han_and_kana_but_for_their_digits() -> None:
@@ -100,7 +154,8 @@ def test_words_are_found_in_a_text_where_a_sketch_has_its_tokens(text: str) -> N
     assert [fold(text[start:end]) for start, end in places] == tokens(text, WORDS)
     inside = {at for start, end in places for at in range(start + 1, end)}
     for at in range(1, len(text)):
-        if unicodedata.category(text[at - 1])[0] != "M":  # what a mark belongs to stands before it
+        # What a mark belongs to stands before it, and whether a sign counts depends on more than its neighbour.
+        if unicodedata.category(text[at - 1])[0] != "M" and not set("+#-<>") & set(fold(text[at - 1 : at + 1])):
             assert are_one_word(text[at - 1], text[at]) == (at in inside)
 
 

@@ -240,7 +240,7 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
     assert read_preset(saved).options == ndd.preset("products").options
     told = run("tune", folder, "--queries", queries, "--preset", "messages", process=True).stderr
-    assert "preset messages is meant for sketches of recipe c5-k64-v3-nourls, these are of w3-k64-v3" in told
+    assert "preset messages is meant for sketches of recipe c5-k64-v4-nourls, these are of w3-k64-v4" in told
 
 
 @pytest.mark.newest_servers
@@ -279,7 +279,7 @@ def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: 
     with engine.client() as client:
         fill(client, index, documents()[:10])
         done = run("tune", engine.url, index, "--queries", queries, code=2)
-        assert "none of 10 hits has a sketch of recipe w3-k64-v3; run ndd-search backfill" in done.stderr
+        assert "none of 10 hits has a sketch of recipe w3-k64-v4; run ndd-search backfill" in done.stderr
         filled(client, f"{index}-x", documents()[10:])
         try:
             done = run("tune", engine.url, f"{index}*", "--queries", queries)

@@ -32,7 +32,7 @@ import ndd_search as ndd
 from elasticsearch import AsyncElasticsearch, Elasticsearch
 
 hits: list[dict[str, Any]] = []
-client = ndd.wrap(Elasticsearch("http://localhost"), window=50, cache=False, recipe="w3-k64-v3", mode="drop")
+client = ndd.wrap(Elasticsearch("http://localhost"), window=50, cache=False, recipe="w3-k64-v4", mode="drop")
 found = client.search(index="news", query={"match_all": {}})
 later: AsyncElasticsearch = ndd.wrap(AsyncElasticsearch("http://localhost"), guards=["same:price"], time_budget=0.2)
 page = ndd.collapse(hits, text="body", size=5, mode="drop", keep=["newest:date", len], min_similarity=0.8)
@@ -117,6 +117,6 @@ def test_values_that_hold_arrays_can_be_compared() -> None:
     rows, shares = np.arange(3), np.ones(3)
     assert Stream() != Stream()
     assert Pairs(rows, rows, shares) != Pairs(rows, rows, shares)
-    tables = [FrequencyTable(9, np.array([1, 5], np.int32), np.array([4.0, n]), "w3-k64-v3") for n in (5, 5, 6)]
+    tables = [FrequencyTable(9, np.array([1, 5], np.int32), np.array([4.0, n]), "w3-k64-v4") for n in (5, 5, 6)]
     assert tables[0] == tables[1] != tables[2]
     assert len(set(tables)) == 2

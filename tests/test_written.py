@@ -46,7 +46,7 @@ def test_a_recipe_still_names_the_same_sketches(written: Any) -> None:
 
 def test_a_frequency_table_is_read(written: Any) -> None:
     assert FrequencyTable.from_dict(written["table"]) == table()
-    stored = read_document({"_source": written["stored table"]}, "w3-k64-v3")
+    stored = read_document({"_source": written["stored table"]}, "w3-k64-v4")
     assert stored is not None
     assert (stored.frequency_table, stored.view.total) == (table(), 12)
 

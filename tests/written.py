@@ -36,18 +36,18 @@ UDHR = Path(__file__).parent / "data" / "udhr.jsonl.gz"
 SEARCH: dict[str, Any] = {"query": {"match": {"body": "market"}}, "size": 3}
 KEY, CURSOR_KEY = b"0123456789abcdef", "secret"
 RECIPES = [
-    "w3-k64-v3",
-    "w1-k5-v3-seed18446744073709551615",
-    "w7-k16-v3-broder-nourls",
-    "c5-k64-v3",
-    "c64-k2-v3-overlap",
-    "l1-k64-v3-crc32",
-    "s1-k8-v3",
-    "w3-k16-v3-minhash",
-    "w3-k6-v3-super",
-    "c4-k10-v3-ngrams",
-    "w1-k4-v3-simhash",
-    "w1-k2-v3-profile",
+    "w3-k64-v4",
+    "w1-k5-v4-seed18446744073709551615",
+    "w7-k16-v4-broder-nourls",
+    "c5-k64-v4",
+    "c64-k2-v4-overlap",
+    "l1-k64-v4-crc32",
+    "s1-k8-v4",
+    "w3-k16-v4-minhash",
+    "w3-k6-v4-super",
+    "c4-k10-v4-ngrams",
+    "w1-k4-v4-simhash",
+    "w1-k2-v4-profile",
 ]
 
 
@@ -66,7 +66,7 @@ def texts() -> list[str]:
 
 def engine() -> Engine:
     """An engine with twelve texts, every third one a copy of the one before."""
-    made = Engine("w3-k64-v3")
+    made = Engine("w3-k64-v4")
     for number in range(12):
         values = [1000 * (number - number % 3 // 2) + place for place in range(20)]
         made.write(
@@ -89,7 +89,7 @@ def page(engine: Engine, driver: Driver, cursor: Any) -> Any:
 
 def table() -> FrequencyTable:
     """A frequency table."""
-    return FrequencyTable(100.5, np.array([7, 2**31 - 1], np.int32), np.array([4.0, 100.5]), "w3-k64-v3")
+    return FrequencyTable(100.5, np.array([7, 2**31 - 1], np.int32), np.array([4.0, 100.5]), "w3-k64-v4")
 
 
 def stream() -> Stream:

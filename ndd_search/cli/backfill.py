@@ -3,7 +3,7 @@
 examples:
   ndd-search backfill http://localhost:9200 news --fields title,body
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
-  ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v3
+  ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v4
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
 
 The index can be searched and written to during the run. A concurrent change of a document is never overwritten. After

@@ -2,7 +2,7 @@
 
 examples:
   ndd-search compare old.txt new.txt
-  ndd-search compare - other.txt --recipe c5-k128-v3 < one.txt
+  ndd-search compare - other.txt --recipe c5-k128-v4 < one.txt
   ndd-search compare 4711 4712 --in news.idx
 
 With --in, A and B are ids of documents of an index folder. They are then compared as in a search there, with the

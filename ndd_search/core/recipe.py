@@ -58,7 +58,7 @@ class Recipe:
     fingerprint: of the key, "" without one. A recipe made from an id has only this.
     """
 
-    version: ClassVar[int] = 3  # raised when normalisation, tokens or hashes change any value
+    version: ClassVar[int] = 4  # raised when normalisation, tokens or hashes change any value
 
     kind: Kind = setting(OneOf(get_args(Kind)), "words")
     size: int = setting(Whole(1, 64), 3)
@@ -175,7 +175,7 @@ class Recipe:
 
     @cached_property
     def id(self) -> str:
-        """Return a short name, stored beside each sketch: w3-k64-v3, c5-k128-v3-html-seed7, w1-k4-v3-simhash."""
+        """Return a short name, stored beside each sketch: w3-k64-v4, c5-k128-v4-html-seed7, w1-k4-v4-simhash."""
         extras = {
             _SUFFIX[self.method]: self.method != "min-k",
             self.estimator: self.estimator != "kmv",

@@ -171,7 +171,7 @@ class Text(_Words):
     synonyms: as of a Name; a word counts as the first one that it stands for.
     """
 
-    recipe: Recipe | str = "w1-k128-v3"
+    recipe: Recipe | str = "w1-k128-v4"
     stem: str | None = None
 
     kind: ClassVar[str] = "text"

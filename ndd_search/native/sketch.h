@@ -1,4 +1,4 @@
-/* Sketch clean code points, or ASCII.
+/* Sketch clean code points, or clean ASCII.
  *
  * text/shingles.py has the formulas. Polynomials are computed from prefix sums, so that no step depends on the one
  * before it: with S[i] the sum of term[j] * base**j over j < i, the polynomial over the terms from i to j - 1 is (S[j]
@@ -179,31 +179,25 @@ static void roll(Sketcher *sketcher, int64_t end)
     memmove(sketcher->terms, sketcher->terms + windows, (size_t)sketcher->count * sizeof(uint64_t));
 }
 
-/* A text: `bytes` that are all ASCII, or `points` that are clean, 0 wherever tokens are separated. */
+/* A clean text, 0 wherever tokens are separated: `bytes`, or `points`. */
 typedef struct {
     const uint8_t *bytes;
     const uint32_t *points;
     int64_t length;
 } Source;
 
-static inline uint32_t clean_ascii(uint8_t c)
+static inline uint32_t point_at(const Source *source, int64_t i, int wide)
 {
-    uint8_t lower = c | 0x20; /* which digits are already */
-    return (uint8_t)(lower - 'a') < 26 || (uint8_t)(c - '0') < 10 ? lower : 0;
+    return wide ? source->points[i] : source->bytes[i];
 }
 
-static uint32_t point_at(const Source *source, int64_t i)
-{
-    return source->bytes ? clean_ascii(source->bytes[i]) : source->points[i];
-}
-
-/* Up to BLOCK clean points of a text; room: for so many. */
+/* Up to BLOCK points of a text. */
 static const uint32_t *block_of(const Source *source, int64_t start, int64_t size, uint32_t *room)
 {
     if (!source->bytes)
         return source->points + start;
     for (int64_t i = 0; i < size; i++)
-        room[i] = clean_ascii(source->bytes[start + i]);
+        room[i] = source->bytes[start + i];
     return room;
 }
 
@@ -217,22 +211,23 @@ static void scan_words(Sketcher *sketcher, const Source *source)
     int32_t edges[BLOCK + 2];
     for (int64_t start = 0, next; start < source->length; start = next) {
         int64_t size = source->length - start < BLOCK ? source->length - start : BLOCK, found = 0;
-        const uint32_t *points = block_of(source, start, size, room);
         uint64_t sum = 0, inside = 0;
+        const uint32_t *points = block_of(source, start, size, room);
         next = start + size;
         if (sketcher->count + BLOCK > ROOM)
             roll(sketcher, sketcher->count);
         for (int64_t i = 0; i < size; i++) {
+            uint32_t point = points[i];
             edges[found] = (int32_t)i, sums[found] = sum;
-            found += (int64_t)(inside ^ (points[i] != 0));
-            inside = points[i] != 0;
-            sum += term_of(key, points[i]) * power_of[i];
+            found += (int64_t)(inside ^ (point != 0));
+            inside = point != 0;
+            sum += term_of(key, point) * power_of[i];
         }
         if (inside && next < source->length && edges[found - 1] > 0) /* unfinished: it begins the next block */
             next = start + edges[--found];
         else if (inside) {
             uint64_t point, power = power_of[BLOCK]; /* more than a block long, or the last of the text */
-            for (; next < source->length && (point = point_at(source, next)); next++, power *= power_of[1])
+            for (; next < source->length && (point = point_at(source, next, !source->bytes)); next++, power *= power_of[1])
                 sum += term_of(key, point) * power;
             edges[found] = (int32_t)size, sums[found++] = sum;
         }
@@ -242,22 +237,21 @@ static void scan_words(Sketcher *sketcher, const Source *source)
 }
 
 /* The characters of a text as terms, a space for whatever separates tokens. */
-static void scan_characters(Sketcher *sketcher, const Source *source)
+static inline void scan_characters(Sketcher *sketcher, const Source *source, int wide)
 {
-    uint32_t room[BLOCK];
     uint64_t inside = 0;
     const uint64_t space = sketcher->space;
     const Key *key = sketcher->key;
     for (int64_t start = 0; start < source->length; start += BLOCK) {
         int64_t size = source->length - start < BLOCK ? source->length - start : BLOCK, count = sketcher->count;
-        const uint32_t *points = block_of(source, start, size, room);
         if (count + BLOCK > ROOM) {
             roll(sketcher, count - (sketcher->terms[count - 1] == space)); /* which may turn out to be the end */
             count = sketcher->count;
         }
         for (int64_t i = 0; i < size; i++) {
-            uint64_t outside = points[i] == 0;
-            sketcher->terms[count] = term_of(key, points[i] | outside * SPACE);
+            uint32_t point = point_at(source, start + i, wide);
+            uint64_t outside = point == 0;
+            sketcher->terms[count] = term_of(key, point | outside * SPACE);
             count += (int64_t)(inside | (1 - outside));
             inside = 1 - outside;
         }
@@ -286,8 +280,10 @@ static int64_t sketch_up_to(int32_t limit, const Source *source, const Recipe *r
     sketcher.count = 0;
     if (recipe->words)
         scan_words(&sketcher, source);
+    else if (source->bytes)
+        scan_characters(&sketcher, source, 0);
     else
-        scan_characters(&sketcher, source);
+        scan_characters(&sketcher, source, 1);
     if (!sketcher.rolled && sketcher.count && sketcher.count < sketcher.size)
         sketcher.size = sketcher.count; /* one shingle of what there is */
     roll(&sketcher, sketcher.count);

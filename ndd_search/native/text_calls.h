@@ -11,6 +11,8 @@ typedef struct {
     Key key; /* of a recipe that has one */
     int32_t *scratch;
     Cleaner cleaner;
+    uint8_t *bytes; /* clean ones, room for so many */
+    int64_t room;
     int32_t few[2 * (4 * COMMON_K + ROOM)]; /* the scratch of a recipe with no larger k: no memory to ask for */
 } Tools;
 
@@ -28,6 +30,8 @@ static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
     Recipe *recipe = &tools->recipe;
     Cleaner *cleaner = &tools->cleaner;
     tools->scratch = NULL;
+    tools->bytes = NULL;
+    tools->room = 0;
     *cleaner = (Cleaner){0};
     if (!PyTuple_Check(plan) || PyTuple_Size(plan) != 4)
         return 0;
@@ -65,6 +69,27 @@ static void free_tools(Tools *tools)
     if (tools->scratch != tools->few)
         free(tools->scratch);
     free(tools->cleaner.points);
+    free(tools->bytes);
+}
+
+/* Clean a text. Its length is -1 if it is left to numpy, or there is no memory. */
+static Source clean(Tools *tools, const uint8_t *bytes, const uint32_t *codes, int64_t length)
+{
+    Source source = {NULL, NULL, -1};
+    if (!bytes) {
+        source.length = clean_text(&tools->cleaner, codes, length);
+        source.points = tools->cleaner.points;
+        return source;
+    }
+    if (2 * length > tools->room || !tools->bytes) {
+        free(tools->bytes);
+        tools->room = 2 * length + PIECE;
+        tools->bytes = malloc((size_t)tools->room);
+    }
+    if (tools->bytes)
+        source.length = clean_bytes(bytes, length, !tools->cleaner.ignored, tools->bytes);
+    source.bytes = tools->bytes;
+    return source;
 }
 
 /* A text as it is sketched; codes: room for the code points of one that is not ASCII. 0: it is no text. */
@@ -94,11 +119,7 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
     int length = copy_between_edges(text->bytes, text->codes, (int)text->length, letters);
     if (length == text->length)
         return count;
-    Source inside = {text->bytes ? (const uint8_t *)letters : NULL, NULL, length};
-    if (!text->bytes) {
-        inside.length = clean_text(&tools->cleaner, letters, length);
-        inside.points = tools->cleaner.points;
-    }
+    Source inside = clean(tools, text->bytes ? (const uint8_t *)letters : NULL, letters, length);
     if (inside.length < 0)
         return -1;
     memcpy(values, tools->scratch, (size_t)count * sizeof *values);
@@ -115,11 +136,7 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
 /* Sketch a text into tools->scratch. Returns the number of values, -1: it is left to numpy. */
 static int64_t sketch_any(Tools *tools, const Text *text)
 {
-    Source source = {text->bytes, NULL, text->length};
-    if (!text->bytes) {
-        source.length = clean_text(&tools->cleaner, text->codes, text->length);
-        source.points = tools->cleaner.points;
-    }
+    Source source = clean(tools, text->bytes, text->codes, text->length);
     if (source.length < 0)
         return -1;
     int64_t count = sketch_source(&source, &tools->recipe, tools->scratch);

@@ -40,15 +40,15 @@ static int write_stem(Written *written, int64_t start, PyObject *stems)
     return fine;
 }
 
-/* Write a word, or its stem, and a space. 0: as above. */
-static int write_word(Written *written, const uint32_t *word, int64_t length, PyObject *stems)
+/* Write a word from `first` on, or its stem, and a space. 0: as above. */
+static int write_word(Written *written, const Source *source, int64_t first, int64_t length, PyObject *stems)
 {
     int64_t start = written->count;
     if (!reserve(written, 4 * length + 1))
         return 0;
     uint8_t *next = written->bytes + start;
-    for (int64_t i = 0; i < length; i++) {
-        uint32_t c = word[i];
+    for (int64_t i = first; i < first + length; i++) {
+        uint32_t c = point_at(source, i, !source->bytes);
         int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes after the first */
         *next++ = (uint8_t)(more ? (0xFF00u >> (more + 1)) | c >> 6 * more : c);
         while (more--)
@@ -62,24 +62,18 @@ static int write_word(Written *written, const uint32_t *word, int64_t length, Py
 }
 
 /* Write the words of a text, and the end of a line. 0: as above, or it is left to Python. */
-static int write_words(Written *written, Tools *tools, const Text *text, uint32_t *room, PyObject *stems)
+static int write_words(Written *written, Tools *tools, const Text *text, PyObject *stems)
 {
-    int64_t length = text->length, start = written->count;
-    const uint32_t *points = room;
-    if (!text->bytes) {
-        length = clean_text(&tools->cleaner, text->codes, length);
-        points = tools->cleaner.points;
-    } else
-        for (int64_t i = 0; i < length; i++)
-            room[i] = clean_ascii(text->bytes[i]);
-    for (int64_t i = 0, first = 0; i <= length; i++)
-        if (i == length || !points[i]) {
-            if (i - first > (stems ? SHORT_WORD : 0) && !write_word(written, points + first, i - first, stems))
+    const Source source = clean(tools, text->bytes, text->codes, text->length);
+    int64_t start = written->count;
+    for (int64_t i = 0, first = 0; i <= source.length; i++)
+        if (i == source.length || !point_at(&source, i, !source.bytes)) {
+            if (i - first > (stems ? SHORT_WORD : 0) && !write_word(written, &source, first, i - first, stems))
                 return 0;
             first = i + 1;
         }
     written->count -= written->count > start; /* the last space */
-    if (length < 0 || !reserve(written, 1))
+    if (source.length < 0 || !reserve(written, 1))
         return 0;
     written->bytes[written->count++] = '\n';
     return 1;
@@ -109,7 +103,7 @@ static PyObject *words_of(PyObject *Py_UNUSED(module), PyObject *arguments)
         for (Py_ssize_t i = 0; fine && i < number; i++) {
             Text text;
             fine = get_text(&text, PyTuple_GetItem(items, i), is_ascii[i], &tools, room)
-                && write_words(&written, &tools, &text, room, stems == Py_None ? NULL : stems);
+                && write_words(&written, &tools, &text, stems == Py_None ? NULL : stems);
         }
         if (fine)
             result = bytes_of(written.bytes, written.count);

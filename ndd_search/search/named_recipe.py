@@ -1,4 +1,4 @@
-"""A recipe named in a setting: its id, and for one with a key where the key is, as w3-k64-v3+env:NDD_KEY says.
+"""A recipe named in a setting: its id, and for one with a key where the key is, as w3-k64-v4+env:NDD_KEY says.
 
 A key itself is never part of a setting, which files, command lines and messages show.
 """

@@ -1,7 +1,7 @@
 """Presets in files: `ndd-search tune` writes one; wrap, an index folder and the command line read it.
 
     version = 1
-    recipe = "w3-k64-v3"      # of the sketches the settings were tuned for; optional
+    recipe = "w3-k64-v4"      # of the sketches the settings were tuned for; optional
 
     [collapse]                # CollapseOptions by name; the others keep their defaults
     min_similarity = 0.62

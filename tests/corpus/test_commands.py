@@ -220,7 +220,7 @@ def test_a_preset_sets_how_texts_are_sketched_and_what_keeps_them_apart(
         assert run("groups", source, "--text", "body", "--set", f"preset={setting}", "--out", out) == 0
         assert [json.loads(line)["group"] for line in out.read_text().splitlines()] == leaders
     assert run("groups", source, "--text", "body", "--set", "preset=messages", "--save", tmp_path / "s.parquet") == 0
-    assert "c5-k64-v3-nourls" in str(parquet.read_schema(tmp_path / "s.parquet").metadata)
+    assert "c5-k64-v4-nourls" in str(parquet.read_schema(tmp_path / "s.parquet").metadata)
     with pytest.raises(SystemExit):
         run("groups", source, "--text", "body", "--set", "preset=messagse")
     assert "did you mean messages" in capsys.readouterr().err

@@ -102,15 +102,15 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
 
 
 PUBLISHED = [
-    ("w3-k64-v3-minhash", "auto"),
-    ("w3-k64-v3-broder", "auto"),
-    ("w3-k6-v3-super", "auto"),
-    ("s1-k64-v3-broder-crc32-english", 0.3),
-    ("w1-k4-v3-simhash", "auto"),
-    ("w1-k4-v3-simhash", 0.92),
-    ("c4-k10-v3-ngrams", "auto"),
-    ("c17-k16-v3-overlap", "auto"),
-    ("w1-k2-v3-profile", "auto"),
+    ("w3-k64-v4-minhash", "auto"),
+    ("w3-k64-v4-broder", "auto"),
+    ("w3-k6-v4-super", "auto"),
+    ("s1-k64-v4-broder-crc32-english", 0.3),
+    ("w1-k4-v4-simhash", "auto"),
+    ("w1-k4-v4-simhash", 0.92),
+    ("c4-k10-v4-ngrams", "auto"),
+    ("c17-k16-v4-overlap", "auto"),
+    ("w1-k2-v4-profile", "auto"),
 ]
 
 

@@ -79,7 +79,7 @@ def test_a_document_without_text_is_new_once(tmp_path: Path) -> None:
 def test_a_collection_of_another_recipe_is_refused() -> None:
     one = ndd.Corpus.read(DOCUMENTS, text="body")
     with pytest.raises(RecipeMismatch):
-        one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v3"))
+        one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v4"))
 
 
 READ = """
@@ -162,7 +162,7 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
     ndd.Corpus.read(source, text="body", store=tmp_path / "store")
     with pytest.raises(IndexUnusable, match="recipe were others"):
-        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v3")
+        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v4")
     write_lines(source, DOCUMENTS[:2])
     with pytest.raises(IndexUnusable, match="sources were others"):
         ndd.Corpus.read(source, text="body", store=tmp_path / "store")

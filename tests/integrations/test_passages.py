@@ -26,7 +26,7 @@ MANUAL = (
 )
 
 
-TABLE = FrequencyTable(0, np.empty(0, np.int32), np.empty(0), "w1-k64-v3")
+TABLE = FrequencyTable(0, np.empty(0, np.int32), np.empty(0), "w1-k64-v4")
 
 
 @dataclass
@@ -279,7 +279,7 @@ def test_stored_sketches_are_used_and_those_of_another_recipe_made_anew() -> Non
     stored = {"sketch": ndd.sketch(STEEL).tolist(), "recipe": ndd.Recipe().id}
     asked_for = {"text": "Another text, which the stored sketch says nothing about.", "ndd": stored}
     assert passages([{"text": STEEL}, asked_for]).hits == [{"text": STEEL}]
-    foreign = {"text": STEEL, "ndd": {**stored, "recipe": "w1-k64-v3"}}
+    foreign = {"text": STEEL, "ndd": {**stored, "recipe": "w1-k64-v4"}}
     malformed = {"text": STEEL, "ndd": {**stored, "sketch": [3, 2, 1]}}
     assert passages([{"text": STEEL}, foreign, malformed, {"text": STEEL, "ndd": "?"}]).hits == [{"text": STEEL}]
 
@@ -346,7 +346,7 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
         (lambda: passages([STEEL], treshold=2), TypeError, "unknown option 'treshold'"),
         (lambda: passages([STEEL], max_token=2), TypeError, r"\(did you mean max_tokens\?\): the options are size, "),
         (lambda: passages([STEEL], recipe="w3"), ValueError, "is no recipe id"),
-        (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v3"),
+        (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v4"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(call: Any, error: type[Exception], problem: str) -> None:

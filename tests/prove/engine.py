@@ -266,7 +266,7 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
         case "empty":
             return {"sketch": [], "recipe": recipe, **numbers}
         case "foreign":
-            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v3", **numbers}
+            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v4", **numbers}
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
     return {"sketch": list(document["values"]), "recipe": recipe, **numbers}

@@ -20,7 +20,7 @@ from tests.prove.oracle import Oracle, Undecided
 from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 
 Fetch = Callable[[int, int], Any]
-_STORED = {"missing": None, "empty": [], "malformed": [7, 3], "foreign": {"sketch": [1], "recipe": "w9-k64-v3"}}
+_STORED = {"missing": None, "empty": [], "malformed": [7, 3], "foreign": {"sketch": [1], "recipe": "w9-k64-v4"}}
 _CURSORS_LACK = ("max_window", "mode")
 _SHOWN = ("id", "score", "price", "time", "text")  # of a document in a hit
 _DATABASE = sqlite3.connect(":memory:")

@@ -290,7 +290,7 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
-    texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v3", "certificate": "c", "key": "k"}
+    texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v4", "certificate": "c", "key": "k"}
     skipped = {
         "preset",
         "items",
@@ -308,7 +308,7 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
 
 def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
     """A page that one process has made is remembered by the other one."""
-    fields = {"ndd.sketch": [1], "ndd.recipe": ["w3-k64-v3"]}
+    fields = {"ndd.sketch": [1], "ndd.recipe": ["w3-k64-v4"]}
     hit = {"_index": "i", "_id": "1", "_score": 1.0, "_source": {"title": "a text"}, "fields": fields}
     answer = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}}
     behind.reply = lambda heard: response(json.dumps(answer).encode())

@@ -83,7 +83,7 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
             assert bucket["titles"] == other["titles"]
     assert len(found["top_hits"]["buckets"]) == 2
     for bucket, other in zip(found["top_hits"]["buckets"], of_engine["top_hits"]["buckets"], strict=True):
-        assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v3"}
+        assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v4"}
         for name in ("best", "hits"):
             assert all(hit["_source"].pop("ndd") for hit in other[name]["hits"]["hits"])
         assert bucket == other

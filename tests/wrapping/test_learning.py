@@ -192,7 +192,7 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
 
 def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     values = np.arange(20_000, dtype=np.int32)
-    knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v3")  # type: ignore[arg-type]
+    knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v4")  # type: ignore[arg-type]
     counted = Counted(table, View(frozenset(), 0), until=1.0)
     for number in range(200):
         assert knowledge.add_table(cache_key(number), counted) == table.digest

@@ -204,7 +204,7 @@ def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library
 
 
 REFUSED = [elasticsearch.ApiError, opensearchpy.TransportError]  # some of what follows, by some engine
-OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v3"}, "ndd_keys": ["00000001"]}
+OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v4"}, "ndd_keys": ["00000001"]}
 
 # What writes, or says how, with a top-level key "ndd" in its body: method, path, body.
 WRITES: dict[str, Any] = {

@@ -424,7 +424,7 @@ def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Libra
 def test_a_preset_of_a_search_that_is_meant_for_other_sketches_is_told(library: Library, connect: Connect) -> None:
     """A page from the cache says so too, and a search without the preset does not."""
     caller = connect()
-    told = "preset messages is meant for sketches of recipe c5-k64-v3-nourls, these are of w3-k64-v3: use that recipe"
+    told = "preset messages is meant for sketches of recipe c5-k64-v4-nourls, these are of w3-k64-v4: use that recipe"
     for asked, warned in (({}, 0), ({"preset": "messages"}, 1), ({"preset": "messages"}, 1), ({"preset": "news"}, 0)):
         answer = caller.search(index=library.news, body={"query": MATCH, "ndd": asked or True})
         assert sum(told in sentence for sentence in answer["ndd"]["warnings"]) == warned

@@ -122,7 +122,7 @@ def test_a_recipe_that_the_index_does_not_hold_is_a_warning(library: Library, co
     caller = connect(recipe=ndd.Recipe.words(size=7))
     block = caller.search(index=library.news, body={"query": MATCH})["ndd"]
     (warning,) = block["warnings"]
-    assert "sketches of another recipe than w7-k64-v3" in warning
+    assert "sketches of another recipe than w7-k64-v4" in warning
     assert block["hidden"] == 0
 
 

@@ -268,5 +268,5 @@ def test_a_document_that_is_damaged_is_no_table() -> None:
         ("view", {}),
     ):
         assert read_document({"_source": {**whole, name: value}}, RECIPE.id) is None
-    assert read_document({"_source": whole}, "w5-k128-v3") is None
+    assert read_document({"_source": whole}, "w5-k128-v4") is None
     assert read_document({}, RECIPE.id) is None

@@ -21,7 +21,7 @@ from tests.wrapping.recorder import HIT, NO_HITS, Received, Reply
 pytestmark = pytest.mark.one_kind_of_client
 
 MATCH = {"match": {"body": "common"}}
-SKETCHED = {**HIT, "_source": {"body": "x"}, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["w3-k64-v3"]}}
+SKETCHED = {**HIT, "_source": {"body": "x"}, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["w3-k64-v4"]}}
 
 
 def holding(*hits: Any, **others: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_times_and_scores_that_are_no_numbers_raise_no_error(pair: Pair) -> None
 
 def test_a_page_that_comes_as_the_engine_gave_it_does_not_show_sketches(pair: Pair) -> None:
     """Where the wider request is refused, and the user's own is sent, documents come without the sketch as ever."""
-    stored = {"body": "x", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v3"}}
+    stored = {"body": "x", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v4"}}
 
     def reply(request: Received) -> Reply:
         if b"docvalue_fields" in request.body:

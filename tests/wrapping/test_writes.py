@@ -153,7 +153,7 @@ def test_without_the_setting_every_request_stays_the_same_object() -> None:
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
     number = "3.14159265358979323846264338327950288"
-    old = '{"sketch": [1], "recipe": "w3-k64-v3"}'
+    old = '{"sketch": [1], "recipe": "w3-k64-v4"}'
     line = f'{{"pi" : {number},  "ndd": {old}, "body": "{TEXT}", "big": 1e400 }}'
     lines = ['{"index":{"_index":"news"}}', line, '{"index":{"_index":"other"}}', line, ""]
     body = "\n".join(lines)

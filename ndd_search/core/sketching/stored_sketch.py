@@ -2,7 +2,7 @@
 
 A document carries one object, by default under the name "ndd":
 
-    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v3", "text": "title,body"}
+    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v4", "text": "title,body"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
 `smallest` is the first value again: engines sort a result by it for a sample, ten times as fast as by a field of 64

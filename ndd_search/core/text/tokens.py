@@ -1,8 +1,8 @@
 """Convert texts to normalised tokens.
 
 A token is a run of letters, digits and their combining marks; in scripts without spaces (Han, kana, Thai, Lao, Khmer,
-Myanmar) it is one character with its marks. All other characters separate tokens, except Unicode's default ignorable
-characters (soft hyphens, joiners, bidi marks, variation selectors), which are removed.
+Myanmar) it is one character with its marks. Signs that carry meaning, as in C++, -5 and 10 %, count, too (see
+`text.signs`). All other characters separate tokens, except those that folding removes (see `unicode_tables.fold`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.mail import own_words
 from ndd_search.core.text.markup import strip_markup
+from ndd_search.core.text.signs import Kinds, settled
 from ndd_search.core.text.unicode_tables import (
     MARK,
     SEPARATOR,
@@ -30,8 +31,9 @@ from ndd_search.core.text.unicode_tables import (
 )
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_SIGN = re.compile("[-+#<>$%]")  # of ASCII; texts without need no tables
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else ord(" ") for code in range(128)).ljust(256)
-_BESIDE = np.array([SEPARATOR], np.uint8)
+_BESIDE = np.zeros(1, np.uint8)  # a SEPARATOR
 
 
 class Tokens(NamedTuple):
@@ -61,11 +63,12 @@ def words_at(text: str) -> Places:
 
     A character that folding turns into several tokens, such as a fraction, is one word with its neighbours.
     """
-    if text.isascii():
+    if text.isascii() and not _SIGN.search(text):
         inside = np.frombuffer(f" {text} ".encode().translate(_ASCII), np.uint8) != ord(" ")
         places: Places = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2)
         return places
-    return _places(kinds_of_unfolded()[code_points(text)], apart=True)
+    points = code_points(text)
+    return _places(kinds_of_unfolded()[points], points, apart=True)
 
 
 def are_one_word(before: str, here: str) -> bool:
@@ -84,17 +87,18 @@ def prepare(text: str, recipe: Recipe) -> str:
 
 def split(text: str, apart: bool) -> list[str]:
     """Return the tokens of a prepared text. apart: whether each character of a script without spaces is a token."""
-    if text.isascii():
+    if text.isascii() and not _SIGN.search(text):
         return text.encode().translate(_ASCII).decode().split()
     folded = fold(text)
-    return [folded[start:end] for start, end in _places(kinds_of_folded()[code_points(folded)], apart).tolist()]
+    points = code_points(folded)
+    return [folded[start:end] for start, end in _places(kinds_of_folded()[points], points, apart).tolist()]
 
 
 def find_tokens(texts: Sequence[str]) -> Tokens:
     """Return the tokens of prepared texts, each character of a script without spaces as one."""
     folded = list(map(fold, texts))
     points = code_points("\0".join([*folded, ""]))  # with a separator after each text
-    starts, ends = _places(kinds_of_folded()[points], apart=True).T
+    starts, ends = _places(kinds_of_folded()[points], points, apart=True).T
     texts_end = np.cumsum([len(text) + 1 for text in folded], dtype=np.int64)
     lengths = ends - starts
     return Tokens(points[runs(starts, lengths)], lengths, np.diff(np.searchsorted(starts, texts_end), prepend=0))
@@ -119,15 +123,14 @@ def sorted_distinct(*parts: npt.NDArray[Any]) -> Places:
     return ordered[starts_of_runs(ordered)]
 
 
-def _places(kinds: npt.NDArray[np.uint8], apart: bool) -> Places:
-    """Return the start and the end of each token, shape (n, 2). kinds: of each character."""
+def _places(kinds: Kinds, points: Numbers, apart: bool) -> Places:
+    """Return the start and the end of each token, shape (n, 2). kinds, points: of each character."""
     kinds = np.concatenate((_BESIDE, kinds, _BESIDE))
     is_mark = kinds == MARK
-    if is_mark.any():  # a mark is of the kind of the character that it belongs to
-        kinds = kinds[np.maximum.accumulate(np.where(is_mark, 0, np.arange(len(kinds))))]
+    kinds = settled(kinds, np.concatenate((_BESIDE, points, _BESIDE)))
     inside = kinds != SEPARATOR
     bounds = inside[1:] != inside[:-1]
-    if apart and (single := kinds == SINGLE).any():
+    if apart and (single := kinds >= SINGLE).any():
         bounds |= (single[1:] | single[:-1]) & ~is_mark[1:]
     begins, ends = np.flatnonzero(bounds & inside[1:]), np.flatnonzero(bounds & inside[:-1])
     places: Places = np.array((begins, ends)).T

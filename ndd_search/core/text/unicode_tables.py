@@ -18,13 +18,35 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
-SEPARATOR, LETTER, SINGLE, MARK = range(4)  # kinds of characters; a SINGLE one is a token by itself
+# Kinds of characters. A SINGLE one, a currency (MONEY) and a UNIT are tokens by themselves; `text.signs` has those
+# from PLUS on.
+SEPARATOR, LETTER, DIGIT, SINGLE, MONEY, UNIT, MARK, PLUS, HASH, DASH, ANGLE = range(11)
 POINT = np.uint32(0x1FFFFF)
 
 _IGNORABLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# Hebrew points and accents, Arabic vowel signs, and what stretches an Arabic word: all of them may be left out.
+_VOWEL_SIGNS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065e\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08e1\u08e3-\u08ff"
+)
+# One sign for what is written with several; those of Romanian after the last NFKC, as the tones.
+_SPELLINGS = dict(zip("یک−–‐٪", "يك---%", strict=True))
+_TONES = {  # of Vietnamese, the older place and the newer one
+    first + second: plain + marked
+    for plain, toned, second, all_marked in (
+        ("o", "òóỏõọ", "a", "àáảãạ"),
+        ("o", "òóỏõọ", "e", "èéẻẽẹ"),
+        ("u", "ùúủũụ", "y", "ỳýỷỹỵ"),
+    )
+    for first, marked in zip(toned, all_marked, strict=True)
+}
+_COMMAS, _RANKS = [0x0219, 0x021B], np.uint32(63 << 21)
+_LAST = _TONES | dict(zip("șț", "şţ", strict=True))
+_SIGNS = {PLUS: "+", HASH: "#", DASH: "-", ANGLE: "<>", UNIT: "%°±‰‱≤≥≰≱≦≧⩽⩾"}
+_MONEY = ((0x24, 0x24), (0xA2, 0xA5), (0x20A0, 0x20CF))
 # The scripts that are written without spaces, without their digits: those of South East Asia (line breaking class SA of
 # Unicode: Thai, Lao, Myanmar, Tai Le, New Tai Lue, Khmer, Tai Tham, Tai Viet, Ahom), Han, and kana.
 UNSPACED = (
@@ -40,29 +62,40 @@ _NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF
 # unassigned code points.
 _SCANNED = ((0x20, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
             (0xE0000, 0xE1000))  # fmt: skip
+_JOINER = 0x200C  # the non-joiner
 CAPITAL_I, DOT_ABOVE, IOTA_BELOW = 0x0130, 0x0307, 0x0345  # the capital with a dot
 IOTA_ORDER = 240  # the combining class of this iota only
 MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; ordering more takes quadratic time
 
-_ignorable = re.compile(f"[{_IGNORABLE}]")
+_left_out = re.compile(f"[{_IGNORABLE}{_VOWEL_SIGNS}]")
+_joiner = re.compile("(?<=[\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc])\u200c")  # of the parts of a word
+_other_digit = re.compile("[^\\D0-9]")
+_spelled = re.compile(f"[{''.join(_SPELLINGS)}]")
+_last = re.compile("[șț]|[òóỏõọ][ae]|[ùúủũụ]y")
 _turkish_i = re.compile("[i\u0131]\u0307+|\u0131")
 
 
 def fold(text: str) -> str:
-    """Return the text after NFKC, removal of default ignorable characters, case folding, and NFKC again.
+    """Return the text in one spelling: NFKC, case folding, the replacements below, and NFKC again.
 
-    Combining marks after the thirtieth in a row are left out.
+    Left out are default ignorable characters, zero-width spaces, the vowel signs of Hebrew and Arabic, tatweel, and
+    combining marks after the thirtieth in a row. A non-joiner between Arabic letters is a space. Digits of all scripts
+    become those of ASCII, and letters and signs of _SPELLINGS one. The four letters i of Turkish (dotted or not, small
+    or capital) become one, because the language of a text, and so the case pairs, are unknown. A Vietnamese tone mark
+    stands on the second vowel (hoà for hòa).
 
-    The second NFKC is needed because folding can break normalisation. The four letters i of Turkish (dotted or not,
-    small or capital) become one, because the language of a text, and so the case pairs, are unknown.
+    The second NFKC is needed because the steps before it can break normalisation.
     """
     if text.isascii():
         return text.lower()
+    text = _left_out.sub("", _joiner.sub(" ", text))
     text = unicodedata.normalize("NFKC", few_marks(text))
-    text = few_marks(_ignorable.sub("", text)).casefold()  # NFKC makes several marks of some
+    text = few_marks(_left_out.sub("", text)).casefold()  # NFKC makes several marks of some
     if "\u0131" in text or "\u0307" in text:
         text = _turkish_i.sub("i", text)
-    return unicodedata.normalize("NFKC", text)
+    text = _other_digit.sub(lambda digit: str(int(digit[0])), text)
+    text = _spelled.sub(lambda letter: _SPELLINGS[letter[0]], text)
+    return _last.sub(lambda found: _LAST[found[0]], unicodedata.normalize("NFKC", text))
 
 
 def few_marks(text: str) -> str:
@@ -95,6 +128,11 @@ def kinds_of_folded() -> npt.NDArray[np.uint8]:
     assigned = _assigned()
     kinds[:0x20] = kinds[assigned.points[~np.isin(assigned.kinds, list(b"LMN"))]] = SEPARATOR
     kinds[assigned.points[assigned.kinds == ord("M")]] = MARK
+    kinds[ord("0") : ord("9") + 1] = DIGIT
+    for first, last in _MONEY:
+        kinds[first : last + 1] = MONEY
+    for kind, signs in _SIGNS.items():
+        kinds[list(map(ord, signs))] = kind
     return kinds
 
 
@@ -116,7 +154,8 @@ def _folded() -> dict[int, str]:
     """Return the text that folding puts in place of each code point that it changes."""
     assigned = _assigned().chars
     cases = zip(assigned, "\n".join(assigned).casefold().split("\n"), strict=True)
-    others = [*_ignorable.findall(_scanned()), *_turkish_i.findall(assigned)]
+    patterns = (_left_out, _turkish_i, _other_digit, _spelled, _last)
+    others = [char for pattern in patterns for char in pattern.findall(_scanned())]
     chars = [*_decompositions(), *(char for char, case in cases if char != case), *others]
     return dict(zip(map(ord, chars), fold("\n".join(chars)).split("\n"), strict=True))
 
@@ -158,10 +197,11 @@ def _decompositions() -> dict[str, str]:
 def native_table() -> bytes:
     """Return the folded form of each code point for the native core: uint32, 0x110000 entries, then the replacements.
 
-    An entry is the folded code point in 21 bits; then, in 6 bits, the rank of the combining class of its last mark, or
-    63 if no other mark may be next to it; then, from bit 27 on, the flags: first of a composing pair, second of one,
-    MARK, SINGLE, and "no or several code points". The low bits of an entry with the last flag are the index in the
-    table of a count n, which n entries follow.
+    An entry is the folded code point in 21 bits; then, in 6 bits, the rank of the combining class of its last mark, 61
+    for MONEY, 62 for a UNIT, or 63 if no other mark may be next to it; then, from bit 27 on, the flags: first of a
+    composing pair, second of one (or a vowel whose tone mark may be moved), MARK, a token by itself, and SPECIAL. The
+    low bits of a SPECIAL entry are a sign, or the non-joiner, or the index in the table of a count n, which n entries
+    follow.
     The table ends with the composing pairs: the first of each, the second of each, the composed ones, and their count.
     """
     pairs, folded = _composing_pairs(), _folded()
@@ -179,8 +219,11 @@ def native_table() -> bytes:
     replaced[lengths == 1] = pool[starts[lengths == 1]]
     iotas = [point for point in folded if chr(IOTA_BELOW) in unicodedata.normalize("NFKD", chr(point))]
     iota, capital_i = entries[IOTA_BELOW] & ~np.uint32(1 << 28), entries[ord("i")] | np.uint32(63 << 21)
+    ranks = entries[_COMMAS] & _RANKS  # marks behind a comma are in the order that they had
     entries[codes] = replaced
+    entries[_COMMAS] = entries[_COMMAS] & ~_RANKS | ranks
     entries[iotas] = iota  # which is a mark that folds to a letter
+    entries[_JOINER] = np.uint32(1 << 31 | _JOINER)
     entries[CAPITAL_I] = capital_i  # an i without its dot: marks may have been swapped with the dot
     parts = (entries, np.insert(pool, starts, lengths.astype(np.uint32)), first, second, composed)
     return np.concatenate((*parts, [len(composed)]), dtype=np.uint32, casting="unsafe").tobytes()
@@ -195,9 +238,16 @@ def _entries(first: Numbers, second: Numbers) -> Numbers:
     entries: Numbers = points | ranks[tails] << np.uint32(21)
     # A mark that is not reordered but decomposes into one that is, is flagged like the first of a pair.
     entries[(kinds == MARK) & (orders == 0) & (tails > 0)] |= np.uint32(1 << 27)
-    for bit, flagged in enumerate((first, second, kinds == MARK, kinds == SINGLE), 27):
+    toned = np.array([ord(vowels[0]) for vowels in _TONES], np.uint32)  # the core has to look at these, too
+    second = np.append(second, toned)
+    single = (kinds == SINGLE) | (kinds == MONEY) | (kinds == UNIT)
+    for bit, flagged in enumerate((first, second, kinds == MARK, single), 27):
         entries[flagged] |= np.uint32(1 << bit)
+    for kind in (MONEY, UNIT):
+        entries[kinds == kind] |= np.uint32(kind - MONEY + 61 << 21)
     entries[kinds == SEPARATOR] = 0
+    signs = np.flatnonzero(kinds >= PLUS).astype(np.uint32)
+    entries[signs] = signs | np.uint32(1 << 31)
     return entries
 
 
