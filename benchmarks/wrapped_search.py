@@ -188,10 +188,10 @@ def compare(url: str, workload: Workload, repeats: int, orjson: bool = False) ->
     Each wrapped client is of its own, because it learns from its searches.
     """
     wishes: dict[str, dict[str, Any]] = {
-        "one_trip": {},
-        "one_trip, mode=ids": {"mode": "ids"},
-        "one_trip, mode=count": COUNT,
-        "one_trip, mode=drop": {"mode": "drop"},
+        "two_phases": {},
+        "two_phases, mode=ids": {"mode": "ids"},
+        "two_phases, mode=count": COUNT,
+        "two_phases, mode=drop": {"mode": "drop"},
     }
     with filled(url, workload, orjson) as (make, index), make() as plain:
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
@@ -264,7 +264,7 @@ def profile(url: str, workload: Workload, repeats: int) -> dict[str, dict[str, f
         wrapped = ndd.wrap(other, min_similarity=0.8)
         ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
         ways["one_phase"] = wrapped, wrapped_search(wrapped, index, WHOLE, cache=False)
-        ways["one_trip"] = wrapped, wrapped_search(wrapped, index, cache=False)
+        ways["two_phases"] = wrapped, wrapped_search(wrapped, index, cache=False)
         return {name: stages(client, way, workload.queries, repeats) for name, (client, way) in ways.items()}
 
 

@@ -32,7 +32,7 @@ def in_one_phase(settings: Settings) -> Settings:
 def hit_of(id: str) -> dict[str, Any]:
     """A hit with a sketch."""
     fields = {"ndd.sketch": [1], "ndd.recipe": [Recipe().id]}
-    return {"_index": "news", "_id": id, "_score": 1.0, "fields": fields}
+    return {"_index": "news", "_id": id, "_seq_no": 1, "_primary_term": 1, "_score": 1.0, "fields": fields}
 
 
 def one_hit(_: Request) -> Answer:

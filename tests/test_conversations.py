@@ -69,11 +69,11 @@ def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() 
 
     def send(request: Request) -> Answer:
         sent.append(request.path)
-        return Answer({"responses": [missing] * 2}) if request.parts else Answer(missing, 404)
+        return Answer(missing, 404)
 
     for _ in range(2):
         assert driver.handle(SEARCH, send).status == 404
-    assert sent == ["/news/_msearch", "/news/_search"] * 2
+    assert sent == ["/news/_search"] * 2
 
 
 def test_a_document_that_nests_too_deep_for_the_parser_costs_no_page_without_it() -> None:
@@ -90,16 +90,17 @@ def test_a_document_that_nests_too_deep_for_the_parser_costs_no_page_without_it(
         assert "the wider request" in answer.body["ndd"]["degraded"]
 
 
-def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
-    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+@pytest.mark.parametrize("status", [400, 403])
+def test_an_engine_that_refuses_only_the_documents_is_asked_in_one_phase_from_then_on(status: int) -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[Any]()
 
     def send(request: Request) -> Answer:
-        sent.append(request.path)
-        return Answer("no", 403) if request.parts else one_hit(request)
+        sent.append(request.body.get("_source"))
+        return Answer("no", status) if "_seq_no" in str(request.body) else one_hit(request)
 
     for _ in range(2):
         assert driver.handle(SEARCH, send).body["ndd"]["kept"] == 1
-    assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
+    assert [one is False for one in sent] == [True, False, False, False]
 
 
 class SlowEngine:

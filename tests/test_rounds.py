@@ -6,23 +6,21 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch
+from ndd_search.core.paging.stream import NO_HITS
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.client_settings import settings_of
-from ndd_search.search.flow.learned_targets import Learned, width_for
 from ndd_search.search.flow.msearch import multi_conversation
-from ndd_search.search.flow.plan import is_worth_splitting, own_part, ranges_of, sketches_only
+from ndd_search.search.flow.plan import AskAnew, is_worth_splitting, plan_of, sketches_only
 from ndd_search.search.flow.round_trips import together
-from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_answer import Answer, HitReader
 from ndd_search.search.rest.read_request import Request, Search, is_write, read_search
 from ndd_search.search.rest.wider_requests import sketch_reading
-from tests.searching import MATCH, hit_of
+from tests.searching import MATCH, hit_of, in_one_phase
 
 SKETCH = sketch_reading(StoredSketches(SketchField(), Recipe()))
 NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
@@ -38,7 +36,7 @@ def search(body: dict[str, Any], **params: str) -> Search:
 def is_split(body: dict[str, Any], params: dict[str, str] | None = None, **options: Any) -> bool:
     made = CollapseOptions(**options)
     reading = SKETCH.and_of((), made.document_fields)
-    return is_worth_splitting(search(body, **(params or {})), made, reading, width_for(10, ()))
+    return is_worth_splitting(search(body, **(params or {})), made, reading)
 
 
 WHOLE: dict[str, dict[str, Any]] = {
@@ -56,6 +54,8 @@ WHOLE: dict[str, dict[str, Any]] = {
     "nested hits": {"query": {"bool": {"must": [MATCH], "filter": [NESTED]}}},
     "a limit on what is looked at": {"query": MATCH, "terminate_after": 1000},
     "a time limit": {"query": MATCH, "timeout": "50ms"},
+    "an explanation of the query": {"query": MATCH, "explain": True},
+    "groups of the engine": {"query": MATCH, "collapse": {"field": "site"}},
     "profile": {"query": MATCH, "profile": True},
     "something unheard of": {"query": MATCH, "ext": {"rerank": {}}},
 }
@@ -77,9 +77,9 @@ def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one() -> None
     [
         {},
         {"query": MATCH, "aggs": {"a": {"max": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}},
-        {"query": MATCH, "sort": ["price"], "_source": False, "fields": ["price"], "explain": True, "version": True},
+        {"query": MATCH, "sort": ["price"], "_source": False, "fields": ["price"], "version": True},
         {"query": {"function_score": {"query": MATCH, "random_score": {"seed": 4, "field": "_seq_no"}}}},
-        {"query": MATCH, "collapse": {"field": "site", "inner_hits": {"name": "more"}}, "from": 20, "min_score": 1},
+        {"query": MATCH, "from": 20, "min_score": 1},
     ],
 )
 def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
 
 
 def test_a_search_is_split_where_that_spares_documents() -> None:
-    assert is_split({"size": 30})
+    assert is_split({"size": 40})
     assert not is_split({"size": 50})  # most of the window is shown
     assert not is_split({"size": 10}, keep=["newest:published"])  # every document is read anyway
 
@@ -102,20 +102,20 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "highlight": {"fields": {"body": {}}},
         "_source": ["title"],
         "fields": ["price"],
-        "collapse": {"field": "site", "inner_hits": {"name": "more"}},
     }
     beside = sketches_only(search(body), Fetch(0, 100), SketchField(), SKETCH).body
     assert beside == {
         "query": MATCH,
         "sort": ["price"],
-        "collapse": {"field": "site"},
         "from": 0,
         "size": 100,
         "_source": False,
         "stored_fields": "_none_",
         "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
+        "seq_no_primary_term": True,
         "track_total_hits": False,
     }
+    assert sketches_only(search(body), Fetch(0, 100), SketchField(), SKETCH, first=True).body["aggs"] == body["aggs"]
     more = SKETCH.and_of(["ndd.numbers"], ["site"])
     with_fields = sketches_only(search(body), Fetch(0, 100), SketchField(), more).body
     assert with_fields["fields"] == ["site"]
@@ -123,49 +123,23 @@ def test_sketches_are_asked_for_without_any_document() -> None:
     assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
 
 
-@pytest.mark.parametrize(
-    ("start", "size", "window"), [(0, 10, 100), (0, 1, 100), (20, 10, 100), (0, 99, 100), (40, 70, 50)]
-)
-@pytest.mark.parametrize("width", [1.75, 4.0])
-def test_the_own_part_holds_the_page_that_the_engine_would_show(
-    start: int, size: int, window: int, width: float
-) -> None:
-    own = own_part(search({"from": start, "size": size}), window, width)
-    assert own.start == start
-    assert size <= own.size
-    assert own.start + own.size <= max(window, start + size)
-
-
-def test_the_first_trip_is_as_wide_as_pays_off() -> None:
-    """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
-
-    def width(reaches: list[float], page: int = 10) -> float:
-        known = Learned()
-        for reach in reaches:
-            known.reached(b"caller", reach)
-        return width_for(page, known.of_caller(b"caller").reaches)
-
-    assert width([4.0] * 7) == 1.75  # too few to say
-    assert width([4.0] * 8) == 4.0
-    assert width([1.2] * 8) == 1.2
-    assert width([2.5] * 18 + [9.0] * 2) == 2.5
-    assert width([4.0] * 20, page=50) == 1.0  # 200 documents cost more than a trip
-    assert width([9.0] * 30 + [2.0] * 20) == 2.0  # those before the last twenty do not count
-
-
-@given(st.sets(st.integers(0, 300), min_size=1))
-def test_ranges_hold_every_place_once_and_are_few(ranks: set[int]) -> None:
-    made = ranges_of(ranks)
-    held = [place for one in made for place in range(one.start, one.start + one.size)]
-    assert held == sorted(set(held))
-    assert ranks <= set(held)
-    assert 1 <= len(made) <= 4
-    assert all({one.start, one.start + one.size - 1} <= ranks for one in made)
-
-
-def test_near_places_make_one_stretch_and_far_ones_their_own() -> None:
-    assert ranges_of({3, 5, 9}) == [Fetch(3, 7)]
-    assert ranges_of({3, 60, 62}) == [Fetch(3, 1), Fetch(60, 3)]
+def test_documents_are_asked_for_by_the_numbers_of_their_versions() -> None:
+    """Hits of other shards with one of these numbers come too, as far as they rank before the last wanted hit."""
+    numbers = [4, 9, 7, 4, 1, 9, 7]
+    hits = [{**hit_of(str(rank)), "_seq_no": number} for rank, number in enumerate(numbers)]
+    reader = HitReader(Recipe(), SketchField(), None, SketchField().decode([hit["fields"] for hit in hits], Recipe()))
+    stream = NO_HITS.extend(hits, len(hits), reader, CollapseOptions())
+    body = {"query": MATCH, "from": 20, "sort": ["price"], "aggs": {"a": {"max": {"field": "price"}}}, "_source": ["a"]}
+    plan = plan_of(search(body), CollapseOptions(), settings_of())
+    (request, wanted, found), (ids, named, found_ids) = plan.document_requests(stream, {1, 3, 4}, {4})
+    assert (wanted, found, named, found_ids) == ({1, 3}, [0, 1, 3], {4}, [4])
+    filtered = {"bool": {"must": [MATCH], "filter": [{"terms": {"_seq_no": [4, 9]}}]}}
+    assert (request.body["query"], request.body["from"], request.body["size"]) == (filtered, 0, 3)
+    assert (request.body["sort"], request.body["track_total_hits"], "aggs" in request.body) == (["price"], False, False)
+    assert request.body["_source"] == ["a"]
+    assert (ids.body["_source"], ids.body["size"], "stored_fields" in ids.body) == (False, 1, False)
+    with pytest.raises(AskAnew):  # an engine that tells no numbers
+        plan.document_requests(NO_HITS.extend([{"_index": "news"}], 1, reader, CollapseOptions()), {0}, set())
 
 
 def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
@@ -220,7 +194,7 @@ def test_sketches_are_cut_out_of_no_answer_that_holds_what_a_caller_requests() -
 
     def is_cut(*bodies: dict[str, Any]) -> bool:
         lines = [line for body in bodies for line in ({"index": "news"}, body)]
-        talk = multi_conversation(Request("POST", "/_msearch", {}, {}, lines), settings_of(), {})
+        talk = multi_conversation(Request("POST", "/_msearch", {}, {}, lines), in_one_phase(settings_of()), {})
         assert talk is not None
         first = next(talk.flow())
         assert isinstance(first, Request)

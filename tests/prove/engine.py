@@ -44,14 +44,16 @@ class Engine:
         self.shards = 1
         self.before: Callable[[int], None] = lambda number: None
         self._opened = 0
-        self._numbers: dict[str, int] = {}  # by id
+        self._written = Counter[bool]()  # documents, of each of two shards
 
     def ranked(self) -> list[dict[str, Any]]:
         """The documents as every search finds them: by score, then by age."""
         return sorted(self.documents.values(), key=lambda one: -one["score"])
 
     def write(self, document: dict[str, Any]) -> None:
-        self.documents[document["id"]] = document
+        shard = sum(map(ord, document["id"])) % 2 == 0
+        self.documents[document["id"]] = {**document, "number": self._written[shard]}
+        self._written[shard] += 1
 
     def delete(self, id: str) -> None:
         self.documents.pop(id, None)
@@ -68,7 +70,7 @@ class Engine:
         """Answer a request."""
         name = request.path.rpartition("/")[2]
         if request.path.startswith(f"/{INDEX}/_doc/"):
-            return self._written(request)
+            return self._answer_to_write(request)
         self.before(self.answered)
         self.answered += 1
         if name == "_pit":
@@ -79,7 +81,7 @@ class Engine:
             return Answer({"took": 1, "responses": [{**one.body, "status": one.status} for one in parts]})
         return self._search(request.path, request.body)
 
-    def _written(self, request: Request) -> Answer:
+    def _answer_to_write(self, request: Request) -> Answer:
         id = request.path.rpartition("/")[2]
         if request.method == "DELETE":
             self.delete(id)
@@ -188,7 +190,7 @@ class Engine:
         if body.get("stored_fields") != "_none_":
             hit["_id"] = document["id"]
         if body.get("seq_no_primary_term"):
-            hit["_seq_no"] = self._numbers.setdefault(document["id"], len(self._numbers))
+            hit["_seq_no"], hit["_primary_term"] = document["number"], 1
         if body.get("_source") is not False:
             hit["_source"] = source = source_of(document)
             if stored:
@@ -222,6 +224,8 @@ def _score(query: dict[str, Any], document: dict[str, Any]) -> int:
     match query:
         case {"constant_score": {"filter": inner}}:
             return _score(inner, document)
+        case {"terms": {"_seq_no": numbers}}:
+            return int(document["number"] in numbers)
         case {"bool": clauses}:
             needed = [_score(one, document) for name in ("must", "filter") for one in clauses.get(name, ())]
             needed += [not _score(one, document) for one in clauses.get("must_not", ())]

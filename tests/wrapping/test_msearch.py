@@ -43,7 +43,7 @@ def test_searches_in_a_tuple_and_a_number_of_them_at_once_change_nothing(library
     lines = ({"index": library.news}, {"query": MATCH, "ndd": {"mode": "drop"}})
     (alone,) = caller.msearch(body=list(lines))["responses"]
     (ours,) = caller.msearch(body=lines, max_concurrent_searches=2)["responses"]
-    assert ours["ndd"]["strategy"] == "one_trip"
+    assert ours["ndd"]["strategy"] == "two_phases"
     assert ours["hits"] == alone["hits"]
 
 

@@ -405,7 +405,7 @@ def test_a_serializer_that_returns_bytes_is_used_for_several_searches_too(librar
     dumps = serializer.dumps
     serializer.dumps = lambda data: data if isinstance(data, str) else dumps(data).encode()
     caller = connect(client={"serializer": serializer}, cache=False, window=50)
-    assert caller.search(index=library.news, body={"query": MATCH, "size": 5})["ndd"]["strategy"] == "one_trip"
+    assert caller.search(index=library.news, body={"query": MATCH, "size": 5})["ndd"]["strategy"] == "two_phases"
 
 
 def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:

@@ -53,6 +53,7 @@ SEARCHES: dict[str, Any] = {
         "query": MATCH,
         "collapse": {"field": "site", "inner_hits": {"name": "more", "size": 2, "_source": ["price"]}},
     },
+    "sequence numbers": {"query": MATCH, "min_score": 0.005, "version": True, "seq_no_primary_term": True},
     "aggregations": {
         "query": MATCH,
         "aggs": {"languages": {"terms": {"field": "language"}}, "mean": {"avg": {"field": "price"}}},
@@ -74,7 +75,12 @@ SEARCHES: dict[str, Any] = {
 }  # fmt: skip
 ONLY_ELASTICSEARCH = ("kNN", "retriever")
 OF_CANDIDATES = [name for name in SEARCHES if "knn" in name.lower() and not name.startswith("words")]
-IN_ONE_PHASE = {"rescore", *(name for name in SEARCHES if name.startswith(ONLY_ELASTICSEARCH))}  # always
+IN_ONE_PHASE = {
+    "rescore",
+    "collapse on a keyword",
+    "min_score",
+    *(name for name in SEARCHES if name.startswith(ONLY_ELASTICSEARCH)),
+}  # always
 
 
 def search_named(name: str, library: Library) -> dict[str, Any]:
@@ -138,7 +144,7 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
             assert {**copy, "fields": copy["fields"]} == {"fields": {}, **of_engine[copy["_id"]]}
     first, last = got[0], got[-1]
     assert {page["ndd"]["strategy"] for page in got} == {
-        "one_trip" if splits and name not in IN_ONE_PHASE else "one_phase"
+        "two_phases" if splits and name not in IN_ONE_PHASE else "one_phase"
     }
     assert {key: value for key, value in first.items() if key not in ("took", "hits", "ndd")} == {
         key: value for key, value in whole.items() if key not in ("took", "hits")

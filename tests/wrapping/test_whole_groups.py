@@ -422,7 +422,7 @@ def test_the_copy_that_keep_chooses_among_all_members_is_shown_whole_in_every_li
         for keep in (["longest"], ["score"]):
             options = {"members": "all", "keep": keep, "mode": mode}
             answer = caller.search(index=index, body={**body, "ndd": options})
-            assert (answer["ndd"]["strategy"], answer["ndd"]["degraded"]) == ("one_trip", None)
+            assert (answer["ndd"]["strategy"], answer["ndd"]["degraded"]) == ("two_phases", None)
             shown = {hit["_id"]: hit for hit in answer["hits"]["hits"]}
             best = [longest[text] if keep == ["longest"] else f"{text}-0" for text in range(10)]
             assert list(shown) == best

@@ -111,7 +111,7 @@ def _next_of(
         raise
 
 
-def first_window(wanted: int, options: CollapseOptions) -> int:
+def first_window(wanted: float, options: CollapseOptions) -> int:
     """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
     window = options.initial_window
     while window < min(wanted, options.max_window):

@@ -191,7 +191,6 @@ class Conversation:
         settings = self.settings
         fetcher = HitFetcher(plan, self.round_trips, self.steps)
         state = yield from fetcher.fetch_until_full(state)
-        has_fetched_hits = state is not cached
         search = plan.search
         if search.limits.of_shard is not None:
             envelope = state.envelope or {}
@@ -205,16 +204,14 @@ class Conversation:
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
         needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks
         if missing := needed - state.documents.keys():
-            ids_only = page.options.mode == "ids" and not chooses_anew and missing.isdisjoint(page.shown_ranks)
-            state = yield from fetcher.fetch_documents(state, needed, ids_only)
-            to_cache = to_cache if ids_only else state  # other pages may show whole documents
+            named = missing - set(page.shown_ranks) if page.options.mode == "ids" and not chooses_anew else set[int]()
+            state = yield from fetcher.fetch_documents(state, needed, named)
+            whole = {rank: hit for rank, hit in state.documents.items() if rank not in named}
+            to_cache = replace(state, documents=whole) if named else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, NO_DOCUMENTS))
         if to_cache is not cached and state.lasting:
             settings.memory.remember(self.stream_key, to_cache, self._moment)
-        if has_fetched_hits and cached is None and plan.is_split:
-            reach = (max(page.ranks, default=0) + 1) / (search.start + search.size)
-            settings.known.reached(search.target_of_caller, reach)
         cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
         return (yield from self._answered(plan, state, page, cache))
 
@@ -260,8 +257,7 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         limits = self.search.limits if self.search.limits.bounded else None  # they decide which request is sent
-        numbered = bool(self.options.facets)  # facets need hits that are told apart
-        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits, numbered)
+        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
 
 
 def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:
@@ -289,7 +285,9 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     changed = places != list(range(start, min(end, state.stream.fetched) if state.stream.exhausted else end))
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
-    block.update(changed=changed, strategy="one_trip" if plan.is_split else "one_phase", table=state.table[:8] or None)
+    block.update(
+        changed=changed, strategy="two_phases" if plan.is_split else "one_phase", table=state.table[:8] or None
+    )
     block["warnings"] += plan.warnings
     block["warnings"] += [plan.settings.tell(search.request.path, state.stale)] if state.stale else []
     if state.groups is not None:

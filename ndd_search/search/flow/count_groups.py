@@ -40,11 +40,8 @@ class GroupCount(Step):
     """Estimates the number of groups of the whole result."""
 
     def beside(self, plan: Plan) -> list[Request]:
-        """Return the request for the sample, none if there can be none, or the search cannot be sent beside another.
-
-        With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
-        """
-        if "collapse" in plan.search.body or not can_be_sampled(plan.options):
+        """Return the request for the sample, none if there can be none, or the search cannot be sent beside another."""
+        if not can_be_sampled(plan.options):
             return []
         if not plan.may_split or not can_be_split(plan.search, plan.options):
             return []
@@ -86,8 +83,7 @@ class AllGroups(Step):
         stream = state.stream
         most = min(plan.options.max_window, plan.settings.known.about(plan.search.target).window_limit)
         if not stream.exhausted and stream.fetched < most:
-            asked = {"ids": bool(plan.shown), "numbered": bool(plan.options.facets)}
-            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, **asked)
+            request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, ids=bool(plan.shown))
             request = replace(request, body={**request.body, "sort": ordered(plan.search)})
             (answer,) = yield from round_trips.later([request])
             if answer.whole:

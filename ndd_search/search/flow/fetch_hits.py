@@ -7,16 +7,16 @@ search that do not fit together, raise AskAnew. Where no page can be made, the a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.paging.fill_page import Fetch, next_fetch
+from ndd_search.core.paging.fill_page import Fetch, first_window, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.fits_text import misfit, whole_text
-from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
+from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import fields_in_text
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.engines_own_page import (
@@ -27,7 +27,7 @@ from ndd_search.search.flow.engines_own_page import (
     own_request,
     without_sketches,
 )
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, needs_sketches, ranges_of
+from ndd_search.search.flow.plan import AskAnew, Documents, Plan, Step, ask_anew_if_learned, needs_sketches
 from ndd_search.search.flow.round_trips import PLACE, Asking, Finished, RoundTrips, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.candidate_limits import raised
@@ -42,8 +42,9 @@ from ndd_search.search.rest.read_answer import (
 )
 from ndd_search.search.rest.wider_requests import widened
 
-# Statuses with which an engine, or a proxy in front of it, may refuse several requests in one and accept each.
-_REFUSED_MSEARCH = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}  # it holds the query twice
+# Statuses with which an engine, or a proxy in front of it, may refuse a part of a search and accept the whole.
+_REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+_LONGER = 3 / 2  # hits of the first fetch for a later page, in multiples of the end of the page
 STALE = (
     "a document has the sketch of an earlier text, which may hide it or another: {}; run ndd-search backfill ... "
     "--recheck, and name the text fields where the index is written (docs/indexing.md)"
@@ -66,16 +67,34 @@ class HitFetcher:
             fetch = next_fetch(state.stream, search.start, search.size, self.plan.options)
             if fetch is None:
                 break
-            state = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
+            state = yield from (self._first(self._ahead(fetch)) if state.envelope is None else self._next(state, fetch))
         return state
 
-    def fetch_documents(self, state: State, ranks: set[int], ids_only: bool = False) -> Asking[State]:
-        """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
-        missing = ranges_of(ranks - state.documents.keys())
-        answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
+    def fetch_documents(self, state: State, ranks: set[int], named: Set[int] = frozenset()) -> Asking[State]:
+        """Return the state with the documents of these ranks; missing ones are fetched, even when no time is left.
+
+        named: ranks of which only the ids are fetched.
+        """
+        requests = self.plan.document_requests(state.stream, ranks - state.documents.keys(), named)
+        answers = yield from self.round_trips.needed([one.request for one in requests], None)
         if reason := trouble(answers, like=Answer(state.envelope)):
+            for one in answers:
+                ask_anew_if_learned(self.plan, one.complaint)
+            if any(one.status in _REFUSED_APART for one in answers):
+                raise AskAnew
             return state.stop(reason)
-        return with_documents(state, self.plan, ranks, missing, answers)
+        return with_documents(state, self.plan, requests, answers)
+
+    def _ahead(self, fetch: Fetch) -> Fetch:
+        """Return the first fetch for a later page, long enough if a third of its hits are hidden.
+
+        The page is the same: it examines no more hits than it needs.
+        """
+        search, options = self.plan.search, self.plan.options
+        if not search.start or search.limits.bounded:  # a longer window of bounded candidates has other hits
+            return fetch
+        wanted = _LONGER * (search.start + search.size + options.ahead)
+        return Fetch(0, max(fetch.size, first_window(wanted, options)))
 
     def _first(self, fetch: Fetch) -> Asking[State]:
         """Make the first trip."""
@@ -128,8 +147,7 @@ class HitFetcher:
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
         is_several = plan.is_split or has_others or plan.search.limits.apart
-        lacks_documents = plan.is_split and answers[-1].whole  # then another plan would lack them, too
-        may_help = not lacks_documents and (answers[0].ok or answers[0].status in _REFUSED_MSEARCH)
+        may_help = answers[0].ok or answers[0].status in _REFUSED_APART
         if is_several and unreadable is None and may_help and trouble(answers, like=answers[0]):
             raise AskAnew
         if unreadable is not None or not answers[0].has_hits:
@@ -141,7 +159,7 @@ class HitFetcher:
         if answers[0].failed_shards:
             ask_anew_if_learned(plan, answers[0].complaint)
             own = yield plan.search.request
-            if own.has_hits and (lacks_documents or own.failed_shards < answers[0].failed_shards):
+            if own.has_hits and own.failed_shards < answers[0].failed_shards:
                 raise Finished(degraded(own, plan, WIDER + answers[0].reason))
 
     def _next(self, state: State, fetch: Fetch) -> Asking[State]:
@@ -209,12 +227,7 @@ def with_more_hits(
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
-    documents: dict[int, Hit] = {}
-    if not plan.is_split:
-        documents = dict(enumerate(hits, fetch.start))
-    elif len(answers) > 1:
-        within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
-        documents = _documents(stream, plan, plan.search.start, overall, within)
+    documents: dict[int, Hit] = {} if plan.is_split else dict(enumerate(hits, fetch.start))
     lacks_numbers = plan.options.same_numbers and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
@@ -231,18 +244,16 @@ def with_more_hits(
     )
 
 
-def with_documents(
-    state: State, plan: Plan, ranks: set[int], ranges: Sequence[Fetch], answers: Sequence[Answer]
-) -> State:
-    """Return the state with the documents of ranks. answers: to the requests for these ranges.
+def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answers: Sequence[Answer]) -> State:
+    """Return the state with more documents.
 
     Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks.
     """
-    state, documents = with_documents_read(state, plan, answers), dict(state.documents)
-    for fetch, answer in zip(ranges, answers, strict=True):  # a range may hold documents that are there, also whole
-        documents = _documents(state.stream, plan, fetch.start, answer) | documents
-    if not ranks <= documents.keys():
-        raise AskAnew
+    state = with_documents_read(state, plan, answers)
+    documents = dict(state.documents)
+    for request, answer in zip(requests, answers, strict=True):
+        found = documents_of(state.stream, plan, request.found, answer)
+        documents.update((rank, found[rank]) for rank in request.wanted)
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
     return state
@@ -285,50 +296,32 @@ def check_distinct(state: State, plan: Plan) -> None:
         raise AskAnew
 
 
-def _documents(stream: Stream, plan: Plan, start: int, answer: Answer, most: int | None = None) -> dict[int, Hit]:
-    """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
-    hits, sketches = answer.hits, sketches_in(answer, plan)
-    if most is not None and most < len(hits):
-        hits, sketches = hits[:most], sketches[:most]
-    found = documents_of(stream, start, hits, sketches)
-    for hit in hits:
-        if "fields" in hit:
-            drop_fields(hit, plan.sketch_fields)
-    return found
+def documents_of(stream: Stream, plan: Plan, ranks: Sequence[int], answer: Answer) -> dict[int, Hit]:
+    """Return documents by rank, without sketches, with the scores and sort values that their sketches came with.
 
-
-def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | Lack]) -> dict[int, Hit]:
-    """Return documents by rank, with the scores and sort values of the answer that brought their sketches.
-
-    start: rank of the first hit. sketches: those that came with the documents.
-    Raises AskAnew if they differ from those of the stream.
+    ranks: of the hits of the answer. Raises AskAnew if these are not the hits of the stream.
     """
-    first = int(stream.ranks.searchsorted(start))
-    if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
+    hits, sketches = answer.hits, sketches_in(answer, plan)
+    if len(hits) != len(ranks):
         raise AskAnew
-    if not _are_of(stream, first, hits, sketches):
-        raise AskAnew
-    for hit, before in zip(hits, stream.hits[first:], strict=False):
-        if hit["_index"] != before["_index"]:
+    for rank, hit, sketch in zip(ranks, hits, sketches, strict=True):
+        at = stream.index_of(rank)
+        before = stream.hits[at]
+        if not _is_of(hit, sketch, before, stream.lacking[at], stream.sketches[at]):
             raise AskAnew
         for name in ("_score", "sort"):
             if name in before:
                 hit[name] = before[name]
-    return dict(enumerate(hits, start))
+        if not plan.search.body.get("seq_no_primary_term"):
+            hit.pop("_seq_no", None)
+            hit.pop("_primary_term", None)
+        if "fields" in hit:
+            drop_fields(hit, plan.sketch_fields)
+    return dict(zip(ranks, hits, strict=True))
 
 
-def _are_of(stream: Stream, first: int, hits: Sequence[Hit], sketches: Sequence[Sketch | Lack]) -> bool:
-    """Return whether these are the sketches of a stream from index `first` on. Hits without one have equal scores."""
-    if isinstance(sketches, Sketches) and isinstance(stream.sketches, Sketches):
-        return stream.sketches.holds(sketches, first)
-    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
-        if isinstance(sketch, str):
-            before = stream.hits[at]
-            same = sketch == stream.lacking[at] and all(
-                hit.get(name) == before.get(name) for name in ("_score", "sort")
-            )
-        else:
-            same = sketch.tobytes() == stream.sketches[at].tobytes()
-        if not same:
-            return False
-    return True
+def _is_of(hit: Hit, sketch: Sketch | Lack, before: Hit, lack: str, known: Sketch) -> bool:
+    """Return whether a document is that of a hit, by the number of its version and by its sketch."""
+    if any(hit.get(name) != before.get(name) for name in ("_index", "_seq_no")):
+        return False
+    return sketch == lack if isinstance(sketch, str) else not lack and sketch.tobytes() == known.tobytes()

@@ -7,7 +7,7 @@ only if a probe showed that both see about the same documents (see `choose_frequ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -30,12 +30,6 @@ _SENTENCES = 10_000
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
 _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up structure
-
-
-_WIDER = 1.75  # width of the first request of one_trip before pages say what they need: enough for 70 % of them
-_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/fetching.md)
-_ENOUGH = 8  # pages before their reaches are used
-_REMEMBERED = 20  # pages whose reaches are kept
 
 
 @dataclass(frozen=True)
@@ -66,18 +60,6 @@ class Counted:
     def bytes(self) -> int:
         """Approximate memory of the table."""
         return _OVERHEAD + _PER_VALUE * len(self.frequency_table.values)
-
-
-def width_for(page: int, reaches: Sequence[float]) -> float:
-    """Return where the documents of the first trip should end, in multiples of the end of the page.
-
-    page: end of the page. reaches: see LearnedOfCaller. The cheapest of them is chosen, or the page alone, to which
-    `own_part` adds two hits: a wider request fetches more documents, and a narrower one needs a second trip more often.
-    """
-    if len(reaches) < _ENOUGH:
-        return _WIDER
-    each = _TRIP / len(reaches)  # what a page spares that needs no second trip
-    return min((width * page - each * pages, width) for pages, width in enumerate((1.0, *sorted(reaches))))[1]
 
 
 @dataclass(frozen=True)
@@ -120,8 +102,6 @@ class LearnedOfCaller:
     table:       digest of this caller's frequency table, "" for none.
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
-    reaches:     how far down each of the caller's last pages reached that was fetched in one trip: the end of the hits
-                 that it showed or listed, in multiples of the end of the page.
     lacks_until: until then, samples of groups count the documents without values: there are some.
     """
 
@@ -131,7 +111,6 @@ class LearnedOfCaller:
     table: str = ""
     met: bool = False
     charged: bool = False
-    reaches: tuple[float, ...] = ()
     lacks_until: float = 0.0
 
 
@@ -194,11 +173,6 @@ class Learned:
         """Change some of these facts."""
         with self._lock:
             self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
-
-    def reached(self, target_of_caller: bytes, end: float) -> None:
-        """Note how far down a page reached, in multiples of the end of the page."""
-        reaches = (*self.of_caller(target_of_caller).reaches, end)[-_REMEMBERED:]
-        self.learn_of_caller(target_of_caller, reaches=reaches)
 
     def table(self, target: bytes, digest: str) -> Counted | None:
         """Return a table of a target, None if it is not stored."""

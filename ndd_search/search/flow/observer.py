@@ -21,7 +21,7 @@ class PageFacts:
 
     collapsed: whether the page was made by us; False for an engine's own page, where the other facts are unknown.
     examined, hidden: numbers of hits.
-    cache:     "hit", "miss" or "off". strategy: "one_phase" or "one_trip".
+    cache:     "hit", "miss" or "off". strategy: "one_phase" or "two_phases".
     degraded:  why near-duplicates may be shown, one of a few sentences; "" if all went well.
     changed:   whether the page differs from the engine's own.
     """

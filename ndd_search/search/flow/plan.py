@@ -1,31 +1,29 @@
 """The plan of a search: which hits are fetched, what is read of them, and with which requests.
 
 To read a document, or only its id, an engine decompresses a block of stored documents. A sketch is read from doc
-values. For a window of 100 hits of which 10 to 20 are shown, an engine needs half the time for the sketches of all hits
-and the documents of the shown ones (figures in benchmarks/figures/wrapped_search.md). A search that can be split is
-fetched that way if that spares enough documents. `ndd.strategy` names the way:
+values, at a tenth of that cost. `ndd.strategy` names the way in which a search is fetched:
 
-one_phase: one request for the window with its documents.
-one_trip:  both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
-           window. A second trip fetches documents that the page shows from further down, if there are any.
+one_phase:  one request for the window with its documents.
+two_phases: the sketches of the window, with everything that describes all hits, such as aggregations. Then the
+            documents to show or list, by the same query with a filter that names their sequence numbers: with such a
+            filter an engine looks at few documents, so a query that costs much is paid for once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from math import ceil
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, first_window
 from ndd_search.core.paging.page import Page
-from ndd_search.core.paging.stream import Shown
+from ndd_search.core.paging.stream import Shown, Stream
 from ndd_search.core.presets import unfit_preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.learned_targets import LearnedOfCaller, width_for
+from ndd_search.search.flow.learned_targets import LearnedOfCaller
 from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
@@ -54,9 +52,8 @@ class Plan:
     search, options: what is searched and how its hits are collapsed.
     of_caller:       what was known of the caller when the search was planned. window_limit: the same of the target.
     settings:        of the client, for the target. field: where the sketches are in a document.
-    may_split:       whether the search may be split in two requests; False after a split search of it failed.
-    is_split:        whether documents and sketches are fetched by different requests of one trip.
-    width:           end of the documents that such a trip fetches, in multiples of the end of the page.
+    may_split:       whether the search may be fetched in two phases; False after two phases of it failed.
+    is_split:        whether it is.
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
@@ -71,7 +68,6 @@ class Plan:
     field: SketchField
     may_split: bool
     is_split: bool
-    width: float
     sketch_reading: Reading
     reading: Reading
     sketch_fields: tuple[str, ...]
@@ -100,26 +96,38 @@ class Plan:
         """Whether any caller saw a sketch in the target within the last hour."""
         return self.settings.clock() < self.settings.known.about(self.search.target).sketched_until
 
+    @property
+    def strategy(self) -> str:
+        """The name of the way in which the search is fetched."""
+        return "two_phases" if self.is_split else "one_phase"
+
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:
         """Return the requests of one trip. The sketches are in the answer to the last one."""
-        if first and self.search.limits.apart:
-            aggregated = widened(self.search.as_found, 0, 1, self.field, self.sketch_reading)
-            return [aggregated, widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=False)]
-        if not self.is_split:
-            return [widened(self.search, fetch.start, fetch.size, self.field, self.reading, first=first)]
-        sketches = sketches_only(self.search, fetch, self.field, self.reading, numbered=bool(self.options.facets))
-        if not first:
-            return [sketches]
-        own = own_part(self.search, fetch.size, self.width)
-        return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
+        search, before = self.search, list[Request]()
+        if first and (search.limits.apart or (self.is_split and self._has_other_documents)):
+            before.append(widened(search.as_found, 0, 1, self.field, self.sketch_reading))
+            first = False
+        if self.is_split:
+            return [*before, sketches_only(search, fetch, self.field, self.reading, first=first)]
+        return [*before, widened(search, fetch.start, fetch.size, self.field, self.reading, first=first)]
 
-    def document_requests(self, ranges: Sequence[Fetch], ids_only: bool = False) -> list[Request]:
-        """Return the requests for the documents, or only the ids, of some ranges of the engine's list."""
-        if ids_only:
-            return [sketches_only(self.search, one, self.field, self.sketch_reading, ids=True) for one in ranges]
-        return [
-            widened(self.search, one.start, one.size, self.field, self.sketch_reading, first=False) for one in ranges
-        ]
+    @property
+    def _has_other_documents(self) -> bool:
+        """Whether the answer has documents beside the hits, of which a request for sketches would change what is read.
+
+        Those of a completion suggester, and of `top_hits`.
+        """
+        return "suggest" in self.search.body or "top_hits" in self.search.names
+
+    def document_requests(self, stream: Stream, ranks: Set[int], named: Set[int]) -> list[Documents]:
+        """Return the requests for documents of a stream.
+
+        ranks: of the documents. named: of those of which only the ids are needed, and which get a request of their own.
+        """
+        whole = widened(self.search, 0, 0, self.field, self.sketch_reading, first=False)
+        ids = sketches_only(self.search, Fetch(0, 0), self.field, self.sketch_reading, ids=True)
+        parts = [(ranks - named, whole), (ranks & named, ids)]
+        return [_limited(request, stream, wanted) for wanted, request in parts if wanted]
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
@@ -146,7 +154,6 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values) if numbers or values else sketches
     added = (*values, *numbers)
-    width = width_for(search.start + search.size, of_caller.reaches)
     return Plan(
         search=search,
         options=options,
@@ -155,8 +162,9 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         settings=settings,
         field=field,
         may_split=may_split,
-        is_split=may_split and now >= learned.whole_until and is_worth_splitting(search, options, reading, width),
-        width=width,
+        is_split=may_split
+        and now >= max(learned.whole_until, learned.bare_until)
+        and is_worth_splitting(search, options, reading),
         sketch_reading=sketches,
         reading=reading,
         sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),
@@ -260,7 +268,7 @@ class Step:
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
 _OF_ALL = ("aggs", "aggregations", "suggest", "track_total_hits")
 _OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version")
-_APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
+_APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "from", "size", "seq_no_primary_term"}
 
 
 # Parts with scores that are not reproducible, scores that need a model, and hits with hits of their own. A field of
@@ -272,51 +280,38 @@ _WHOLE_ONLY = {
 
 _MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may prevent a split
 
-_SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
-_MOST_RANGES = 4  # most requests for documents in one trip
-_GAP = 10  # so many unneeded hits between two ranges cost less than another request
+_MOST_SHOWN = 0.4  # of the window: one phase costs less for a longer page
 
 
-def is_worth_splitting(search: Search, options: CollapseOptions, reading: Reading, width: float) -> bool:
-    """Return whether a search is fetched in one trip: it can be split, and an engine then reads fewer documents."""
+def is_worth_splitting(search: Search, options: CollapseOptions, reading: Reading) -> bool:
+    """Return whether a search is fetched in two phases: it can be, and an engine then reads fewer documents."""
     if not can_be_split(search, options):
         return False
     # Fields for guards and `keep` are then requested apart from documents, because ours would replace the caller's.
     if reading.fields and ("top_hits" in search.names or asked_otherwise(search, reading.fields)):
         return True
     window = first_window(search.start + search.size + options.ahead, options)
-    fewer = window - own_part(search, window, width).size
-    return fewer >= _SPARED * window and (not reading.fields or options.total == "groups")
-
-
-def own_part(search: Search, window: int, width: float) -> Fetch:
-    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after.
-
-    width: end of these hits, in multiples of the end of the page.
-    """
-    end = max(ceil((search.start + search.size) * width), search.start + search.size + 2)
-    return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
+    return search.size <= _MOST_SHOWN * window and (not reading.fields or options.total == "groups")
 
 
 def sketches_only(
-    search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False, numbered: bool = False
+    search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, first: bool = False, ids: bool = False
 ) -> Request:
-    """Return the request for the sketches of some hits. ids: also for their ids. numbered: for sequence numbers.
+    """Return the request for the sketches and sequence numbers of some hits.
 
-    It reads no stored document, unless `reading` has fields or ids are requested. A sequence number is not stored with
-    the document, and tells hits of one shard apart.
+    It reads no stored document, unless `reading` has fields or ids are requested.
+
+    first: also for what describes all hits. ids: also for the ids of the hits.
     """
     asked = search.body
-    body = {key: asked[key] for key in _WHICH if key in asked}
-    if "collapse" in asked:
-        body["collapse"] = {"field": asked["collapse"].get("field")}
-    body.update(track_total_hits=False, _source=False, docvalue_fields=list(reading.stored))
+    body = {key: asked[key] for key in (*_WHICH, *(_OF_ALL if first else ())) if key in asked}
+    if not first:
+        body["track_total_hits"] = False
+    body.update(_source=False, docvalue_fields=list(reading.stored), seq_no_primary_term=True)
     if reading.fields:
         body["fields"] = list(reading.fields)
     elif not ids:
         body["stored_fields"] = "_none_"
-    if numbered:
-        body["seq_no_primary_term"] = True
     body["from"], body["size"] = fetch.start, fetch.size
     params = {
         name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")
@@ -324,32 +319,51 @@ def sketches_only(
     return search.request.asking(body, {"preference": search.preference, **params}, reading.sketches)
 
 
-def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
-    """Return at most four ranges of the engine's list that cover all of these ranks."""
-    ordered, gap = sorted(ranks), _GAP
-    while True:
-        heads = [at for at, rank in enumerate(ordered) if not at or rank - ordered[at - 1] > gap]
-        if len(heads) <= _MOST_RANGES:
-            break
-        gap *= 2
-    ends = [*heads[1:], len(ordered)]
-    return [Fetch(ordered[at], ordered[end - 1] - ordered[at] + 1) for at, end in zip(heads, ends, strict=True)]
+class Documents(NamedTuple):
+    """A request for documents. wanted: their ranks. found: the ranks of all hits of its answer."""
+
+    request: Request
+    wanted: Set[int]
+    found: list[int]
+
+
+def _limited(request: Request, stream: Stream, ranks: Set[int]) -> Documents:
+    """Return a request for the hits of a stream that have the sequence numbers of some ranks.
+
+    Each shard counts its own sequence numbers, so hits of other shards may have one of these. Those behind the last
+    wanted rank are left out by the size of the answer.
+
+    Raises AskAnew if the engine has not returned sequence numbers.
+    """
+    last, numbers = max(ranks), set[int]()
+    known = [(rank, hit.get("_seq_no")) for rank, hit in zip(stream.ranks.tolist(), stream.hits, strict=True)]
+    for rank, number in known:
+        if rank in ranks:
+            if not isinstance(number, int):
+                raise AskAnew
+            numbers.add(number)
+    found = [rank for rank, number in known if rank <= last and number in numbers]
+    only = {"terms": {"_seq_no": sorted(numbers)}}
+    query = {"bool": {"must": [request.body.get("query") or {"match_all": {}}], "filter": [only]}}
+    body = {**request.body, "query": query, "from": 0, "size": len(found), "seq_no_primary_term": True}
+    return Documents(replace(request, body=body), ranks, found)
 
 
 def can_be_limited(search: Search) -> bool:
     """Return whether a search can be sent again with another clause in its query, for some of the same hits."""
-    known = _APART.issuperset(search.body) and {"collapse", "min_score"}.isdisjoint(search.body)
+    known = _APART.issuperset(search.body) and "min_score" not in search.body
     return known and not search.limits.bounded and goes_together(search.request)
 
 
 def can_be_split(search: Search, options: CollapseOptions) -> bool:
-    """Return whether two requests for parts of the hits give the same result as one request."""
+    """Return whether two requests for parts of the hits give the same result as one request.
+
+    A filter of ours would be a part of an explanation, and show hits that the engine's own `collapse` hides.
+    """
     body = search.body
-    if search.limits.bounded or any(map(callable, options.keep)):
+    if search.limits.bounded or any(map(callable, options.keep)) or body.get("explain"):
         return False
     if not _APART.issuperset(body) or not goes_together(search.request):
-        return False
-    if "collapse" in body and not isinstance(body["collapse"], Mapping):
         return False
     aggregations = [body.get("aggs"), body.get("aggregations")]
     if "fields" in body and any(name == "top_hits" for name, _ in named_values(aggregations)):

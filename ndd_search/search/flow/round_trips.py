@@ -101,11 +101,11 @@ class RoundTrips:
         """
         return self._go(requests, self._seconds_left, REFUSED | PLACE if len(requests) > 1 else REFUSED)
 
-    def needed(self, requests: list[Request], refusals: Collection[int] = ()) -> Asking[list[Answer]]:
+    def needed(self, requests: list[Request], refusals: Collection[int] | None = ()) -> Asking[list[Answer]]:
         """Make a trip without which there is no page, in all the time that the client gives it.
 
-        refusals: statuses that are returned as failed answers. For any other failure, an exception of the client passes
-                  through, and a failed answer raises Finished.
+        refusals: statuses that are returned as failed answers; None returns every failure. For any other failure, an
+                  exception of the client passes through, and a failed answer raises Finished.
         """
         return self._go(requests, None, refusals)
 
