@@ -169,8 +169,5 @@ _ALL = (
         about="shingles of five characters, links dropped: messages have too few words for shingles of words",
         recipe=Recipe.characters(size=5, urls="drop"),
     ),
-    Preset(
-        recipe=Recipe(), name="chunks", about="the defaults: overlapping neighbours share too few words to be hidden"
-    ),
 )
 PRESETS = {preset.name: preset for preset in _ALL}

@@ -4,16 +4,16 @@
     prompt = "\n\n".join(found.texts)
     found[0].provenance     # what the first passage stands for: ids, sources, similarity
 
-Two passages are near-duplicates as they are for `ndd_search.collapse`. With `contained`, a passage that stands word for
-word in a longer one is shown as a part of that one, at the better of their two places. With `merge`, overlapping
-passages of one document become one passage. Every passage that is not shown is listed under the one that stands for it,
-or in `left_out`, or comes after the last place that was asked for.
+Two passages are near-duplicates as they are for `ndd_search.collapse`, unless each says something that the other does
+not. With `contained`, a passage that a longer one holds is shown as a part of that one, at the better of both places.
+With `merge`, overlapping passages of one document become one. Every passage that is not shown is listed under the one
+that stands for it, or in `left_out`, or comes after the last place that was asked for.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,9 @@ from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import hits_in
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.group_passages import Containment, Given, Groups, groups_of, others
+from ndd_search.integrations.added_words import Texts
+from ndd_search.integrations.given_passages import Given
+from ndd_search.integrations.group_passages import Containment, Groups, groups_of, others, without_additions
 from ndd_search.integrations.passage_options import (
     TEXT_FIELDS,
     Fields,
@@ -36,6 +38,8 @@ from ndd_search.integrations.passage_options import (
 from ndd_search.integrations.passages_and_copies import Copy, Passage, Passages, Relation
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
+
+_REPEATED = 0.25  # of the pairs of neighbouring words of a passage that may be shown already when its turn comes
 
 log = logging.getLogger("ndd_search")
 
@@ -59,7 +63,7 @@ def passages(
              names the document that the passage was cut from, `start` the position there, `stored` a stored sketch.
              text=None looks for text, content and page_content.
     options, changes: PassageOptions, and single options of it or of CollapseOptions by name (size=5, max_tokens=2000,
-             min_similarity=0.8, keep=["newest:date"], merge=True), also preset="chunks".
+             min_similarity=0.8, keep=["newest:date"], merge=True).
     The passages given are not changed. A passage without text is shown on its own.
     Raises InvalidDocument when no passage at all has a text, ValueError or TypeError for a setting that cannot be.
     """
@@ -86,8 +90,10 @@ def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Pas
             len(given.hits),
             where.document,
         )
-    groups = groups_of(given, options)
-    return _Selection(given, groups, Containment(given, groups, options), options).run()
+    groups, texts = groups_of(given, options), Texts(given, options.collapse)
+    if options.reads_texts:
+        groups = without_additions(groups, texts)
+    return _Selection(given, groups, Containment(texts, groups, options), options).run()
 
 
 def _with_score(one: Any) -> tuple[Any, Any]:
@@ -108,6 +114,10 @@ class _Slot:
     tokens: int = 0
 
 
+def _best_rank(slot: _Slot) -> int:
+    return min([slot.rank, *slot.copies])
+
+
 class _Selection:
     """The walk, in the order of the best rank of each group."""
 
@@ -117,25 +127,44 @@ class _Selection:
         self.shares = groups.shares
         self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
         self.of_document: dict[Any, list[_Slot]] = {}
+        self.told: set[tuple[str, str]] = set()  # neighbouring words of shown passages, where tokens are scarce
         self.spent = 0
         self.counted: dict[int, int] = {}
 
     def run(self) -> Passages:
         left_out: list[int] = []
-        for shown in list(self.waiting):
-            if shown not in self.waiting:
-                continue
-            if not self._show(shown):
+        for shown in self._order():
+            if shown in self.waiting and not self._show(shown):
                 if len(self.slots) >= self.options.most:
                     break
                 left_out += self.waiting.pop(shown)
-        passages = tuple(self._passage(slot) for slot in self.slots.values())
+        passages = tuple(map(self._passage, sorted(self.slots.values(), key=_best_rank)))
         left = tuple(self.given.hits[rank] for rank in sorted(left_out))
         warnings, options = [], self.options.collapse
         if self.options.frequency_table is not False:
             sketches = {rank: self.given.sketches[rank] for rank in self.slots}
             warnings = kept_apart(self.given.hits, sketches, len(sketches), self.given, self.given.recipe, options)
         return Passages(passages, left, len(self.given.hits), options.min_similarity, tuple(warnings))
+
+    def _order(self) -> Iterator[int]:
+        """Yield the groups by rank; where tokens are scarce, those last of which much is shown by then."""
+        repeating = []
+        for shown in list(self.waiting):
+            if shown in self.waiting and self._repeats(shown):
+                repeating.append(shown)
+            else:
+                yield shown
+        yield from repeating
+
+    def _repeats(self, rank: int) -> bool:
+        """Return whether much of a passage stands in shown ones, and it would not be merged with one of them."""
+        if self.options.max_tokens is None or not self.slots:
+            return False
+        pairs = self.containment.texts.words(rank)[2]
+        if len(pairs & self.told) <= _REPEATED * len(pairs):
+            return False
+        of_document = self.of_document.get(self.given.document(rank), ()) if self.options.merge else ()
+        return not any(joined(self.given.extract(rank), slot.extract) for slot in of_document)
 
     def _show(self, shown: int) -> bool:
         """Show the most wanted passage of a group, or another where tokens are scarce. Returns whether one has room."""
@@ -155,10 +184,11 @@ class _Selection:
         target = self._merged(slot) or self._added(slot)
         if target is None:
             return False
+        if self.options.max_tokens is not None:
+            self.told |= self.containment.texts.words(rank)[2]
         self._list_copies(slot, shown, containers)
         if target is not slot:
             target.copies |= {**slot.copies, rank: ("merged", 1.0)}
-        self._merge_copies(target)
         return True
 
     def _added(self, slot: _Slot) -> _Slot | None:
@@ -202,7 +232,7 @@ class _Selection:
 
     def _list_copies(self, slot: _Slot, shown: int, containers: list[int]) -> None:
         """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
-        rank = slot.rank
+        rank, inside = slot.rank, self.containment.texts.inside
         within = [shown] if rank in containers else []
         for holder in [rank, *within]:
             within += [one for one in self.containment.contents(holder) if one in self.waiting]
@@ -212,19 +242,9 @@ class _Selection:
                 alike = others(members, rank) if rank in members else members
                 for one, similarity in alike.items():
                     slot.copies[one] = "shares" if one in self.shares else "similar", similarity
-        for one in within:
-            slot.copies[one] = "contained", 1.0
-
-    def _merge_copies(self, slot: _Slot) -> None:
-        """Add what near-duplicates of the same document hold beyond the passage that stands for them."""
-        if slot.document is None:
-            return
-        for rank, (relation, _) in slot.copies.items():
-            if relation == "similar" and self.given.document(rank) == slot.document:
-                both = joined(slot.extract, self.given.extract(rank))
-                if both is not None and self._spend(slot, self._count(both.text)):
-                    slot.extract = both
-                    slot.copies[rank] = ("merged", 1.0)
+        for one, (relation, _) in slot.copies.items():
+            if relation == "similar" and self.options.contained and inside(one, rank) == "contained":
+                slot.copies[one] = "contained", 1.0
 
     def _spend(self, slot: _Slot, tokens: int, freed: int = 0) -> bool:
         """Let a slot have so many tokens instead of those that it has, if there are as many."""
@@ -239,7 +259,8 @@ class _Selection:
 
     def _passage(self, slot: _Slot) -> Passage:
         given, rank, span = self.given, slot.rank, slot.extract
-        best = min(rank, min(slot.copies, default=rank))
+        like = [rank, *(one for one, (relation, _) in slot.copies.items() if relation != "shares")]
+        scores = [score for one in like if (score := given.scores[one]) is not None]
         copies = [
             Copy(given.hits[one], one, given.id(one), given.source(one), *slot.copies[one])
             for one in sorted(slot.copies)
@@ -256,8 +277,7 @@ class _Selection:
             span.text,
             given.id(rank),
             given.source(rank),
-            given.scores[best],
-            given.hits[best],
+            max(scores, default=None),
             tuple(copies),
             span.start,
             span.end,

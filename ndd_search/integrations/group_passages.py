@@ -2,89 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.matching.contained_texts import Extract, lies_inside, normalised, possible_containers
+from ndd_search.core.matching.contained_texts import possible_containers
 from ndd_search.core.matching.document_frequency import leaders_of_list
-from ndd_search.core.matching.guards import allowed_by_fields
-from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions, check_fit
 from ndd_search.core.paging.collapse import collapse
-from ndd_search.core.paging.hit_reader import HitReader, stored_sketches
-from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Sketch, sketch_many
-from ndd_search.core.text.numbers import number_signature
-from ndd_search.integrations.passage_options import Fields, PassageOptions, read
+from ndd_search.core.paging.hit_reader import HitReader
+from ndd_search.integrations.added_words import Texts
+from ndd_search.integrations.given_passages import Given
+from ndd_search.integrations.passage_options import PassageOptions
 
-_NO_SKETCH = np.empty(0, np.int32)
-
-
-@dataclass(frozen=True)
-class Given:
-    """The passages as they were given, and what was read from them."""
-
-    hits: list[Any]
-    scores: list[Any]
-    where: Fields
-    recipe: Recipe
-
-    @cached_property
-    def texts(self) -> list[str | None]:
-        return [self.where.text_of(hit) for hit in self.hits]
-
-    @cached_property
-    def sketches(self) -> list[Sketch]:
-        """Those stored with the passages, and of the others' texts."""
-        sketches = [_NO_SKETCH if isinstance(one, str) else one for one in self._stored()]
-        fresh = [rank for rank, one in enumerate(sketches) if one is _NO_SKETCH and self.texts[rank] is not None]
-        made = sketch_many([self.texts[rank] or "" for rank in fresh], self.recipe) if fresh else ()
-        for rank, sketch in zip(fresh, made, strict=True):
-            sketches[rank] = sketch
-        return sketches
-
-    @property
-    def came_with(self) -> list[Sketch] | None:
-        """The sketches, None if no passage came with one."""
-        return self.sketches if any(not isinstance(one, str) for one in self._stored()) else None
-
-    def extract(self, rank: int) -> Extract:
-        start = read(self.hits[rank], self.where.start)
-        whole = isinstance(start, int) and not isinstance(start, bool)
-        return Extract(self.texts[rank] or "", start if whole else None)
-
-    def document(self, rank: int) -> Hashable:
-        """Which document a passage is of; None where it does not say, or not in a word."""
-        found = read(self.hits[rank], self.where.document)
-        return found if found is None or isinstance(found, Hashable) else None
-
-    def id(self, rank: int) -> Any:
-        return read(self.hits[rank], self.where.id)
-
-    def source(self, rank: int) -> Any:
-        return read(self.hits[rank], self.where.source)
-
-    def value(self, hit: Any, field: str) -> Any:
-        """What a passage has in a field, for guards."""
-        return read(hit, field)
-
-    def numbers(self, hit: Any) -> int | None:
-        """The numbers of its text, for guards; None without a text."""
-        text = self.where.text_of(hit)
-        return None if text is None else number_signature(text, self.recipe)
-
-    def _stored(self) -> Sequence[Sketch | str]:
-        """Of those that `with_sketches` stores; anything else under that name is none."""
-        found = [
-            one if isinstance(one, Mapping) else None for one in (read(hit, self.where.stored) for hit in self.hits)
-        ]
-        return stored_sketches(found, self.recipe)
+_MOST = 16
 
 
 @dataclass(frozen=True)
@@ -104,6 +37,30 @@ def others(members: dict[int, float], shown: int) -> dict[int, float]:
     first = min(members)
     alike = members if shown == first else {**members, first: members[shown]}
     return {rank: similarity for rank, similarity in alike.items() if rank != shown}
+
+
+def without_additions(groups: Groups, texts: Texts) -> Groups:
+    """Return the groups without members that add something to the shown passage: these are shown, too.
+
+    Where a member adds more to the shown passage than that one to it, the member is shown in its place. Of a group with
+    more than _MOST different texts, the others are shown as they are.
+    """
+    found: list[tuple[int, dict[int, float]]] = []
+    for members in groups.members.values():
+        ranks, first = list(members), min(members)
+        for _ in range(_MOST):
+            if not ranks:
+                break
+            shown = ranks[0]
+            for rank in ranks[1:]:
+                if texts.adds(rank, shown) > texts.adds(shown, rank) and texts.stands_for(rank, shown):
+                    shown = rank
+            alike = [rank for rank in ranks if rank == shown or texts.stands_for(shown, rank)]
+            similar = [members[rank] for rank in alike] if alike[0] == first else texts.given.similarities(alike)
+            found.append((shown, dict(zip(alike, similar, strict=True))))
+            ranks = [rank for rank in ranks if rank not in alike]
+        found += [(rank, {rank: 1.0}) for rank in ranks]
+    return Groups(dict(sorted(found, key=lambda one: min(one[1]))), groups.shares)
 
 
 def groups_of(given: Given, options: PassageOptions) -> Groups:
@@ -157,45 +114,29 @@ def _collapsed(given: Given, options: PassageOptions) -> Groups:
 
 
 class Containment:
-    """Which shown passages stand in longer ones: in those that other groups show.
+    """Which shown passages stand in longer ones that other groups show.
 
-    And, where no option chooses among near-duplicates but their rank, in members of their own group. Guards that
-    keep near-duplicates apart by what is in their fields keep these apart, too. Texts are compared when a passage is
-    looked at, and only those whose sketches leave it possible.
+    Texts are compared when a passage is looked at, and only those whose sketches leave it possible.
     """
 
-    def __init__(self, given: Given, groups: Groups, options: PassageOptions) -> None:
-        self.given = given
+    def __init__(self, texts: Texts, groups: Groups, options: PassageOptions) -> None:
+        given = texts.given
+        self.texts = texts
         self.lengths = [len(text or "") for text in given.texts]
-        self.collapse = options.collapse
         self.longer: dict[int, list[int]] = {}  # what each passage may stand in
         self.shorter: dict[int, list[int]] = {}  # the other way round
-        self.normalised = cache(lambda rank: normalised(given.texts[rank] or ""))
-        self.inside = cache(self._inside)
         possible = possible_containers(given.sketches, self.lengths, given.recipe) if options.contained else {}
-        own = options.collapse.keep == ("score",) and not options.limits
         for rank, places in possible.items():
-            if rank in groups.members:
-                for longer in places:
-                    if longer in groups.members or (own and longer in groups.members[rank]):
-                        self.longer.setdefault(rank, []).append(longer)
-                        self.shorter.setdefault(longer, []).append(rank)
+            for longer in places if rank in groups.members else ():
+                if longer in groups.members:
+                    self.longer.setdefault(rank, []).append(longer)
+                    self.shorter.setdefault(longer, []).append(rank)
 
     def containers(self, rank: int) -> list[int]:
         """Return the longer passages that a shown one stands in, longest first."""
-        found = [one for one in self.longer.get(rank, ()) if self.inside(rank, one)]
+        found = [one for one in self.longer.get(rank, ()) if self.texts.inside(rank, one)]
         return sorted(found, key=lambda one: (-self.lengths[one], one))
 
     def contents(self, rank: int) -> list[int]:
         """Return the shown passages that stand in a longer one."""
-        return [one for one in self.shorter.get(rank, ()) if self.inside(one, rank)]
-
-    def _inside(self, shorter: int, longer: int) -> bool:
-        """Return whether a passage stands in another one, and no guard keeps them apart."""
-        if not lies_inside(self.normalised(shorter), self.normalised(longer)):
-            return False
-        pair, hits = (
-            Pairs(np.array([0]), np.array([1]), np.ones(1)),
-            [self.given.hits[rank] for rank in (shorter, longer)],
-        )
-        return all(verdict.all() for verdict in allowed_by_fields(pair, hits, self.given, self.collapse).values())
+        return [one for one in self.shorter.get(rank, ()) if self.texts.inside(one, rank)]

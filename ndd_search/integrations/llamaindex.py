@@ -47,7 +47,7 @@ class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        chosen = select(nodes, self._fields(), self._options("node.metadata"))
+        chosen = select([(one, one.score) for one in nodes], self._fields(), self._options("node.metadata"))
         return [_node(one) for one in chosen]
 
     def _fields(self) -> Fields:
@@ -76,7 +76,7 @@ def _node(passage: Passage) -> NodeWithScore:
         node.embedding = None
         if isinstance(node, TextNode):
             node.start_char_idx, node.end_char_idx = passage.start, passage.end
-    return NodeWithScore(node=node, score=passage.best.score)  # it may be cut off or sorted by its score
+    return NodeWithScore(node=node, score=passage.score)  # it may be cut off or sorted by its score
 
 
 def _and_listed(names: list[Any]) -> list[Any]:

@@ -41,8 +41,9 @@ class PassageOptions:
     max_tokens:   most tokens of all shown passages together. A passage that does not fit is passed over for later ones
                   that do. None is no limit.
     count_tokens: text -> number of tokens; by default words, and characters of scripts without spaces.
-    contained:    whether a passage that stands word for word in a longer one is listed under that one. Which of two
-                  near-duplicates is shown follows `keep`, if it is set.
+    contained:    whether texts decide what is hidden: a passage that a longer one holds is listed under that one, and a
+                  near-duplicate that adds something is shown, unless min_similarity is a number, or `keep`, group_by or
+                  max_per decides which is shown.
     merge:        make overlapping passages of one document one passage.
     recipe:       how texts are sketched, and of which stored sketches are used; or its id.
     frequency_table: as in `ndd_search.collapse`: True, False or a FrequencyTable.
@@ -71,6 +72,12 @@ class PassageOptions:
         if self.size is None:
             return _USUAL_SIZE if self.max_tokens is None else float("inf")
         return self.size
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether texts decide what a near-duplicate adds: no bar, `keep` or limit of the user's decides it."""
+        chosen = self.collapse
+        return self.contained and chosen.min_similarity == "auto" and chosen.keep == ("score",) and not self.limits
 
     @property
     def limits(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Literal, overload
 
 from ndd_search.core.paging.origins import Origins, independent
@@ -41,8 +42,7 @@ class Passage:
     hit, rank: the passage as it was given, and its place in the list. Its own place among the shown ones is that of the
                best-ranked passage that it stands for.
     text:      to show; longer than that of `hit` where others were merged into it.
-    score:     of the best-ranked passage that it stands for, in a list of (passage, score); else None.
-    best:      that passage as it was given; this one if it is itself the best.
+    score:     the highest of the passage and of what it stands for, in a list of (passage, score); None without one.
     copies:    what it stands for, by rank.
     start, end: the first character of the text in its document and the one behind its last, where that is known.
     tokens:    of its text, None where no max_tokens asked for them.
@@ -55,12 +55,18 @@ class Passage:
     id: Any
     source: Any
     score: Any
-    best: Any = field(repr=False)
     copies: tuple[Copy, ...]
     start: int | None
     end: int | None
     tokens: int | None
     origins: Origins | None = None
+
+    @property
+    def sources(self) -> list[Any]:
+        """The different sources of the passage and of what it stands for, in order of rank, to be cited."""
+        found = [(self.rank, self.source), *((one.rank, one.source) for one in self.copies if one.relation != "shares")]
+        named = [source for _, source in sorted(found, key=itemgetter(0)) if source is not None]
+        return [source for at, source in enumerate(named) if source not in named[:at]]
 
     @property
     def provenance(self) -> list[dict[str, Any]]:

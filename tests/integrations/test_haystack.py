@@ -88,7 +88,7 @@ def test_chunks_that_the_splitter_made_are_merged() -> None:
 def test_stored_sketches_are_used() -> None:
     stored = sketch_fields({"text": STEEL}, ["text"])["ndd"]
     documents = [haystack.Document(content=text, meta={"ndd": stored}) for text in (STEEL, BUDGET)]
-    assert len(NearDuplicateFilter().run(documents)["documents"]) == 1
+    assert len(NearDuplicateFilter(contained=False).run(documents)["documents"]) == 1
 
 
 def test_behind_elasticsearchs_own_retriever(engine: Engine, index: str) -> None:

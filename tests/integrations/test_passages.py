@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import defaultdict
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,7 +70,7 @@ def test_the_output_of_a_reranker_is_taken_as_it_is() -> None:
     assert [(one.text, one.score) for one in found] == [(STEEL, 0.9), (FINAL, 0.1)]
     assert found[1].id == 7
     pairs = [({"text": STEEL}, None), ({"text": STEEL_AGAIN}, Decimal("0.8")), ({"text": FINAL}, np.array(0.1))]
-    assert [(one.text, one.score) for one in passages(pairs)] == [(STEEL, None), (FINAL, np.array(0.1))]
+    assert [(one.text, one.score) for one in passages(pairs)] == [(STEEL, Decimal("0.8")), (FINAL, np.array(0.1))]
 
 
 @pytest.mark.parametrize("name", ["text", "content", "page_content"])
@@ -106,9 +107,70 @@ def test_a_passage_inside_a_longer_one_is_shown_as_a_part_of_it_at_the_better_pl
     assert passages([FINAL, STEEL, REPORT], contained=False).hits == [FINAL, STEEL, REPORT]
 
 
+UPDATE = (
+    f"{STEEL.replace('third', 'quarter')} The unions had asked for a later date. Two works in the north will close."
+)
+
+
+def test_an_update_is_shown_in_the_place_of_the_text_that_it_extends() -> None:
+    found = passages([STEEL, BUDGET, UPDATE, STEEL_AGAIN])
+    assert listed(found) == [(2, [(0, "similar"), (3, "similar")]), (1, [])]
+    assert listed(passages([UPDATE, BUDGET, STEEL])) == [(0, [(2, "similar")]), (1, [])]
+
+
+def test_copies_that_both_add_something_are_both_shown() -> None:
+    other = f"{FINAL} {STEEL}"
+    assert passages([UPDATE, other, STEEL_AGAIN]).hits == [UPDATE, other]
+    assert passages([UPDATE, other], min_similarity=0.4).hits == [UPDATE], "a bar of the user's decides alone"
+
+
+@pytest.mark.parametrize(("size", "stride"), [(200, 100), (200, 180), (200, 50), (50, 25)])
+def test_windows_of_a_document_are_not_copies_and_merged_ones_hold_each_word_once(size: int, stride: int) -> None:
+    for seed in range(10):
+        pick = random.Random(seed)
+        hits, words = [], defaultdict[str, set[int]](set)
+        for document in "abcd":
+            text = [f"{document}{pick.randrange(3000)}" for _ in range(900)]
+            starts = np.cumsum([0, *(len(word) + 1 for word in text)]).tolist()
+            hits += [
+                {"text": " ".join(text[at : at + size]), "document": document, "start": starts[at], "at": at}
+                for at in range(0, 900, stride)
+            ]
+        pick.shuffle(hits)
+        hits = hits[:20]
+        for one in hits:
+            words[one["document"]] |= set(range(one["at"], min(one["at"] + size, 900)))
+        distinct = sum(map(len, words.values()))
+        for given in (hits, [{**one, "start": None} for one in hits]):
+            assert sum(len(text.split()) for text in passages(given, size=50, merge=True).texts) == distinct
+        copies = [copy for one in passages(hits, size=50) for copy in one.copies]
+        assert all(copy.relation == "contained" for copy in copies)
+
+
+def test_a_budget_goes_to_what_is_not_shown_yet_before_it_goes_to_repetitions() -> None:
+    found = passages([f"{FINAL} {STEEL}", f"{STEEL} {BUDGET}", REPORT[:90]], max_tokens=80)
+    assert [one.rank for one in found] == [0, 2]
+    assert found.left_out == (f"{STEEL} {BUDGET}",)
+    assert [one.rank for one in passages([f"{FINAL} {STEEL}", f"{STEEL} {BUDGET}", REPORT[:90]], max_tokens=150)] == [
+        0,
+        1,
+        2,
+    ]
+
+
+def test_sources_of_a_fact_are_named_in_the_order_of_rank() -> None:
+    given = [
+        {"text": one, "source": source}
+        for one, source in ((STEEL, "a"), (STEEL_AGAIN, "b"), (UPDATE, "c"), (STEEL, "a"))
+    ]
+    (found,) = passages(given)
+    assert (found.source, found.sources) == ("c", ["a", "b", "c"])
+
+
 def test_a_passage_has_the_score_of_the_best_that_it_stands_for() -> None:
-    (found,) = passages([(FINAL, 0.9), (REPORT, 0.2)])
-    assert (found.hit, found.best, found.score) == (REPORT, FINAL, 0.9)
+    for scores in ((0.9, 0.2), (0.2, 0.9), (None, 0.9), (0.9, None)):
+        (found,) = passages(list(zip((FINAL, REPORT), scores, strict=True)))
+        assert (found.hit, found.score) == (REPORT, 0.9)
 
 
 def test_a_merge_without_the_field_of_documents_says_that_it_joins_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -264,7 +326,7 @@ def test_what_does_not_surely_overlap_is_not_merged(hits: list[dict[str, Any]]) 
 
 def test_near_duplicates_of_one_document_that_overlap_are_merged_and_lose_nothing() -> None:
     hits = [chunk(0, 380), chunk(20, 420)]
-    assert [one.relation for one in passages(hits)[0].copies] == ["similar"]
+    assert passages(hits).hits == hits, "the second one is the next part of the manual"
     assert passages(hits, merge=True).texts == [MANUAL[:420]]
 
 
@@ -278,7 +340,8 @@ def test_merging_keeps_to_the_budget() -> None:
 def test_stored_sketches_are_used_and_those_of_another_recipe_made_anew() -> None:
     stored = {"sketch": ndd.sketch(STEEL).tolist(), "recipe": ndd.Recipe().id}
     asked_for = {"text": "Another text, which the stored sketch says nothing about.", "ndd": stored}
-    assert passages([{"text": STEEL}, asked_for]).hits == [{"text": STEEL}]
+    assert passages([{"text": STEEL}, asked_for], contained=False).hits == [{"text": STEEL}]
+    assert len(passages([{"text": STEEL}, asked_for])) == 2, "its text says something else"
     foreign = {"text": STEEL, "ndd": {**stored, "recipe": "w1-k64-v4"}}
     malformed = {"text": STEEL, "ndd": {**stored, "sketch": [3, 2, 1]}}
     assert passages([{"text": STEEL}, foreign, malformed, {"text": STEEL, "ndd": "?"}]).hits == [{"text": STEEL}]

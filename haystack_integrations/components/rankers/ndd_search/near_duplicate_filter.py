@@ -68,7 +68,11 @@ class NearDuplicateFilter:
             stored=lambda one: one.meta.get(_STORED),
         )
         options = self._chosen if size is None else replace(self._chosen, size=size)
-        return {"documents": [self._document(one) for one in select(documents, fields, options)]}
+        return {
+            "documents": [
+                self._document(one) for one in select([(one, one.score) for one in documents], fields, options)
+            ]
+        }
 
     def _document(self, passage: Passage) -> Document:
         """The document as it was found, where it stands for nothing else."""
@@ -76,7 +80,7 @@ class NearDuplicateFilter:
         if not passage.copies:
             return found
         meta = {**found.meta, **passage.told(lambda one: one.meta)}
-        score = passage.best.score  # it may be cut off or sorted by its score
+        score = passage.score  # it may be cut off or sorted by its score
         if passage.text == (found.content or ""):
             return replace(found, meta=meta, score=score)
         meta.pop(_STORED, None)  # of a shorter text
