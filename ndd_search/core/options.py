@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import inf
 from typing import Any, Literal, get_args
 
+from ndd_search.core.immutable import cached_property
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import (
     DURATION,

@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, TypedDict
 
+from ndd_search.core.immutable import cached_property
 from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, Total
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Kind, Several, Text, YesNo, check_known, nearest

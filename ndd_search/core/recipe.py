@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import InitVar, dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from ndd_search import native
 from ndd_search.core.hash_numbers import HashNumbers, derived
+from ndd_search.core.immutable import cached_property
 from ndd_search.core.setting_values import OneOf, Whole, check_values, checked, setting
 from ndd_search.errors import KeyNeeded
 

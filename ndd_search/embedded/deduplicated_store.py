@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import isnan
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
@@ -95,7 +95,7 @@ class Deduplicated:
     """
 
     def __init__(self, index: Index | EngineIndex, *, date: str = "", **changes: Unpack[CollapseChanges]) -> None:
-        self.index, self._date, self._lock = index, date, Lock()
+        self.index, self._date, self._lock = index, date, ForkSafeLock()
         self._text = index.text if isinstance(index, EngineIndex) else index.meta.text
         self._options = collapse_options(index.options, **changes)
         self._same_words = not date and "min_similarity" not in changes

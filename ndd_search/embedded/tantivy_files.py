@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.text.unicode_tables import UNSPACED_CLASS
 from ndd_search.embedded.folder import MAY_NOT_WRITE, Meta, State, engine_errors, linked, state_of, unwritable
 from ndd_search.errors import IndexUnusable, importing
@@ -28,7 +28,7 @@ class Engine:
 
     def __init__(self, path: Path, meta: Meta) -> None:
         self.path, self.meta, self.analyzer = path, meta, analyzer_of(meta.language)
-        self._writing, self._reading = RLock(), RLock()
+        self._writing, self._reading = ForkSafeLock(), ForkSafeLock()
         self._remove_links: Callable[[], Any] | None = None  # set if the user may not write: it reads through links
         self._linked: State | None = None  # the state whose files the links point to
         self._opened: tuple[State, tantivy.Searcher] | None = None  # reused: it caches the documents that it has read

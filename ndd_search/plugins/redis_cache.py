@@ -6,10 +6,10 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from math import inf
-from threading import Lock
 from typing import Any, TypeVar
 from weakref import finalize
 
+from ndd_search.core.fork_safe import ForkSafe
 from ndd_search.core.paging.cache import CachePaused, CacheStats
 from ndd_search.errors import importing
 
@@ -26,7 +26,7 @@ _SCANNED = 1000  # keys of one SCAN
 _RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 
 
-class RedisCache:
+class RedisCache(ForkSafe):
     """A cache.SharedCache in a Redis or Valkey server. Thread-safe; a copy, also in another process, shares it.
 
     url:        redis://[[user]:password@]host[:port][/database], rediss:// for TLS, or unix://path.
@@ -68,7 +68,10 @@ class RedisCache:
         )
         finalize(self, self._redis.connection_pool.disconnect)
         self._paused_until = -float("inf")
-        self._counting, self._hits, self._misses = Lock(), 0, 0
+        super().__init__()
+
+    def _begin(self) -> None:
+        self._hits = self._misses = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, self._arguments
@@ -87,7 +90,7 @@ class RedisCache:
     def get_with(self, key: bytes, others: Sequence[bytes]) -> tuple[bytes | None, list[bytes | None]]:
         """Return the values of a key and of others in one round trip. Only the first key is counted in the stats."""
         value, *found = self.get_many([key, *others])
-        with self._counting:
+        with self._lock:
             self._hits, self._misses = self._hits + (value is not None), self._misses + (value is None)
         return value, found
 

@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.paging.cache import (
     Cache,
     FailureGuard,
@@ -64,7 +64,7 @@ class SeenMemory:
         check_cache(self._cache)
         self._shared: SharedCache | None = self._cache if is_shared(self._cache) else None
         self._seconds, self._most, self._recipe, self._now = seconds, most_items, Recipe.of(recipe), now
-        self._guarded, self._changing = FailureGuard(), Lock()
+        self._guarded, self._changing = FailureGuard(), ForkSafeLock()
 
     def add(self, user: str, items: Any) -> None:
         """Remember what a user was shown: an answer, a list of its hits, texts, or sketches.

@@ -16,11 +16,13 @@ from datetime import date, timedelta
 from datetime import time as datetime_time
 from hashlib import blake2b
 from numbers import Number
-from threading import Lock
+from threading import get_ident
 from typing import Any, Protocol, TypeGuard
 from uuid import UUID
 
 from cachetools import TLRUCache
+
+from ndd_search.core.fork_safe import ForkSafe
 
 log = logging.getLogger("ndd_search")
 
@@ -100,7 +102,7 @@ def is_shared(cache: Cache) -> TypeGuard[SharedCache]:
     return all(hasattr(type(cache), name) for name in ("get_with", "acquire", "release"))
 
 
-class MemoryCache:
+class MemoryCache(ForkSafe):
     """A cache in this process, thread-safe, bounded in bytes and seconds, least recently used first out.
 
     max_bytes: keys, values and bookkeeping together, at least 1.
@@ -114,9 +116,11 @@ class MemoryCache:
         if max_bytes < 1 or not seconds > 0:
             raise ValueError(f"max_bytes must be at least 1 and seconds above 0, got {max_bytes} and {seconds}")
         self._limits = max_bytes, seconds, clock
-        self._lifetime = seconds  # of the entry that `put` is storing; guarded by the lock
+        super().__init__()
+
+    def _begin(self) -> None:
+        max_bytes, self._lifetime, clock = self._limits  # lifetime: of the entry that `put` is storing
         self._entries: TLRUCache[bytes, bytes] = TLRUCache(max_bytes, self._end, clock, getsizeof=_size)
-        self._lock = Lock()
         self._hits = self._misses = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,7 +190,7 @@ class FailureGuard:
         return True
 
 
-class SingleFlight:
+class SingleFlight(ForkSafe):
     """Lets one caller at a time compute a key, in threads and in coroutines alike.
 
         if (other := flights.acquire(key)) is None:
@@ -198,27 +202,46 @@ class SingleFlight:
 
     Use one object for threads and another one for coroutines: a thread that waits for a coroutine of its own event loop
     would wait for ever.
+
+    caller: names the one that calls, by default its thread: who computes a key already does not wait for himself, as in
+            a signal handler. For coroutines, an object of its own for each call.
     """
 
-    def __init__(self) -> None:
-        self._flights: dict[bytes, Future[None] | None] = {}  # None while nobody waits
-        self._lock = Lock()
+    def __init__(self, caller: Callable[[], object] = get_ident) -> None:
+        self._caller = caller
+        super().__init__()
+
+    def _begin(self) -> None:
+        self._flights: dict[bytes, tuple[object, Future[None] | None]] = {}  # no future while nobody waits
+
+    def _after_fork(self) -> None:
+        super()._after_fork()  # nobody in the child ends what other threads have begun
+        self._flights = {key: flight for key, flight in self._flights.items() if flight[0] == self._caller()}
 
     def acquire(self, key: bytes) -> Future[None] | None:
         """Return None if the caller is to compute and then release(), else a future that ends with the other's."""
         with self._lock:
+            caller = self._caller()
             if key not in self._flights:
-                self._flights[key] = None
+                self._flights[key] = caller, None
                 return None
-            other = self._flights[key] = self._flights[key] or Future()
+            by, other = self._flights[key]
+            if by == caller:
+                return _ENDED
+            other = other or Future()
+            self._flights[key] = by, other
             return other
 
     def release(self, key: bytes) -> None:
         """Wake the callers that wait. Call it after success and after failure."""
         with self._lock:
-            flight = self._flights.pop(key)
+            _, flight = self._flights.pop(key)
         if flight is not None:
             flight.set_result(None)
+
+
+_ENDED: Future[None] = Future()
+_ENDED.set_result(None)
 
 
 def cache_key(*parts: Any) -> bytes:

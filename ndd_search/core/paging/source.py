@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from inspect import isawaitable
-from threading import RLock
 from time import perf_counter
 from typing import Any, Unpack
 
+from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
@@ -118,7 +118,7 @@ class Source:
         self._streams, self._key, self._shown = streams, key, first.shown
         self._counts, self._may_continue = counts, may_continue
         self._forged = set[int]()  # ranks in the source
-        self._lock, self._flights = RLock(), SingleFlight()
+        self._lock, self._flights = ForkSafeLock(), SingleFlight(caller=object)
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
         """Return a page of the hits without near-duplicates.

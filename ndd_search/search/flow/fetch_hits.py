@@ -43,7 +43,7 @@ from ndd_search.search.rest.read_answer import (
 from ndd_search.search.rest.wider_requests import widened
 
 # Statuses with which an engine, or a proxy in front of it, may refuse a part of a search and accept the whole.
-_REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+_REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_IMPLEMENTED}
 _LONGER = 3 / 2  # hits of the first fetch for a later page, in multiples of the end of the page
 STALE = (
     "a document has the sketch of an earlier text, which may hide it or another: {}; run ndd-search backfill ... "

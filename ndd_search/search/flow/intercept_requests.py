@@ -70,7 +70,7 @@ class Driver:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._flights, self._async_flights = SingleFlight(), SingleFlight()
+        self._flights, self._async_flights = SingleFlight(), SingleFlight(caller=object)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache
 
+from ndd_search.core.fork_safe import ForkSafe
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
@@ -117,20 +117,19 @@ class LearnedOfCaller:
 _NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
 
 
-class Learned:
+class Learned(ForkSafe):
     """Learned facts by target and by caller, and which messages were logged.
 
     Bounded, least recently used first out. Thread-safe.
     """
 
-    def __init__(self) -> None:
+    def _begin(self) -> None:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
         self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
         self._pipelines: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
         self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
         self.writes = 0
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Learned, ()  # a copy, or one sent to another process, starts empty

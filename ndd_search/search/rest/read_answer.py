@@ -126,7 +126,7 @@ class Answer:
         """Return the answers to `count` searches of an `_msearch`; this one, as failed, for each if it is malformed."""
         found = self.body.get("responses") if self.ok and isinstance(self.body, dict) else None
         if not isinstance(found, list) or len(found) != count or not all(isinstance(one, dict) for one in found):
-            return [Answer(self.body, HTTPStatus.BAD_GATEWAY if self.ok else self.status, self.raw)] * count
+            return [Answer(self.body, HTTPStatus.NOT_IMPLEMENTED if self.ok else self.status, self.raw)] * count
         bodies = [{name: value for name, value in one.items() if name != "status"} for one in found]
         return [
             Answer(body, status_in(one), self.raw, self.cut[at : at + 1])
