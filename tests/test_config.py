@@ -135,7 +135,6 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"guards": ["price"]}, "guards takes same:FIELD"),
         ({"guards": ["sam:price"]}, r"got 'sam:price' \(did you mean same"),
         ({"guards": ["length:1.5"]}, "guards takes .*length:0.5, got 'length:1.5'"),
-        ({"also": ["sorted"]}, "also must be one of unranked, pipelines, templates, got 'sorted'"),
     ],
 )
 def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str) -> None:
@@ -153,7 +152,6 @@ def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str)
         {"guards": [1]},
         {"guards": [["same:price"]]},
         {"guards": "numbers"},
-        {"also": "unranked"},
     ],
 )
 def test_an_option_of_another_type_is_refused(settings: dict[str, Any]) -> None:
@@ -186,7 +184,7 @@ def test_true_and_false_are_no_words_and_no_numbers() -> None:
         (lambda: ndd.wrap(Elasticsearch("http://localhost:1")).search(index="news", body=search), "cache"),
         (lambda: list(ndd.with_sketches([{"_id": "1"}], fields=["body"], numbers="no")), "numbers"),  # type: ignore[arg-type]
     ):
-        with pytest.raises(TypeError, match=f"{name} must be true or false, got 'no'"):
+        with pytest.raises(TypeError, match=f"{name} must be true or false.*, got 'no'"):
             call()
     for show in (ndd.collapse, ndd.passages):
         with pytest.raises(TypeError, match="size must be a whole number, got True"):

@@ -144,7 +144,7 @@ def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_pat
         ({"news": 3}, "indexes 'news': settings by name are needed, got 3"),
         ({"news,blogs": {}}, "a pattern of index names holds the characters of a name"),
         ({"news": {"enable": True}}, r"indexes 'news': unknown option 'enable' \(did you mean enabled\?\)"),
-        ({"news": {"enabled": "no"}}, "indexes 'news': enabled must be true or false, got 'no'"),
+        ({"news": {"enabled": "no"}}, "indexes 'news': enabled must be true or false, or a list of unranked"),
         ({"news": {"windw": 3}}, "indexes 'news': unknown option 'windw'"),
         ({"news": {"recipe": "w3"}}, "indexes 'news': 'w3' is no recipe id"),
         ({"news": {"field": ""}}, "indexes 'news': field must be like"),

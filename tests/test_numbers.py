@@ -146,7 +146,7 @@ def shop(engine: Engine) -> Iterator[str]:
 def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numbers(engine: Engine, shop: str) -> None:
     body = {"query": {"match": {"text": "power bank"}}, "sort": ["_doc"]}
     with engine.client() as client:
-        wrapped = ndd.wrap(client, cache=False, guards=["numbers"], also=["unranked"], **EXACT)
+        wrapped = ndd.wrap(client, cache=False, guards=["numbers"], enabled=["unranked"], **EXACT)
         before = wrapped.search(index=shop, body=body)
         assert before["ndd"]["kept"] == 4
         assert "backfill --numbers" in before["ndd"]["degraded"]

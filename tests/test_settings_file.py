@@ -174,7 +174,6 @@ def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
     changed: dict[str, Any] = {
         "keep": ("newest:at",),
         "guards": ("same:price", "numbers", "within:at=5s", "length:0.5"),
-        "also": ("unranked", "templates"),
     }
     changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2}
     changed |= {"min_similarity": 0.5}

@@ -25,7 +25,7 @@ from ndd_search.cli.output import (
     add_set,
     add_shared,
     page_settings,
-    stored_options,
+    preset_of,
     tell,
 )
 from ndd_search.search.clients.pages_and_explain import explain
@@ -45,10 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    options, recipe = stored_options(arguments)
-    changes = page_settings(arguments)
     with connected(arguments, arguments.url) as client:
-        wrapped = wrap(client, options=options, recipe=recipe, field=arguments.field, cache=False, **changes)
+        settings = {"recipe": arguments.recipe, "preset": preset_of(arguments), **page_settings(arguments)}
+        wrapped = wrap(client, cache=False, indexes={"*": {"field": arguments.field}}, **settings)
         entries = explain(wrapped, arguments.ids, index=arguments.index, body=_body(arguments))
     for entry in entries:
         tell(arguments, entry, f"{entry['_id']}: {entry['description']}")

@@ -20,6 +20,7 @@ from ndd_search.core.setting_values import (
     Several,
     Text,
     Whole,
+    YesNo,
     check_share,
     check_values,
     checked,
@@ -34,7 +35,7 @@ Members = Literal["window", "all"]
 Keep = str | Callable[[Any], Any]
 Total = Literal["auto", "groups", "estimate", "hits"]
 Also = Literal["unranked", "pipelines", "templates"]
-EVERY_SEARCH: tuple[Also, ...] = get_args(Also)  # what a search that asks to be collapsed stands for
+EVERY_SEARCH: tuple[Also, ...] = get_args(Also)
 LISTING = ("group", "ids", "count")  # the modes that tell of duplicates under their leader
 
 _NAMED = ("auto", "identical", "high", "moderate")
@@ -74,6 +75,30 @@ class Preferred:
 
 
 Preference = ByScore | ByField | Longest | Preferred | Callable[[Any], Any]
+
+
+class Enabled(YesNo):
+    """Which searches are collapsed: none, those that rank their hits, or beside them those of a list.
+
+    "unranked" are those that do not rank (`match_all`, filters alone, a sort by `_doc`); "pipelines" have a search
+    pipeline of OpenSearch that only filters, normalises or reranks; "templates" are rendered.
+    """
+
+    def check(self, name: str, value: Any) -> Any:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            raise TypeError(f"{name} must be true or false, or a list of {', '.join(EVERY_SEARCH)}, got {value!r}")
+        return _LISTED.check(name, value) or True
+
+    def read(self, name: str, text: str) -> Any:
+        try:
+            return super().read(name, text)
+        except ValueError:
+            return _LISTED.read(name, text)
+
+
+_LISTED = Several(OneOf(EVERY_SEARCH))
 
 
 class _Similarity(Kind):
@@ -173,10 +198,6 @@ class CollapseOptions:
     max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
                       hits with that value are listed under the first of these groups, and are no copies of it for
                       max_per_group. `keep` chooses among copies that have no other value there than the best hit.
-    also:             which searches a wrapped client collapses beside those that rank their hits: "unranked" ones
-                      (`match_all`, filters alone, a sort by `_doc`), those with "pipelines" of OpenSearch that only
-                      filter, normalise or rerank, and search "templates", which it renders. A search that asks to be
-                      collapsed, with "ndd" in its body, always is. A list in memory is always collapsed.
     total:            what `hits.total` counts. "auto" counts the hits that the pages show together, of those examined
                       so far: exact (relation "eq") once these are the whole result, else a lower bound ("gte") above
                       the end of the page, so that each page it promises has hits. "estimate" is the same, with an
@@ -199,7 +220,6 @@ class CollapseOptions:
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
     origins: tuple[str, ...] = setting(Several(Field(), one=True, most=2), ())
     max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
-    also: tuple[Also, ...] = setting(Several(OneOf(EVERY_SEARCH)), ())
     total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
@@ -285,6 +305,40 @@ class CollapseOptions:
 
 
 KINDS = kinds_of(CollapseOptions)
+
+
+class _OfBody(Kind):
+    """A value that a step of the search checks; of a URL it is read as `kind`, and refused without one."""
+
+    def __init__(self, kind: Kind | None = None) -> None:
+        self._kind = kind
+
+    def check(self, name: str, value: Any) -> Any:
+        return value
+
+    def read(self, name: str, text: str) -> Any:
+        if self._kind is None:
+            raise ValueError(f'{name} is for the body of a search: "ndd": {{"{name}": [...]}}')
+        return self._kind.read(name, text)
+
+
+class _Cursor(Kind):
+    """The cursor of a search: true for the first page, then the token of the page before."""
+
+    def check(self, name: str, value: Any) -> Any:
+        return value
+
+    def read(self, name: str, text: str) -> Any:
+        return text in ("", "true") or text
+
+
+OF_ONE_SEARCH: dict[str, Kind] = {  # what a search, or a block around it, takes beside CollapseOptions
+    "enabled": Enabled(),
+    "cache": YesNo(),
+    "explain": _OfBody(Several(Text())),
+    "seen": _OfBody(),
+    "cursor": _Cursor(),
+}
 
 
 def preference_of(given: Keep) -> Preference:

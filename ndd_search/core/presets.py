@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Any, TypedDict
 
 from ndd_search.core.immutable import cached_property
-from ndd_search.core.options import KINDS, Also, CollapseOptions, Keep, Members, Mode, Total
+from ndd_search.core.options import KINDS, OF_ONE_SEARCH, CollapseOptions, Keep, Members, Mode, Total
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Kind, Several, Text, YesNo, check_known, nearest
+from ndd_search.core.setting_values import check_known, nearest
 
 log = logging.getLogger("ndd_search")
 
@@ -66,7 +66,6 @@ class CollapseChanges(TypedDict, total=False):
     group_by: Sequence[str]
     origins: Sequence[str]
     max_per: Mapping[str, int]
-    also: Sequence[Also]
     total: Total
     facets: Sequence[str]
     preset: str | Preset
@@ -92,16 +91,13 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
 
 
 _DEFAULTS, _NONE = CollapseOptions(), Preset()  # made once: each checks all its options
-_BESIDE: dict[str, Kind] = {"cache": YesNo(), "explain": Several(Text())}  # of one search, as in `ndd_search.options`
 
 
 def read_option(name: str, text: str) -> Any:
     """Return the value of an option that a text in a URL or on a command line stands for. Raises ValueError."""
-    kinds = KINDS | _BESIDE
+    kinds = KINDS | OF_ONE_SEARCH
     try:
-        check_known([name], [*kinds, "preset", "cursor"])
-        if name == "cursor":
-            return text in ("", "true") or text
+        check_known([name], [*kinds, "preset"])
         return preset_of(text) if name == "preset" else kinds[name].read(name, text)
     except TypeError as error:
         raise ValueError(str(error)) from None

@@ -20,7 +20,7 @@ Where = str | Callable[[Any], Any]
 TEXT_FIELDS = ("text", "content", "page_content")
 _USUAL_SIZE = 10
 # options that do not apply to passages
-_UNUSED = ("mode", "window", "max_window", "max_per_group", "also", "total", "members", "facets")
+_UNUSED = ("mode", "window", "max_window", "max_per_group", "total", "members", "facets")
 
 
 def count_words(text: str) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndd_search.core.immutable import cached_property
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import Also, CollapseOptions, Enabled
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import (
@@ -63,7 +63,7 @@ class _TextFields(Kind):
 class IndexRule:
     """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions, and `preset`.
 
-    enabled: false leaves searches of these indexes alone.
+    enabled: false leaves searches of these indexes alone; or which are collapsed beside those that rank, as in wrap.
     text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. One field,
              several, or several sketches, {"ndd": ["body"], "ndd_title": ["title"]}. Without it, they get none.
     keys:    how many keys are stored beside each sketch, 0..64.
@@ -73,7 +73,7 @@ class IndexRule:
     """
 
     options: CollapseOptions
-    enabled: bool = setting(YesNo(), True)
+    enabled: Any = setting(Enabled(), True)
     text: Any = setting(_TextFields(), ())
     keys: int = setting(Whole(0, 64), KEYS)
     numbers: bool = setting(YesNo(), False)
@@ -84,7 +84,7 @@ class IndexRule:
         check_values(self)
 
     @property
-    def of_search(self) -> tuple[CollapseOptions, bool, Recipe | None, str | None]:
+    def of_search(self) -> tuple[CollapseOptions, bool | tuple[Also, ...], Recipe | None, str | None]:
         """What searches of these indexes have to agree in, to be collapsed together."""
         return self.options, self.enabled, self.recipe, self.field
 
@@ -101,16 +101,25 @@ class IndexRules:
 
     @classmethod
     def of(
-        cls, given: IndexSettings | None, options: CollapseOptions, recipe: Recipe | None = None, field: str = "ndd"
+        cls,
+        given: IndexSettings | None,
+        options: CollapseOptions,
+        recipe: Recipe | None = None,
+        enabled: bool | tuple[Also, ...] = True,
     ) -> IndexRules:
         """Create from settings by pattern. Raises TypeError or ValueError.
 
-        options, recipe, field: of all other indexes.
+        options, recipe, enabled: of all other indexes.
         """
         if not isinstance({} if given is None else given, Mapping):
             raise TypeError(f'indexes must map patterns of index names to settings, {{"news-*": {{}}}}, got {given!r}')
-        others = IndexRule(options=options, recipe=recipe, field=field)
+        others = IndexRule(options=options, recipe=recipe, enabled=enabled)
         return cls({pattern: _rule(pattern, settings, others) for pattern, settings in (given or {}).items()}, others)
+
+    @property
+    def field(self) -> str:
+        """Return the object that holds the sketches of indexes without a pattern of their own."""
+        return ("*" in self.rules and self.rules["*"].field) or "ndd"
 
     def pattern_of(self, name: str) -> str | None:
         """Return the pattern whose rule is that of an index, None if none matches its name."""
@@ -153,6 +162,8 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
     with named(pattern):
         check_known(settings, [*OWN, *CollapseChanges.__annotations__])
         own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
+        if own.get("enabled") is True:
+            del own["enabled"]  # as for all other indexes
         if (kind := settings.get("preset")) is not None:
             chosen = preset_of(kind)
             recipe = {} if chosen.recipe in (None, Recipe()) else {"recipe": chosen.recipe}

@@ -61,7 +61,6 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
     ],
     "group_by": [[], ["isbn"], ["isbn", "work"]],
     "max_per": [{}, {"source": 2}, {"source": 3, "isbn": 1}],
-    "also": [[], list(EVERY_SEARCH)],
     "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
     "origins": [[], ["source"], ["source", "day"]],
@@ -71,6 +70,7 @@ OTHERS: dict[str, list[Any]] = {
     "explain": [False, True],
     "items": [None, ITEMS],
     "given": ["body", "rule", "block", "url"],
+    "enabled": [True, list(EVERY_SEARCH)],
     "paging": ["from", "cursor", "msearch", "template"],
     "cache": [True, False, "redis"],  # in a server, which two clients share
     "splits": [True, False],
@@ -103,10 +103,10 @@ REFUSED: list[dict[str, list[str]]] = [
     *({"items": but("items", None), name: but(name, OPTIONS[name][0])} for name in NEED_SKETCHES),
     {"paging": ["cursor"], "mode": ["demote"]},
 ]
-# Searches that nothing asks to be collapsed: only a body, or `also`, asks for those that do not rank and for templates.
+# Searches that nothing asks to be collapsed: only a body or `enabled` asks for those that do not rank, and templates.
 LEFT_ALONE: list[dict[str, list[str]]] = [
-    {"query": ["all"], "given": ["rule", "block"], "also": ["[]"]},
-    {"paging": ["template"], "given": ["rule", "block"], "also": ["[]"]},
+    {"query": ["all"], "given": ["rule", "block"], "enabled": ["True"]},
+    {"paging": ["template"], "given": ["rule", "block"], "enabled": ["True"]},
 ]
 NOT_TOGETHER: list[dict[str, list[str]]] = [
     *LEFT_ALONE,
@@ -338,6 +338,7 @@ def walk_of(row: Row, served: ExitStack | None = None, place: Place | None = Non
         options=options,
         beside={name: value for name, value in beside.items() if value},
         given=row["given"],
+        enabled=values["enabled"],
         paging=paging,
         splits=values["splits"],
         shards=2 if row["target"] == "one" else 4,

@@ -73,6 +73,7 @@ class Walk:
     paging:  "from", "cursor", "msearch" or "template".
     index:   what the search names; rule: the pattern of a rule for it, which says what is stored with a text if
              `stored` does.
+    enabled: which searches are collapsed, where a rule or a block says so.
     documents: by the numbers that are their ids.
     asked:   where size, from and sort stand: in the "body", in the "url", or there with "more" that changes an answer.
     shards:  number of them.
@@ -96,6 +97,7 @@ class Walk:
     shards: int = 2
     between: Callable[[], None] = lambda: None
     asked: str = "body"
+    enabled: Any = True
 
     @property
     def hides_seen(self) -> bool:
@@ -142,7 +144,7 @@ class Walk:
 
     def caller(self, cache: Any, splits: bool) -> Caller:
         """A wrapped client with the settings of the search."""
-        rule = {**self.stored, **(self.options if self.given == "rule" else {})}
+        rule = {**self.stored, **({**self.options, "enabled": self.enabled} if self.given == "rule" else {})}
         rules = {"indexes": {self.rule: rule}} if rule else {}
         return self.connect(window=self.options["window"], cache=cache, splits=splits, **rules, **self.settings)
 
@@ -238,7 +240,9 @@ class Walk:
         """
         callers, ends = cycle((caller, other or caller)), starts is None
         starts = range(0, self.end, self.size) if starts is None else starts
-        with ndd.options(**self.options, **self.beside) if self.given == "block" else nullcontext():
+        with (
+            ndd.options(enabled=self.enabled, **self.options, **self.beside) if self.given == "block" else nullcontext()
+        ):
             match paging:
                 case "from" | "template":
                     ask = self.page if paging == "from" else self.by_template

@@ -180,11 +180,14 @@ def test_a_search_that_does_not_rank_is_collapsed_where_that_is_asked_for(
     body = {**UNRANKED[name], "size": 60}
     for asked in (True, {}, {"mode": "drop"}):
         assert wrapped.search(index=library.news, body={**body, "ndd": asked})["ndd"]["hidden"] > 0
-    with ndd.options(also=["unranked"]):
+    with ndd.options(enabled=["unranked"]):
         assert wrapped.search(index=library.news, body=body)["ndd"]["hidden"] > 0
-    everywhere = connect(cache=False, also=["unranked"])
+    everywhere = connect(cache=False, enabled=["unranked"])
     assert everywhere.search(index=library.news, body=body)["ndd"]["hidden"] > 0
-    assert "ndd" not in everywhere.search(index=library.news, body={**body, "ndd": {"also": []}})
+    with ndd.options(enabled=True):
+        assert everywhere.search(index=library.news, body=body)["ndd"]["hidden"] > 0
+    with pytest.raises(TypeError, match='leave out "enabled"'):
+        everywhere.search(index=library.news, body={**body, "ndd": {"enabled": []}})
 
 
 def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library, wrapped: Caller) -> None:

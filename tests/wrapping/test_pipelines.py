@@ -102,7 +102,7 @@ def test_a_search_is_collapsed_after_a_safe_pipeline(
     assert f"{busy} is not collapsed after: its processor oversample" in left["ndd"]["degraded"]
     unasked = caller.search(index=library.news, body=SEARCH, params={"search_pipeline": filtered})
     assert "ndd" not in unasked
-    with ndd.options(also=["pipelines"]):
+    with ndd.options(enabled=["pipelines"]):
         unasked = caller.search(index=library.news, body=SEARCH, params={"search_pipeline": filtered})
     assert unasked["hits"]["hits"] == expected["hits"]["hits"]
 
@@ -122,9 +122,9 @@ def test_a_template_is_rendered_and_its_search_collapsed(library: Library, conne
     for body in (template, {**template, "ndd": False}, {**template, "explain": True, "ndd": True}):
         asked = {name: value for name, value in body.items() if name != "ndd"}
         assert caller.ask("POST", path, body)["hits"] == plain.ask("POST", path, asked)["hits"]
-    with ndd.options(also=["templates"]):
+    with ndd.options(enabled=["templates"]):
         assert caller.ask("POST", path, template)["hits"] == expected["hits"]
-    ruled = connect(cache=False, window=40, indexes={library.news: {"also": ["templates"]}})
+    ruled = connect(cache=False, window=40, indexes={library.news: {"enabled": ["templates"]}})
     assert ruled.ask("POST", path, template)["hits"] == expected["hits"]
     refused = {"source": '{"query": {"nonsense": {}}}', "ndd": True}
     with pytest.raises(Exception, match="nonsense"):

@@ -125,7 +125,7 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
     )
     of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
     truth = expected(list(of_engine))
-    caller = connect(cache=False, window=100 if splits else 20, splits=splits, also=["unranked"])
+    caller = connect(cache=False, window=100 if splits else 20, splits=splits, enabled=["unranked"])
     got = pages(caller, library.news, body)
     shown = [hit for page in got for hit in page["hits"]["hits"]]
     ids = [hit["_id"] for hit in shown]

@@ -185,7 +185,7 @@ def pieces(received: Received) -> Iterator[str]:
 
 def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
     """Odd escapes, bytes and repeated names keep their meaning, though we add parameters of our own."""
-    ndd.wrap(pair.wrapped, also=["unranked"])
+    ndd.wrap(pair.wrapped, enabled=["unranked"])
     in_one_phase(settings_in(pair.wrapped))
     if pair.family == "opensearch":
         given: Any = {"routing": b"\xff", "preference": "ü &=", "typed_keys": True}

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Self, SupportsIndex, TypeVar, Unpack
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.flow.client_settings import Settings, WrapSettings, settings_of
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.index_rules import OWN
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.rest.read_answer import Answer, CutSketches, parsed
 from ndd_search.search.rest.read_request import Request
@@ -31,11 +30,11 @@ Cutting = tuple[Callable[..., Any], Callable[[Any], CutSketches]]
 _FAMILIES = {"elasticsearch": ("elasticsearch", "_transport"), "opensearchpy": ("opensearch", "transport")}
 
 
-def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSettings]) -> Client:
+def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     """Collapse the near-duplicates in every search through a client. Returns the same client.
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
-    recipe:      of the sketches that are compared (Recipe()). field: the object that holds them ("ndd").
+    recipe:      of the sketches that are compared (Recipe()).
     cache:       True: 64 MB in this process, for ten seconds; False: none; or a cache that other clients may share,
                  such as RedisCache(URL) or ndd_search.core.paging.cache.MemoryCache(seconds=60). A write through this
                  client invalidates earlier entries.
@@ -49,29 +48,29 @@ def wrap(client: Client, *, enabled: bool = True, **settings: Unpack[WrapSetting
     indexes:     settings by pattern of index names: {"news*": {"text": ["title", "body"], "window": 200}, "logs*":
                  {"enabled": False}}. Documents written to indexes of a pattern with `text` through the client (index,
                  create, update, bulk) get a sketch of these fields. A pattern also takes keys and numbers, as
-                 with_sketches does, recipe, field, enabled, and CollapseOptions. The most specific pattern wins. A
-                 search over indexes whose searches have different settings is left alone.
+                 with_sketches does, `field` (the object that holds sketches, "ndd"), recipe, enabled, and
+                 CollapseOptions. The most specific pattern wins. A search over indexes whose searches have different
+                 settings is left alone.
     cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a
                  checksum.
     items:       an Items schema: hits are compared by their fields in place of sketches, which the index need not hold.
                  The fields are fetched beside those of the search. min_similarity is then a probability above 0 and
                  below 1, "auto" that of the schema.
-    options:     CollapseOptions.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...; also preset="messages",
                  or one in a file, preset=ndd_search.preset("tuned.toml"): its options, and its recipe and indexes
                  unless they are given, too.
-    enabled:     False undoes an earlier `wrap`.
+    enabled:     which searches are collapsed: True for those that rank their hits; beside them those of a list,
+                 "unranked" (`match_all`, filters alone, a sort by `_doc`), with "pipelines" of OpenSearch that only
+                 filter, normalise or rerank, and search "templates", which it renders; False undoes an earlier `wrap`.
     A search may set its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone.
-    `with ndd_search.options(...)` does the same for every search inside it. A search that does not rank its hits
-    (`match_all`, filters alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or
-    also=["unranked"].
+    `with ndd_search.options(...)` does the same for every search inside it. A search whose
+    body has "ndd": true or options is always collapsed.
     Raises TypeError for any other client and for an unknown setting, ValueError for an invalid value.
     """
-    OWN["enabled"].check("enabled", enabled)
     module, attribute = _family(client)
     driver = Driver(settings_of(**settings))
     transport = getattr(unwrap(client), attribute)
-    if not enabled:
+    if driver.settings.enabled is False:
         return client
     if isinstance(transport, HookedTransport):
         driver.settings.serve(transport, transport.call.family)

@@ -56,7 +56,7 @@ def conversation(
     options, others = options_and_others(own_settings.options, changes) if changes else (own_settings.options, {})
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
-    if not search.ranks_hits and "unranked" not in options.also:
+    if not search.ranks_hits and "unranked" not in own_settings.collapsed_too(changes):
         return None
     steps = steps_of(options, others, own_settings)
     learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)

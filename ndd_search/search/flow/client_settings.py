@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import Also, CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, check_cache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
 from ndd_search.core.presets import CollapseChanges, chosen, preset_of
@@ -48,7 +48,7 @@ class _Cache(YesNo):
 
 IN_FILES: dict[str, Kind] = {  # the settings of `wrap` that a file or the environment can hold, beside tables
     "recipe": OWN["recipe"],
-    "field": OWN["field"],
+    "enabled": OWN["enabled"],
     "cache": _Cache(),
     "time_budget": Seconds(),
     "frequency_table": YesNo(),
@@ -86,6 +86,7 @@ class Settings:
     cursor_key: bytes | None = field(default=None, repr=False)
     cursor_keep_alive: str = "5m"
     indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
+    enabled: bool | tuple[Also, ...] = True
     items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
@@ -106,6 +107,12 @@ class Settings:
         if wrong := [one for one in self.observers if not hasattr(one, "observe")]:
             raise TypeError(f"observers must have a method observe, got {wrong[0]!r}")
 
+    def collapsed_too(self, changes: Mapping[str, Any]) -> tuple[Also, ...]:
+        """Return which searches are collapsed beside those that rank. changes: options of a search or its block."""
+        enabled = changes.get("enabled", True)
+        enabled = self.enabled if enabled is True else enabled
+        return enabled if isinstance(enabled, tuple) else ()
+
     def serve(self, transport: Any, family: Family) -> None:
         """Use the identity of the client that has this transport. family: of the engine that it talks to."""
         self.memory.serve(transport)
@@ -123,7 +130,7 @@ class Settings:
         not: it uses the settings of its indexes if they agree, else those of all other indexes. path: of the request.
         """
         if not self.indexes.rules:
-            return self
+            return self if self.enabled is not False or asked else None
         rules = self.indexes.of_target(path.partition("/_search")[0])
         if len(rules) > 1:
             if asked:
@@ -131,14 +138,14 @@ class Settings:
             self.degrade(path, _DIFFERENT)
             return None
         rule = rules[0] if rules else self.indexes.others
-        if rule.of_search == self.indexes.others.of_search:
-            return self
-        return self._with(rule) if rule.enabled or asked else None
+        if rule.enabled is False and not asked:
+            return None
+        return self if rule.of_search == self.indexes.others.of_search else self._with(rule)
 
     def _with(self, rule: IndexRule) -> Settings:
         """Return these settings with those of a rule. Both share the cache and what is learned."""
         other = copy(self)
-        other.options = rule.options
+        other.options, other.enabled = rule.options, rule.enabled
         other.recipe = rule.recipe or self.recipe
         other.sketch_field = SketchField(rule.field) if rule.field else self.sketch_field
         other.stored_sketches = StoredSketches(other.sketch_field, other.recipe)
@@ -168,8 +175,8 @@ class Settings:
 class WrapSettings(CollapseChanges, total=False):
     """The keyword arguments of `ndd_search.wrap`, for type checkers."""
 
+    enabled: bool | Sequence[Also]
     recipe: Recipe | str | None
-    field: str
     cache: Cache | bool
     time_budget: float | None
     frequency_table: FrequencyTable | bool
@@ -177,19 +184,17 @@ class WrapSettings(CollapseChanges, total=False):
     indexes: Mapping[str, Mapping[str, Any]] | None
     cursor_key: str | bytes | None
     items: RecordSchema | None
-    options: CollapseOptions | None
 
 
 def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     *,
+    enabled: bool | Sequence[Also] = True,
     recipe: Recipe | str | None = None,
-    field: str = "ndd",
     cache: Cache | bool = True,
     time_budget: float | None = None,
     frequency_table: FrequencyTable | bool = True,
     observers: Sequence[Observer] = (),
     indexes: Mapping[str, Mapping[str, Any]] | None = None,
-    options: CollapseOptions | None = None,
     cursor_key: str | bytes | None = None,
     items: RecordSchema | None = None,
     **changes: Any,
@@ -200,20 +205,21 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         raise TypeError(f"observers must be a list, got {observers!r}")
     if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
         raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
-    collapse, used = chosen(options, None if recipe is None else recipe_named(recipe), changes)
+    collapse, used = chosen(None, None if recipe is None else recipe_named(recipe), changes)
     before = preset_of(kind).indexes if (kind := changes.get("preset")) is not None else {}
     given = {**before, **indexes} if isinstance(indexes, Mapping) else before if indexes is None else indexes
-    rules = IndexRules.of(given, collapse, used, field)
+    chosen_ones = OWN["enabled"].check("enabled", enabled)
+    rules = IndexRules.of(given, collapse, used, chosen_ones)
     return Settings(
         options=collapse,
         recipe=used,
-        sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else None if cache is False else cache,
         time_budget=time_budget,
         frequency_table=frequency_table,
         observers=tuple(observers),
-        writes=SketchedWrites.of(rules, StoredSketches(SketchField(field), used)),
+        writes=SketchedWrites.of(rules, StoredSketches(SketchField(rules.field), used)),
         cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
         indexes=rules,
+        enabled=chosen_ones,
         items=items,
     )

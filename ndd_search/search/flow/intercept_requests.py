@@ -203,7 +203,6 @@ class Driver:
 def _told(request: Request, answer: Answer) -> Answer:
     """Return the engine's answer to a search that is left alone; with the reason if it asked to be collapsed."""
     asked = is_search(request) and isinstance(request.body, Mapping) and request.body.get("ndd")
-    chooses = isinstance(asked, Mapping) and "also" in asked  # whether searches like this one are collapsed
-    if not asked or chooses or surrounding() is None or not answer.has_hits:
+    if not asked or surrounding() is None or not answer.has_hits:
         return answer
     return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Unpack
 
-from ndd_search.core.options import CollapseOptions
+from ndd_search.core.options import OF_ONE_SEARCH, Also, CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options
-from ndd_search.core.setting_values import YesNo, check_known
+from ndd_search.core.setting_values import check_known
 
-_surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
+_surrounding: ContextVar[Mapping[str, Any]] = ContextVar("ndd_search.options", default={})  # noqa: B039 - never changed
 
 
 class SearchChanges(CollapseChanges, total=False):
@@ -22,29 +22,23 @@ class SearchChanges(CollapseChanges, total=False):
     seen: Sequence[Any]
 
 
-_BESIDE = ("cache", "explain", "seen")  # of a search or a block, beside CollapseOptions
-_YES_NO = YesNo()
-
-
 @contextmanager
-def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
+def options(enabled: bool | Sequence[Also] | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
     """Change options for the searches inside the block, through any wrapped client, in this thread or task.
 
-    enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
-             outer block has set.
+    enabled: False leaves searches alone as if clients were not wrapped, True collapses those that their clients do, a
+             list others too, as in `wrap`; None keeps what an outer block has set.
     changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, `explain=IDS` to learn where
              these documents are (see docs/whole-groups.md), and `seen`, a list of what the caller was shown before (see
              docs/seen.md). They are added to those of outer blocks.
     Raises TypeError for an unknown option, ValueError for an invalid value.
     """
-    if enabled is not None:
-        _YES_NO.check("enabled", enabled)
     if "cursor" in changes:
         raise TypeError('cursor is an option of one search: put it into the body, "ndd": {"cursor": true}')
     check_known(changes, ["enabled", *SearchChanges.__annotations__])
-    options_and_others(None, changes)
-    before, others = _surrounding.get()
-    token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
+    given: dict[str, Any] = {**changes, **({} if enabled is None else {"enabled": enabled})}
+    _, others = options_and_others(None, given)
+    token = _surrounding.set({**_surrounding.get(), **given, **others})
     try:
         yield
     finally:
@@ -54,18 +48,16 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
 def options_and_others(
     base: CollapseOptions | None, changes: Mapping[str, Any]
 ) -> tuple[CollapseOptions, dict[str, Any]]:
-    """Return CollapseOptions with changes, and those of the changes that stand beside them: cache, explain, seen.
+    """Return CollapseOptions with changes, and those of the changes that stand beside them, see OF_ONE_SEARCH.
 
     base: as in `collapse_options`. Raises TypeError or ValueError for an unknown option or an invalid value.
     """
-    check_known(changes, [*SearchChanges.__annotations__, "cursor"])
-    others = {name: changes[name] for name in _BESIDE if name in changes}
-    if "cache" in others:
-        _YES_NO.check("cache", others["cache"])
-    return collapse_options(base, **{name: changes[name] for name in changes if name not in _BESIDE}), others
+    check_known(changes, [*CollapseChanges.__annotations__, *OF_ONE_SEARCH])
+    others = {name: OF_ONE_SEARCH[name].check(name, changes[name]) for name in OF_ONE_SEARCH if name in changes}
+    return collapse_options(base, **{name: changes[name] for name in changes if name not in OF_ONE_SEARCH}), others
 
 
 def surrounding() -> Mapping[str, Any] | None:
     """Return the options of the surrounding blocks, None if searches are left alone."""
-    enabled, changes = _surrounding.get()
-    return changes if enabled else None
+    changes = _surrounding.get()
+    return None if changes.get("enabled") is False else changes

@@ -36,22 +36,14 @@ from ndd_search.search.rest.read_request import OBJECTS, Request, is_search, is_
 
 
 def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:
-    """Return whether a search of a kind is to be collapsed although that costs a request more, as `also` says.
+    """Return whether a search of a kind is to be collapsed although that costs a request more.
 
-    The "ndd" of the search decides: its `also`, or else any value that asks to be collapsed. Without one, the block
-    around the search decides, then the settings of its indexes. changes: options of that block.
+    The "ndd" of the search decides; without one, `enabled` of the block around the search, then of its indexes.
+    changes: options of that block.
     """
     asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
-    if asked is False:
-        return False
-    if isinstance(asked, Mapping) and "also" in asked:
-        return kind in (asked["also"] or ())
-    if asked:
-        return True
-    if "also" in changes:
-        return kind in changes["also"]
     own = settings.of_target(request.path, asked=False)
-    return own is not None and kind in own.options.also
+    return asked is not False and (bool(asked) or (own is not None and kind in own.collapsed_too(changes)))
 
 
 _NAME = re.compile(r"[^/?#,*\s]+")

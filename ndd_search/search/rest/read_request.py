@@ -268,7 +268,9 @@ def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
         raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {given!r}')
     if wrong := [name for name in changes if not isinstance(name, str)]:
         raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
-    return {"also": EVERY_SEARCH, **changes}
+    if "enabled" in changes:
+        raise TypeError('"ndd": false leaves a search alone, and any other value has it collapsed: leave out "enabled"')
+    return {"enabled": EVERY_SEARCH, **changes}
 
 
 def option_in(request: Request, name: str) -> Any:

@@ -166,4 +166,4 @@ def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextMana
         options_and_others(None, asked or {})
     except (TypeError, ValueError) as error:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
-    return nullcontext() if asked is None else options(**{"also": ["unranked"], **asked})
+    return nullcontext() if asked is None else options(**{"enabled": ["unranked"], **asked})
