@@ -48,12 +48,12 @@ KEPT = [
 ]
 
 
-def put(engine: Engine, index: str, documents: dict[str, str]) -> None:
+def put(engine: Engine, index: str, documents: dict[str, str], encoding: str = "utf-8") -> None:
     """Index documents as raw JSON text, not serialised by a client."""
     lines = [line for key, text in documents.items() for line in (json.dumps({"index": {"_id": key}}), text)]
     request = urllib.request.Request(
         f"{engine.url}/{index}/_bulk?refresh=true",
-        data="".join(f"{line}\n" for line in lines).encode(),
+        data="".join(f"{line}\n" for line in lines).encode(encoding),
         headers={"content-type": "application/x-ndjson"},
     )
     with urllib.request.urlopen(request) as answer:
@@ -102,6 +102,23 @@ def test_a_document_with_comments_that_no_client_can_read_is_left_alone_and_told
     assert json.loads(source(engine, index, "11"))["ndd"]["recipe"] == RECIPE.id
     found = json.loads(run("corpus", "unique", f"{engine.url}/{index}", "--text", "text").stdout)
     assert found["text"] == TEXT
+
+
+def test_a_document_with_bytes_that_are_not_utf_8_is_left_alone_and_told(engine: Engine, index: str) -> None:
+    """Engines store them in fields that they do not read; the others are done, and checked as usual."""
+    documents = {str(number): f'{{"text": "{TEXT}", "n": {number}}}' for number in range(12)}
+    odd = '{"text": "' + TEXT + '", "raw": {"x": "caf\xc0\x80"}}'
+    with engine.client() as client:
+        unread = {"raw": {"type": "object", "enabled": False}, **mapping_properties()}
+        client.indices.create(index=index, body={"mappings": {"properties": unread}})
+    put(engine, index, {**documents, "first": odd, "8": odd}, "latin-1")
+    for _ in range(2):
+        done = run("backfill", engine.url, index, "--fields", "text", code=3)
+        assert "2 left" in done.stdout
+        assert "not changed: 2 documents (" in done.stderr
+        assert "it holds bytes that are not UTF-8: index it again" in done.stderr
+    assert json.loads(source(engine, index, "11"))["ndd"]["recipe"] == RECIPE.id
+    assert "11 of 14" not in run("doctor", engine.url, index, "--all", code=1).stdout
 
 
 def test_a_document_with_numbers_that_an_update_would_change_is_left_alone_and_told(engine: Engine, index: str) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from ndd_search import native
 from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.cluster import API_KEY
 from ndd_search.cli.output import add_set, add_shared, say, warn
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         Proxy(settings)  # raises for invalid settings, before any worker starts
     except TypeError as error:  # an unknown name
         raise ValueError(str(error)) from None
+    if native.core is None:
+        warn(f"sketches and pages are computed with {native.in_use()}, which takes 20 to 80 times as long")
     if arguments.check:
         return asyncio.run(_check(settings))
     if settings.insecure:
@@ -114,7 +117,7 @@ async def _problems(settings: ProxySettings) -> dict[str, str]:
     async def problem(url: str) -> str:
         upstream = Upstream(replace(settings, upstream=(url,)))
         try:
-            return await upstream.answers()
+            return await upstream.answers(strict=True)
         finally:
             await upstream.close()
 

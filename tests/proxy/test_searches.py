@@ -185,14 +185,19 @@ def test_options_of_a_search_stand_in_its_url(proxy: Served, index: str, url: st
     ]
 
 
-def test_pages_of_a_cursor_are_asked_for_by_url(engine: RealEngine, proxy: Served, index: str) -> None:
+def test_a_cursor_begins_by_url_and_goes_on_by_the_body(engine: RealEngine, proxy: Served, index: str) -> None:
     if engine.name == "opensearch2":
         pytest.skip("OpenSearch orders points in time since 3.3")
-    body, found, token = {"query": MATCH, "size": 2}, list[str](), "true"
-    while token:
-        page = search(proxy, index, body, f"ndd.cursor={quote(token)}")
+    body = {"query": MATCH, "size": 2}
+    page = search(proxy, index, body, "ndd.cursor=true")
+    found = [hit["_id"] for hit in page["hits"]["hits"]]
+    url = f"/{index}/_search?ndd.cursor={quote(page['ndd']['cursor'])}"
+    refused = ask(proxy.url, "POST", url, json.dumps(body).encode(), JSON)
+    assert refused.status == 400
+    assert "a token is too long for a URL: send it in the body" in refused.body.decode()
+    while token := page["ndd"]["cursor"]:
+        page = search(proxy, index, {**body, "ndd": {"cursor": token}})
         found += [hit["_id"] for hit in page["hits"]["hits"]]
-        token = page["ndd"]["cursor"] or ""
     assert found == [hit["_id"] for hit in search(proxy, index, {**body, "size": 1000})["hits"]["hits"]]
 
 

@@ -280,3 +280,23 @@ def test_a_caller_above_the_limit_of_requests_waits_outside(behind: Engine) -> N
         wait_until(lambda: served.proxy._in_flight == 0)
         behind.stream = None
         assert ask(served.url, "GET", "/_cat/health").status == 200
+
+
+def test_a_cookie_of_the_engine_goes_back_to_its_caller_alone(behind: Engine) -> None:
+    """An upstream with a name, for which the HTTP client would keep cookies: not for an address."""
+    behind.reply = lambda heard: response(b"{}", ("Set-Cookie", "sid=of-the-first-caller; Path=/"))
+    with serving(behind.url.replace("127.0.0.1", "localhost")) as served:
+        assert ask(served.url, "GET", "/_cat/nodes").header("set-cookie").startswith("sid=")
+        ask(served.url, "GET", "/_cat/nodes")
+        ask(served.url, "POST", "/news/_search", b"{}", {"content-type": "application/json"})
+    assert len(behind.heard) >= 3
+    assert [heard.header("cookie") for heard in behind.heard] == [""] * len(behind.heard)
+
+
+@pytest.mark.parametrize("path", ["/news/_search", "/news/_doc/1"])
+def test_a_body_of_two_types_passes_as_it_came(path: str, behind: Engine) -> None:
+    """An engine refuses it; it is not read as one of the two."""
+    body = b'{"query": {"match": {"body": "market"}}, "body": "market"}'
+    with serving(behind.url, indexes={"news": {"text": ["body"]}}) as served:
+        ask(served.url, "POST", path, body, {"content-type": "application/json, text/plain"})
+    assert [(heard.target, heard.body) for heard in behind.heard] == [(path, body)]

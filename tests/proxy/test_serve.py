@@ -123,6 +123,11 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
     down = f"http://127.0.0.1:{port}"
     without = run("--upstream", behind.url, "--set", f"cache=redis://{down.removeprefix('http://')}", "--check")
     assert (without[0], "the cache RedisCache('127.0.0.1') does not answer" in without[2]) == (2, True)
+    behind.reply = lambda heard: response(b"{}", status=200 if heard.target == "/engine/" else 404)
+    assert run("--upstream", f"{behind.url}/engine", "--check")[0] == 0
+    code, output, errors = run("--upstream", behind.url, "--check")
+    assert (code, output) == (2, "")
+    assert f"{behind.url} answers with status 404: it is not the address of an engine" in errors
     code, _, errors = run("--upstream", f"{behind.url},{down}", "--check")
     assert code == 2
     assert f"{down}: there is no connection" in errors

@@ -7,7 +7,7 @@ A token is URL-safe base64 of
     entry      as in `cache_entries`: JSON with the fields of Cursor, and the sketches of the leaders as 32-bit integers
 
 so a leader takes 4 bytes a value and some 20 bytes for its id. The newest leaders are kept, as many as fit into
-MOST_VALUES: a token never grows beyond that, and neither does the time to read it and to compare hits with it.
+MOST bytes: a token never grows beyond that, and neither does the time to read it and to compare hits with it.
 A token is not encrypted.
 """
 
@@ -28,8 +28,7 @@ from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, unsealed
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.errors import CursorUnusable
 
-MOST_VALUES = 64_000  # sketch values in a token: 1,000 leaders of 64 values, 256 kB
-_WITHOUT_SKETCH = 16  # sketch values
+MOST = 270_000  # bytes of leaders in a token: a thousand leaders of 64 values with short ids
 _VERSION = b"\x01"
 _SIGNATURE = 16  # bytes
 _KEY = b"cursor"
@@ -70,12 +69,9 @@ class Leaders:
         return texts and shown and fields and sketches and (by_keys or all(map(len, self.sketches)))
 
     def newest(self, most: int) -> Leaders:
-        """Return the newest leaders, as many as have at most so many sketch values together.
-
-        A hit without a sketch, which is kept for its fields, counts as these do.
-        """
-        both = zip(reversed(self.sketches), reversed(self.fields), strict=True)
-        ends = np.cumsum([len(sketch) or max(_WITHOUT_SKETCH, len(repr(fields)) // 4) for sketch, fields in both])
+        """Return the newest leaders, as many as take at most so many bytes with their ids and fields."""
+        each = zip(reversed(self.sketches), reversed(self.ids), reversed(self.fields), strict=True)
+        ends = np.cumsum([4 * len(sketch) + len(ascii((id, fields))) for sketch, id, fields in each])
         older = len(self) - int(np.searchsorted(ends, most, side="right"))
         return Leaders(**{one.name: getattr(self, one.name)[older:] for one in fields(self)}) if older else self
 
@@ -124,7 +120,7 @@ class Cursor:
 
     def bounded(self) -> Cursor:
         """Return the cursor with as many of its newest leaders as a token holds."""
-        leaders = self.leaders.newest(MOST_VALUES)
+        leaders = self.leaders.newest(MOST)
         return replace(self, leaders=leaders, forgotten=self.forgotten + len(self.leaders) - len(leaders))
 
 

@@ -43,7 +43,8 @@ class SketchedDocuments:
         """Add sketches to documents, and send them to the engine."""
         encoding = exchange.header(b"content-encoding").strip().lower()
         lines = self._writes.bulk_lines(path)
-        if "json" not in exchange.header(b"content-type") or encoding not in _ENCODINGS:
+        kind = exchange.header(b"content-type")
+        if "json" not in kind or "," in kind or encoding not in _ENCODINGS:
             if await exchange.read(0) is None:
                 _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip or deflate")
             await self._pass_through.pass_on(exchange)

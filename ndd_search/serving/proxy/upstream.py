@@ -32,6 +32,7 @@ Body = bytes | AsyncIterator[bytes] | None
 _MOST_AWAY = 30.0  # seconds until a node that does not answer is tried again
 _HEADER_BYTES = 2**16  # of one header line of an answer: engines send long Warning headers
 _SLICE = 2**18  # bytes of a body that are written at once
+_WITHOUT_RIGHTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 _KEEP_ALIVE = 30.0  # seconds that an idle connection is kept
 
 
@@ -203,13 +204,19 @@ class Upstream:
             )
         return self._session
 
-    async def answers(self) -> str:
-        """Return "" if a node answers any request, also one without rights, else why not."""
+    async def answers(self, strict: bool = False) -> str:
+        """Return "" if a node answers any request, also one without rights, else why not.
+
+        strict: whether the status must be that of an engine's own address.
+        """
         try:
             response = await self.request("HEAD", "/", [], None, repeatable=True, seconds=5.0)
         except Unreachable as error:
             return str(error)
         response.release()
+        if strict and response.status >= HTTPStatus.BAD_REQUEST and response.status not in _WITHOUT_RIGHTS:
+            where = self._settings.upstream[0]
+            return f"{where} answers with status {response.status}: it is not the address of an engine"
         return ""
 
     async def close(self) -> None:

@@ -22,7 +22,8 @@ def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
     """Return a query string without our parameters, the options that they give, and whether the search is left alone.
 
     "ndd=drop&ndd.total=groups" gives the options mode and total, "ndd=on" gives {}; without a parameter of ours they
-    are None. "ndd=off" leaves the search alone. Raises ValueError for an unknown name or value.
+    are None. "ndd=off" leaves the search alone. Raises ValueError for an unknown name or value, and for the token of a
+    cursor: no URL is as long.
     """
     if "ndd" not in query:
         return query, None, False
@@ -36,6 +37,9 @@ def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
     rest = "&".join(piece for name, piece in named if name not in own)
     switch = own.pop("ndd", "")
     found = {name[4:]: read_option(name[4:], text) for name, text in own.items()}
+    if isinstance(found.get("cursor"), str):
+        what = "ndd.cursor begins a cursor, with true; a token is too long for a URL"
+        raise ValueError(f'{what}: send it in the body, {{"ndd": {{"cursor": "..."}}}}')
     if switch not in _SWITCH:
         check_one_of("the parameter ndd", switch, ("on", "off", *get_args(Mode)))
         if "mode" in found:

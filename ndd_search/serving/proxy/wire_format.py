@@ -90,7 +90,7 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
     parsed: Any = None
     if body:
         plain = unpacked(body, exchange.header(b"content-encoding"), most)
-        if plain is None or "json" not in kind:
+        if plain is None or "json" not in kind or "," in kind:  # engines refuse two types
             return None
         parsed = _lines(plain) if path.endswith("_msearch") else _json(plain)
         if parsed is None:
