@@ -116,15 +116,18 @@ class SlowEngine:
         return one_hit(request)
 
 
-def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
+def test_who_waits_for_another_gets_the_engines_own_page_when_his_time_budget_is_over() -> None:
     driver, slow = Driver(in_one_phase(settings_of(frequency_table=False, time_budget=0.2))), SlowEngine()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
-        answer = driver.handle(SEARCH, one_hit)
+        sent: list[Request] = []
+        answer = driver.handle(SEARCH, lambda request: sent.append(request) or one_hit(request))  # type: ignore[func-returns-value]
         assert not first.done()
         slow.go_on.set()
-        assert answer.body["hits"] == first.result().body["hits"]
+        assert [one.body for one in sent] == [SEARCH.body]
+        assert answer.body["ndd"]["degraded"].startswith("no page was made within time_budget")
+        assert first.result().body["ndd"]["degraded"] is None
 
 
 def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:

@@ -96,6 +96,36 @@ def test_a_lock_belongs_to_one_process_until_it_ends(make: Make) -> None:
         pass
 
 
+def test_a_value_of_another_program_is_no_lock(make: Make) -> None:
+    """Whatever its type, and though it has no end."""
+    one, other = make(prefix="own"), make(prefix="own")
+    for put in (one._redis.set, one._redis.rpush):
+        one._redis.delete(one._name(KEY))
+        put(one._name(KEY), "of another program")
+        token = one.acquire(KEY, 60)
+        assert token is not None
+        assert other.acquire(KEY, 60) is None
+        one.release(KEY, token)
+        assert one._redis.exists(one._name(KEY)) == 0
+
+
+def test_a_user_of_the_server_needs_four_rights(make: Make) -> None:
+    one = make(prefix="own")
+    one.clear()
+    one._redis.acl_setuser(
+        "reader", enabled=True, passwords=["+secret"], keys=["*"], commands=["+get", "+mget", "+set", "+del"]
+    )
+    at = one._redis.connection_pool.connection_kwargs
+    limited = make(f"redis://reader:secret@{at['host']}:{at['port']}/{at.get('db', 0)}", prefix="own")
+    limited.put(KEY, b"1")
+    assert limited.get_with(KEY, [OTHER]) == (b"1", [None])
+    token = limited.acquire(OTHER, 60)
+    assert token is not None
+    assert one.acquire(OTHER, 60) is None
+    limited.release(OTHER, token)
+    assert one.acquire(OTHER, 60) is not None
+
+
 def test_a_copy_shares_the_entries_and_the_settings(make: Make) -> None:
     one = make(seconds=7.0)
     one.put(KEY, b"1")

@@ -22,8 +22,7 @@ Result = TypeVar("Result")
 
 _CONNECTING = 3  # times the budget: a connection may need a TLS handshake
 _SCANNED = 1000  # keys of one SCAN
-# Deletes a lock only if it is still the caller's own: it may have expired and belong to another process.
-_RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+_TOKEN = 16  # bytes of the token in a lock; any other value under its key is of another program
 
 
 class RedisCache(ForkSafe):
@@ -105,11 +104,27 @@ class RedisCache(ForkSafe):
     def acquire(self, key: bytes, seconds: float) -> bytes | None:
         """Return a token if no process holds the lock of a key, else None. The lock ends after `seconds`."""
         name, token, milliseconds = self._name(key), uuid.uuid4().bytes, max(1, round(1000 * seconds))
-        return token if self._run(lambda server: server.set(name, token, nx=True, px=milliseconds)) else None
+
+        def take(server: redis.Redis) -> bytes | None:
+            both = server.pipeline(transaction=False)
+            both.set(name, token, nx=True, px=milliseconds)
+            both.mget(name)
+            is_free, (held,) = both.execute()
+            if is_free or (held is not None and len(held) == _TOKEN):
+                return token if is_free else None
+            server.set(name, token, px=milliseconds)
+            return token
+
+        taken: bytes | None = self._run(take)
+        return taken
 
     def release(self, key: bytes, token: bytes) -> None:
-        """End the lock of a key if it is still the one with this token."""
-        self._run(lambda server: server.eval(_RELEASE, 1, self._name(key), token))
+        """End the lock of a key if it is still the one with this token.
+
+        It may end by itself in between and be another's: then two processes compute one page.
+        """
+        name = self._name(key)
+        self._run(lambda server: server.mget(name) == [token] and server.delete(name))
 
     def clear(self) -> None:
         """Remove every entry with this prefix, of all processes."""

@@ -24,7 +24,7 @@ from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.options_context import surrounding
-from ndd_search.search.flow.page_cache import indexes_written
+from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped
@@ -166,7 +166,7 @@ class Driver:
 
     def _computed(self, talk: Conversation, key: bytes, most: float) -> DrivenFlow:
         """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
-        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
+        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + min(most, LOCK_SECONDS)
         token = at_once = memory.acquire(key)
         while token is None and monotonic() < until:
             is_time_left = yield from talk.round_trips.wait(Future(), poll)

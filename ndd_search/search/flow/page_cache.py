@@ -37,7 +37,7 @@ _MOST_TOKENS = 10_000
 _MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
 _TABLE_SECONDS = 7200.0  # longer than a stream is extended
 _TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
-_LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
+LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _NO_LOCK = b""  # the token of a cache without locks, or one that fails
 _LATEST, _EVERYTHING = "the latest write", "everything"  # names of tokens that no index can have
 _NOT_IN_A_NAME = set("*?,:<>")
@@ -214,7 +214,7 @@ class Memory:
         if self._shared is None:
             return _NO_LOCK
         with self._guarded:
-            return self._shared.acquire(cache_key("lock", key.hex()), _LOCK_SECONDS)
+            return self._shared.acquire(cache_key("lock", key.hex()), LOCK_SECONDS)
         return _NO_LOCK
 
     def release(self, key: bytes, token: bytes) -> None:

@@ -111,10 +111,7 @@ class RoundTrips:
 
     def later(self, requests: list[Request]) -> Asking[list[Answer]]:
         """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
-        left = self._seconds_left
-        if left is not None and left <= 0:
-            return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
-        return (yield from self._go(requests, left, None))
+        return self._go(requests, self._seconds_left, None)
 
     def _go(
         self, requests: list[Request], timeout: float | None, refusals: Collection[int] | None
@@ -122,6 +119,8 @@ class RoundTrips:
         """Make a trip. refusals: as in `first`; None for every status."""
         trip = together(requests if self._moved is None else list(map(self._moved, requests)))
         if timeout is not None:
+            if timeout <= 0:
+                return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
             trip = replace(trip, timeout=timeout)
         began = perf_counter()
         try:
