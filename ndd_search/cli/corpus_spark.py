@@ -32,8 +32,7 @@ from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
 from ndd_search.corpus.spark_reading import write_documents
-from ndd_search.items.items import Items
-from ndd_search.items.spark import SparkRecords
+from ndd_search.errors import NDDError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,6 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_items(arguments: argparse.Namespace) -> int:
     """Find the groups of records on a cluster. Returns the exit code."""
+    from ndd_search.items.items import Items  # they need an extra that documents do not
+    from ndd_search.items.spark import SparkRecords
+
     _check(vars(arguments), ("report",))
     report = LeftOut()
     with _session(arguments.spark) as spark:
@@ -205,12 +207,19 @@ def _source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame | N
 
 @contextmanager
 def _session(master: str) -> Iterator[SparkSession]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    building = SparkSession.builder.appName("ndd-search corpus").master(master)
-    if master.startswith("local"):
-        building = building.config("spark.pyspark.python", sys.executable)
-    session = building.getOrCreate()
+    if master.startswith("local"):  # the workers run on this machine; Spark takes the first python3 of the PATH
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        session = SparkSession.builder.appName("ndd-search corpus").master(master).getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        problem = f"it does not start, see above: {str(error).strip().splitlines()[0]}"
+        java = os.environ.get("JAVA_HOME") or "not set"
+        remedy = f"check the address, and that JAVA_HOME is the folder of Java 17 or later (it is {java})"
+        raise NDDError(f"Spark on {master}", problem, remedy) from error
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session

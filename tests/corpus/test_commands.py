@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import resource
 import signal
+import subprocess
+import sys
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -224,3 +229,30 @@ def test_a_preset_sets_how_texts_are_sketched_and_what_keeps_them_apart(
     with pytest.raises(SystemExit):
         run("groups", source, "--text", "body", "--set", "preset=messagse")
     assert "did you mean messages" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not find_spec("pyspark"), reason="needs pyspark: pip install -e '.[spark]'")
+def test_a_spark_that_does_not_start_is_a_sentence_and_needs_no_extra_of_records(tmp_path: Path) -> None:
+    """Exit code 1 means that something was found or left out."""
+    (tmp_path / "a.jsonl").write_text('{"body": "one"}\n')
+    code = "import sys; sys.modules['rapidfuzz'] = None; from ndd_search.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = (
+        "corpus",
+        "groups",
+        "a.jsonl",
+        "--text",
+        "body",
+        "--spark",
+        "local[2]",
+        "--store",
+        "w",
+        "--out",
+        "o.parquet",
+    )
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path / "nowhere")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert re.search(r"Spark on local\[2\]: it does not start.*JAVA_HOME is the folder of Java .*nowhere", done.stderr)
