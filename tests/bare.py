@@ -41,8 +41,8 @@ def check() -> None:
         except SystemExit as ended:
             if ended.code:
                 raise
-    if main(["template", "elasticsearch"]):
-        raise SystemExit("ndd-search template elasticsearch failed")
+    if main(["backfill", "--template"]):
+        raise SystemExit("ndd-search backfill --template failed")
     print(f"without extras all is well; {len(lacking)} modules name their extra: {', '.join(lacking)}")
 
 

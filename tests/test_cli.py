@@ -50,7 +50,7 @@ def test_an_unknown_command_is_a_wrong_usage_and_the_nearest_is_named() -> None:
     told = ndd("serch", code=2).stderr
     assert "invalid choice: 'serch'" in told
     assert "did you mean search?" in told
-    assert "did you mean group?" in ndd("dedupe", "--set", "mode=grupe", code=2).stderr
+    assert "did you mean group?" in ndd("corpus", "page", "--set", "mode=grupe", code=2).stderr
     assert "did you mean add?" in ndd("index", "ad", code=2).stderr
 
 
@@ -65,11 +65,11 @@ def test_a_field_of_addresses_that_no_document_has_is_refused(articles: Path) ->
     assert "no document has a value in the field 'titel', which an option names" in told
 
 
-@pytest.mark.parametrize("words", ["dedupe lines", "corpus groups lines", "index add folder lines"])
+@pytest.mark.parametrize("words", ["corpus page lines", "corpus groups lines", "index add folder lines"])
 def test_an_option_given_twice_is_refused_as_its_first_value_would_be_lost(words: str) -> None:
     told = ndd(*words.split(), "--text", "first", "--text", "last", code=2).stderr
     assert "argument --text: given twice: several names go into one, --text A,B" in told
-    assert "argument --size: given twice" in ndd("dedupe", "lines", "--size", "10", "--size=20", code=2).stderr
+    assert "argument --size: given twice" in ndd("corpus", "page", "lines", "--size", "10", "--size=20", code=2).stderr
     both = ("--set", "mode=drop", "--set", "mode=group")
     assert "argument --set: mode given twice" in ndd("search", "folder", "words", *both, code=2).stderr
 
@@ -82,7 +82,7 @@ def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("dedupe lines --sise 3", "--sise is no option: did you mean --size?"),
+        ("corpus page lines --sise 3", "--sise is no option: did you mean --size?"),
         ("corpus groups docs.jsonl --txt body", "--txt is no option: did you mean --text?"),
         (
             "index add docs.jsonl idx --lang=en --numbers-line",
@@ -90,9 +90,9 @@ def test_a_word_behind_two_dashes_is_no_option(articles: Path, tmp_path: Path) -
         ),
         ("search idx words --guards same:brand", "--guards is no option: did you mean --set guards=VALUE?"),
         ("corpus unique a.csv --text body --keep longest", "--keep is no option: did you mean --set keep=VALUE?"),
-        ("dedupe --size 0", "argument --size: expected a whole number in 1.."),
+        ("corpus page --size 0", "argument --size: expected a whole number in 1.."),
         ("backfill http://localhost:9 news --field title,body", "--field names the object that holds sketches"),
-        ("dedupe lines --recipe w3-k64", "one looks like w3-k64-v4: shingles of 3 words, 64 values"),
+        ("corpus page lines --recipe w3-k64", "one looks like w3-k64-v4: shingles of 3 words, 64 values"),
     ],
 )
 def test_a_misspelt_option_gets_a_hint(words: str, told: str) -> None:
@@ -166,20 +166,20 @@ def test_a_file_of_html_is_the_text_that_it_shows_in_every_command(tmp_path: Pat
     page, text, folder = tmp_path / "page.HTML", tmp_path / "text.txt", tmp_path / "index"
     page.write_text(f"<title>News</title><script>ignored()</script><p>{CLIMATE}</p>")
     text.write_text(f"News\n{CLIMATE}")
-    shown = json.loads(ndd("compare", page, text, "--json").stdout)
+    shown = json.loads(ndd("corpus", "compare", page, text, "--json").stdout)
     assert (shown["exact_resemblance"], shown["near_duplicates"]) == (1.0, True)
     ndd("index", "add", tmp_path, folder)
     assert len(json.loads(ndd("search", folder, "ministers", "--json").stdout)["hits"]["hits"]) == 1
 
 
-@pytest.mark.parametrize("words", ["index add {0} {0}/made", "compare {0}/page.html {0}/page.html"])
+@pytest.mark.parametrize("words", ["index add {0} {0}/made", "corpus compare {0}/page.html {0}/page.html"])
 def test_html_without_the_extra_is_one_sentence_that_names_it(tmp_path: Path, words: str) -> None:
     (tmp_path / "page.html").write_text(f"<p>{CLIMATE}</p>")
     sentence = 'ndd-search: reading HTML needs selectolax, which is not installed: pip install "ndd-search[html]"\n'
     assert ndd(*words.format(tmp_path).split(), code=2, lacking="selectolax").stderr == sentence
 
 
-@pytest.mark.parametrize("words", ["index add {0} {0}.idx --text body", "compare {0} {0}", "dedupe"])
+@pytest.mark.parametrize("words", ["index add {0} {0}.idx --text body", "corpus compare {0} {0}", "corpus page"])
 def test_recipes_of_html_without_the_extra_are_one_sentence_that_names_it(
     tmp_path: Path, articles: Path, words: str
 ) -> None:
@@ -294,7 +294,8 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
 
 
 @pytest.mark.parametrize(
-    "words", ["search {tmp}/idx final", "dedupe", "search {tmp}/idx final --json", "dedupe < {tmp}/words"]
+    "words",
+    ["search {tmp}/idx final", "corpus page", "search {tmp}/idx final --json", "corpus page < {tmp}/words"],
 )
 @pytest.mark.once
 def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, words: str) -> None:
@@ -303,7 +304,7 @@ def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, wo
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
     line = f"'{sys.executable}' -c '{code}' <&- {words.replace('{tmp}', str(tmp_path))} >&-"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stderr == ("ndd-search: standard input is empty\n" if words == "dedupe" else "")
+    assert done.stderr == ("ndd-search: standard input is empty\n" if words == "corpus page" else "")
     assert done.returncode in (0, 1)
 
 
@@ -329,7 +330,10 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index add FILE"),
         (["search", "http://localhost:9200", "x"], "name an index folder; ndd-search ui searches an engine"),
         (["search", "{tmp}", "x", "--preset", "web"], "it is not an index"),
-        (["dedupe", "--set", "totl=groups", "{tmp}/articles.jsonl"], "unknown option 'totl' (did you mean total?)"),
+        (
+            ["corpus", "page", "--set", "totl=groups", "{tmp}/articles.jsonl"],
+            "unknown option 'totl' (did you mean total?)",
+        ),
         (
             ["corpus", "groups", "{tmp}", "--text", "a", "--set", "min_similarity=1"],
             "a flag of its own: --min-similarity",
@@ -338,23 +342,23 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
             ["search", "{tmp}", "x", "--preset", "wbe"],
             "there is no preset 'wbe' (did you mean web?): there are news, web,",
         ),
-        (["dedupe", "--preset", "{tmp}/absent.toml"], "No such file"),
+        (["corpus", "page", "--preset", "{tmp}/absent.toml"], "No such file"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; create it"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),
         (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/no/x.toml"], "there is no folder {tmp}/no"),
         (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/x.txt"], "give it such a name"),
         (["index", "add", "", "{tmp}/idx"], "argument source: expected a value, got ''"),
-        (
-            ["template", "opensearch", "--put", "http://localhost:1", "--index", ""],
-            "argument --index: expected a value",
-        ),
-        (["template", "opensearch", "--field", "_ndd"], "a sketch needs a top-level name"),
+        (["backfill", "http://localhost:1", "", "--template"], "argument INDEX: expected a value"),
+        (["backfill", "--template", "--field", "_ndd"], "a sketch needs a top-level name"),
+        (["backfill", "http://localhost:1", "news", "--add-to", "a"], "--add-to is of --template"),
+        (["backfill", "http://localhost:1"], "the index is missing"),
+        (["doctor", "http://localhost:1", "news", "--explain", "4711"], "--explain needs the search"),
         (["search", "{tmp}", "x", "--size", "-1"], "in 1..2147483647, got '-1'\n"),
         (["backfill", "http://localhost:1", "news", "--fields", "a", "--remove", "ndd"], "name one of the two"),
         (["serve", "--set", "windw=3"], "facets, upstream"),
         (["search", "{tmp}", "-sport"], "-sport was read as an option: write -- before what is none"),
-        (["dedupe", "--text", "a,,b"], "expected NAME or NAME,NAME"),
-        (["compare", "-", "-"], "standard input can be read only once"),
+        (["corpus", "page", "--text", "a,,b"], "expected NAME or NAME,NAME"),
+        (["corpus", "compare", "-", "-"], "standard input can be read only once"),
         (["doctor", "http://localhost:99999999", "news"], "is not an address of a cluster"),
         (["doctor", "http://[::1", "news"], "is not an address of a cluster"),
         (["doctor", "https://localhost:1", "news", "--ca-certs", "{tmp}/absent"], "--ca-certs {tmp}/absent: No such"),
@@ -363,14 +367,14 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["index", "add", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is not an index of ndd-search"),
         (["index", "add", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .json, .csv"),
         (["index", "add", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be indexed"),
-        (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is not UTF-8 text"),
-        (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
+        (["corpus", "compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is not UTF-8 text"),
+        (["corpus", "compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
         (
-            ["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"],
+            ["corpus", "compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"],
             "or a number above 0 and at most 1",
         ),
-        (["dedupe", "--recipe", "nonsense"], "is no recipe id"),
-        (["dedupe", "--size", "-1"], "argument --size: expected a whole number in 1..2147483647, got '-1'"),
+        (["corpus", "page", "--recipe", "nonsense"], "is no recipe id"),
+        (["corpus", "page", "--size", "-1"], "argument --size: expected a whole number in 1..2147483647, got '-1'"),
         (["tune", "{tmp}", "--queries", "{tmp}", "--ask", "-1"], "argument --ask: expected a whole"),
         (["tune", "{tmp}", "--queries", "{tmp}", "--ask", "-1"], "argument --ask: expected a whole number in 0.."),
         (["corpus", "mark", "{tmp}", "http://x/y", "--rate", "nan"], "argument --rate: expected a number in 0.001.."),
@@ -395,7 +399,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(4_000))
     (tmp_path / "lines").write_text(lines)
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    line = f"'{sys.executable}' -c '{code}' dedupe --size 4000 < '{tmp_path}/lines' | head -1"
+    line = f"'{sys.executable}' -c '{code}' corpus page --size 4000 < '{tmp_path}/lines' | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False, timeout=60
     )

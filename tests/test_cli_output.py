@@ -40,12 +40,12 @@ HOSTILE = "one \x9b2J two \x1b[31m three \u202e four \u2066 five"
 @pytest.mark.parametrize(
     "words",
     [
-        ["dedupe"],
-        ["dedupe", "--json"],
+        ["corpus", "page"],
+        ["corpus", "page", "--json"],
         ["search", "idx", "three"],
         ["search", "idx", "three", "--json"],
-        ["compare", "x\x9b2J\u202e.txt", "x\x9b2J\u202e.txt"],
-        ["compare", "-", "absent\x9b2J\u202e.txt"],
+        ["corpus", "compare", "x\x9b2J\u202e.txt", "x\x9b2J\u202e.txt"],
+        ["corpus", "compare", "-", "absent\x9b2J\u202e.txt"],
         ["index", "add", "absent\x9b2J\u202e.csv", "idx"],
     ],
 )

@@ -160,21 +160,13 @@ def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) ->
         )
 
 
-def template(engine: Engine, *words: object, code: int = 0) -> Any:
-    return run("template", engine.family, *words, code=code)
+def template(*words: object, code: int = 0) -> Any:
+    return run("backfill", "--template", *words, code=code)
 
 
 def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) -> None:
-    printed = template(engine).stdout
-    assert json.loads(printed) == files()[f"{engine.family}/component.json"]
-    assert "name it with --put URL" in template(engine, "--add-to", "articles", code=2).stderr
-
-
-@pytest.mark.newest_servers
-def test_a_template_for_the_other_engine_is_not_put_and_the_right_word_is_told(engine: Engine) -> None:
-    (other,) = {"elasticsearch", "opensearch"} - {engine.family}
-    told = run("template", other, "--put", engine.url, code=2).stderr
-    assert f"it is a cluster of {engine.family}, not of {other}; write {engine.family} instead" in told
+    assert json.loads(template().stdout) == files()[f"{engine.family}/component.json"]
+    assert "--add-to needs a cluster" in template("--add-to", "articles", code=2).stderr
 
 
 def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine, index: str) -> None:
@@ -187,8 +179,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             }
             client.indices.put_index_template(name=index, body=theirs)
             client.indices.create(index=index)
-            put = ["--field", index, "--put", engine.url]
-            told = template(engine, *put, "--add-to", index, "--index", index).stdout
+            told = template(engine.url, index, "--field", index, "--add-to", index).stdout
             assert told.splitlines() == [
                 f"component template ndd-{index} is installed",
                 f"index template {index} composes it: new indexes will have the fields",
@@ -219,15 +210,14 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         theirs["template"] = {"mappings": {"properties": {index: {"type": "text"}}}}
         client.indices.put_index_template(name=index, body=theirs)
         client.indices.create(index=index, body=theirs["template"])
-        put = ["--field", index, "--put", engine.url]
-        for words in (["--add-to", index], ["--index", index]):
-            done = template(engine, *put, *words, code=2)
+        for words in (["--add-to", index], [index]):
+            done = template(engine.url, *words, "--field", index, code=2)
             assert f"{index} is a field of type text, not an object with sketches; choose another name" in done.stderr
         after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
         assert not after.get("composed_of")
         other = f"{index}_2"
         try:
-            assert "index" in template(engine, "--field", other, *put[2:], "--index", index).stdout
+            assert "index" in template(engine.url, index, "--field", other).stdout
             document = sketch_fields({"body": "some text"}, "body", field=other)
             client.index(index=index, id="1", body=document)
         finally:
@@ -240,17 +230,17 @@ def test_a_component_template_has_a_name_that_every_engine_takes_and_replaces_no
     engine: Engine, index: str
 ) -> None:
     field, name = f"{index}Ndd", f"ndd-{index}ndd"
-    put = ["--field", field, "--put", engine.url]
+    put = [engine.url, "--field", field]
     with engine.client() as client:
         try:
             theirs = {"template": {"settings": {"number_of_shards": 2}}}
             client.cluster.put_component_template(name=name, body=theirs)
-            assert f"component template {name}" in template(engine, *put, code=2).stderr
+            assert f"component template {name}" in template(*put, code=2).stderr
             client.cluster.delete_component_template(name=name)
             for _ in range(2):  # our own one is replaced
-                assert template(engine, *put).stdout == f"component template {name} is installed\n"
-            put[1] = field.lower()
-            assert f"it was not made for the field {put[1]}" in template(engine, *put, code=2).stderr
+                assert template(*put).stdout == f"component template {name} is installed\n"
+            put[2] = field.lower()
+            assert f"it was not made for the field {put[2]}" in template(*put, code=2).stderr
         finally:
             with suppress(Exception):
                 client.cluster.delete_component_template(name=name)

@@ -145,7 +145,7 @@ def test_many_forged_texts_are_all_shown_with_bounded_work(
 
 def test_a_forged_text_in_a_list_of_lines_hides_no_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "lines").write_text("\n".join([forged_text(TEXT), TEXT, TEXT.upper()]))
-    assert main(["dedupe", str(tmp_path / "lines")]) == 0
+    assert main(["corpus", "page", str(tmp_path / "lines")]) == 0
     told = capfd.readouterr()
     assert told.out.splitlines() == [forged_text(TEXT), TEXT]
     assert "share no word: 2" in told.err

@@ -98,10 +98,10 @@ def test_a_list_is_deduplicated_with_a_preset(
     for option, value, kept in (*alike, ("set", "guards=numbers", OFFERS[:2])):
         with lines.open() as stdin:
             monkeypatch.setattr("sys.stdin", stdin)
-            assert main(["dedupe", f"--{option}", value]) == 0
+            assert main(["corpus", "page", f"--{option}", value]) == 0
         assert capsys.readouterr().out.splitlines() == kept
     monkeypatch.undo()
-    assert main(["dedupe", "--preset", "webb", str(lines)]) == 2
+    assert main(["corpus", "page", "--preset", "webb", str(lines)]) == 2
     assert "there is no preset 'webb'" in capsys.readouterr().err
 
 

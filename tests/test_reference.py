@@ -17,7 +17,7 @@ MANUAL = ROOT / "docs" / "ndd-search.1"
 def test_a_command_that_reads_a_settings_file_checks_it(tmp_path: Path) -> None:
     file = tmp_path / "news.toml"
     file.write_text("version = 1\n[collapse]\nwindow = 0\n")
-    assert "window must be at least 1, got 0" in ndd("dedupe", "--preset", file, code=2).stderr
+    assert "window must be at least 1, got 0" in ndd("corpus", "page", "--preset", file, code=2).stderr
 
 
 def test_the_manual_page_names_every_command_and_option() -> None:
@@ -80,7 +80,7 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["items", "groups", "--method", "corr"], {"correlation"}),
         (["corpus", "un"], {"unique"}),
         (["index", "info", "new"], {"news.idx"}),
-        (["dedupe", "--preset", "new"], {"news.idx"}),
+        (["corpus", "page", "--preset", "new"], {"news.idx"}),
     ],
 )
 def test_bash_completes_commands_options_values_and_files(

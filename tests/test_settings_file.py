@@ -158,14 +158,14 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
     assert len(json.loads(run("search", folder, "ministers final", "--json").stdout)["hits"]["hits"]) == 2
     words: list[Any] = ["--json", "--preset", strict]
     assert len(json.loads(run("search", folder, "ministers final", *words).stdout)["hits"]["hits"]) == 3
-    assert run("dedupe", "--preset", strict, stdin="\n".join(NEWS)).stdout.splitlines() == NEWS
+    assert run("corpus", "page", "--preset", strict, stdin="\n".join(NEWS)).stdout.splitlines() == NEWS
     (tmp_path / "a").write_text(CLIMATE)
     (tmp_path / "b").write_text(NEWS[2])
-    run("compare", tmp_path / "a", tmp_path / "b")
-    run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, code=1)
-    run("compare", tmp_path / "a", tmp_path / "b", "--preset", strict, "--min-similarity", "auto")
+    run("corpus", "compare", tmp_path / "a", tmp_path / "b")
+    run("corpus", "compare", tmp_path / "a", tmp_path / "b", "--preset", strict, code=1)
+    run("corpus", "compare", tmp_path / "a", tmp_path / "b", "--preset", strict, "--min-similarity", "auto")
     other = ["--preset", strict, "--recipe", "w5-k64-v4"]
-    assert "tune again" in run("compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
+    assert "tune again" in run("corpus", "compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
     strict.write_text("version = 1\n[collapse]\nbar = 1\n")
     assert "unknown option 'bar'" in run("search", folder, "ministers", "--preset", strict, code=2).stderr
 
@@ -196,5 +196,5 @@ def test_what_a_file_says_of_fields_holds_for_lines_of_json(tmp_path: Path, opti
     path.write_text(f"version = 1\n[collapse]\n{options}\n")
     times = zip((1, 2, 1), ("2024-01-01", "2024-02-01", "2024-05-01"), strict=True)
     lines = [json.dumps({"body": NEWS[0], "price": price, "at": at}) for price, at in times]
-    found = run("dedupe", "--text", "body", "--preset", path, stdin="\n".join(["no JSON", *lines]), code=3)
+    found = run("corpus", "page", "--text", "body", "--preset", path, stdin="\n".join(["no JSON", *lines]), code=3)
     assert found.stdout.splitlines() == [lines[place] for place in shown]

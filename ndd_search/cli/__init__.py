@@ -29,25 +29,21 @@ DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 COMMANDS = {
     "index": "fill and look after an index folder",
     "search": "search an index folder",
-    "compare": "show how similar two texts are",
-    "dedupe": "read a ranked list and print a page of it without near-duplicates",
-    "template": "print or install the index template of Elasticsearch or OpenSearch",
-    "backfill": "add sketches to the documents of a live index",
-    "explain": "say where documents are in the pages of a search, and why",
-    "corpus": "find every near-duplicate group of a collection",
+    "backfill": "add sketches to the documents of a live index, or the mapping to its template",
+    "corpus": "find every near-duplicate group of a collection; collapse a list, compare two texts",
     "serve": "serve a proxy in front of an engine, for programs in any language",
     "ui": "serve a search page for the browser, of an index folder or an engine",
     "agents": "serve searches to agents as tools (Model Context Protocol)",
     "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
-    "doctor": "find problems of an index, with remedies",
+    "doctor": "find problems of an index, with remedies; say where documents are in a search, and why",
 }
 
 _EXAMPLES = """\
 examples:
   ndd-search index add articles.jsonl.gz news.idx --text title,body
   ndd-search search news.idx "climate summit"
-  ndd-search compare old.txt new.txt
+  ndd-search corpus page ranked.txt
   ndd-search backfill http://localhost:9200 news --fields title,body
 
 exit codes: 0 done; 1 the answer is no (nothing found, not similar); 2 wrong usage or failure; 3 done in part (standard
@@ -103,7 +99,7 @@ def _run(name: str, words: Sequence[str]) -> int:
         # The options are known only to the module, which cannot be imported; its docstring can be read.
         print(f"{ast.get_docstring(ast.parse(get_data('ndd_search.cli', f'{name}.py') or b''))}\n\n{error}")
         return DONE
-    parser = Parser(f"ndd-search {name}", **_help(command))
+    parser = Parser(f"ndd-search {name}", **help_of(command))
     command.configure(parser)
     Parser.given = words
     code: int = command.run(parser.parse_args(words))
@@ -131,11 +127,12 @@ def whole_parser() -> argparse.ArgumentParser:
         except MissingExtra:
             commands.add_parser(name, help=summary)
         else:
-            command.configure(commands.add_parser(name, help=summary, **_help(command)))
+            command.configure(commands.add_parser(name, help=summary, **help_of(command)))
     return parser
 
 
-def _help(command: ModuleType) -> dict[str, Any]:
+def help_of(command: ModuleType) -> dict[str, Any]:
+    """Return what a parser shows about a command or an action that is a module."""
     summary, _, epilog = (command.__doc__ or "").partition("\n\n")
     return {"description": summary, "epilog": epilog, "formatter_class": argparse.RawDescriptionHelpFormatter}
 

@@ -5,12 +5,20 @@ examples:
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
   ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v4
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
+  ndd-search backfill http://localhost:9200 news --template
+  ndd-search backfill http://localhost:9200 --template --add-to articles
+  ndd-search backfill --template
 
 The index can be searched and written to during the run. A concurrent change of a document is never overwritten. After
 an interruption, run the same command again: it continues with the documents that are left. At the end it counts the
 common values of the index and stores them for all clients, so run it again when the index has grown by a quarter: name
 the index as searches name it, because an alias and its index have a table each. --remove asks before it starts. The
 exit code is 3 if some documents were not changed.
+
+--template installs the mapping of sketches as a component template, and changes no document. It takes effect when an
+index is created from an index template that names it in composed_of. --add-to adds it to your index template; an index
+that is named gets the fields at once, without downtime. Without an address the template is printed. It is named ndd,
+for another field (--field) ndd- and the field in lower case, so those of two fields stand side by side.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ import json
 import sys
 from typing import Any
 
-from ndd_search.cli import DONE, NO, PARTLY
+from ndd_search.cli import DONE, NO, PARTLY, template
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_shared,
@@ -42,7 +50,7 @@ from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_cluster(parser)
+    add_cluster(parser, optional=True)
     add_shared(parser, "--fields", "--field")
     either = parser.add_mutually_exclusive_group()
     add_shared(either, "--recipe", "--preset")
@@ -53,6 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard that compares them")
+    parser.add_argument("--template", action="store_true", help="print or install the mapping, and nothing else")
+    parser.add_argument("--add-to", metavar="TEMPLATE", help="with --template: add it to this index template")
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(
@@ -72,6 +82,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.template:
+        return template.run(arguments)
+    if arguments.add_to:
+        raise ValueError("--add-to is of --template: add that, or leave both out")
+    if arguments.index is None:
+        raise ValueError("the index is missing: ndd-search backfill URL INDEX --fields NAMES")
     chosen = preset_of(arguments)
     if arguments.fields and arguments.remove is not None:
         raise ValueError("--remove removes sketches, --fields makes them: name one of the two")

@@ -150,25 +150,20 @@ def _without_credentials(url: str) -> str:
     return f"{scheme if slashes else ''}{slashes}…@{host}" if at else url
 
 
-def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> None:
+def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True, optional: bool = False) -> None:
     """Add the options of an address and its credentials. positional: and the address and an index as arguments."""
     if positional:
-        parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
-        parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
+        lack: dict[str, Any] = {"nargs": "?"} if optional else {}
+        parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]", **lack)
+        parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern", **lack)
     add_shared(parser, "--ca-certs", "--insecure")
 
 
 @contextmanager
-def connected(arguments: argparse.Namespace, url: str, engine: str = "") -> Iterator[Any]:
-    """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave.
-
-    engine: that the cluster has to be, "" for either.
-    """
+def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
+    """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave."""
     address = Address.of(arguments, url)
-    found = address.detect()
-    if engine not in ("", found):
-        raise IndexUnusable(address.url, f"it is a cluster of {found}, not of {engine}", f"write {found} instead")
-    with address.client(found) as client:
+    with address.client(address.detect()) as client:
         try:
             yield client
         except Exception as error:

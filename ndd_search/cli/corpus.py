@@ -28,7 +28,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ndd_search.cli import PARTLY, LeftOut
+from ndd_search.cli import PARTLY, LeftOut, corpus_compare, corpus_page, help_of
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.corpus_arguments import (
     ADDRESSES,
@@ -74,6 +74,11 @@ _SUMMARIES = {
     "new": "the documents that are new since an earlier run",
 }
 
+_OF_TEXTS = {  # actions that read no collection
+    "page": (corpus_page, "a page of a ranked list, without near-duplicates"),
+    "compare": (corpus_compare, "how similar two texts are"),
+}
+
 _OF_ACTIONS = {"groups": ("keep", "origins"), "unique": ("keep",)}  # and those that some have
 
 
@@ -113,6 +118,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add_shared(action, "--min-similarity", "--recipe")
         add_cluster(action, positional=False)
         add_shared(action, "--json")
+    for name, (module, summary) in _OF_TEXTS.items():
+        module.configure(actions.add_parser(name, help=summary, **help_of(module)))
     marking = actions.add_parser("mark", help="write groups into an index", description="Write groups into an index.")
     marking.add_argument("groups", metavar="GROUPS", help="what the action groups wrote as .parquet or .jsonl")
     marking.add_argument("index", metavar="URL/INDEX", help="http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
@@ -124,6 +131,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "mark":
         return _mark(arguments)
+    if arguments.action in _OF_TEXTS:
+        code: int = _OF_TEXTS[arguments.action][0].run(arguments)
+        return code
     if arguments.out:
         check_kind(arguments.out)
     files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))

@@ -4,9 +4,16 @@ examples:
   ndd-search doctor http://localhost:9200 news
   ndd-search doctor http://localhost:9200 news --all
   ndd-search doctor https://HOST news-* --json
+  ndd-search doctor http://localhost:9200 news --explain 4711 4712 --query "climate summit"
+  ndd-search doctor http://localhost:9200 news --explain 4711 --body search.json --set window=200
 
 It changes nothing; ndd-search tune shows what each setting would hide. The exit code is 1 if there are warnings or
 errors.
+
+--explain says of documents where they are in a search: on a page, hidden under another hit (with the figures of the
+comparison), not matched, below the examined hits, or not in the index. --body is the body of the search that your
+program sends, with its options in "ndd"; --query searches all fields for words. Name the options of your client with
+--preset, or one by one. The exit code is then 1 if no document is on a page or listed there.
 """
 
 from __future__ import annotations
@@ -15,7 +22,7 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 
-from ndd_search.cli import DONE, NO
+from ndd_search.cli import DONE, NO, explain
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_shared, console, print_json, styled, table
 from ndd_search.core.recipe import Recipe
@@ -29,10 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_shared(parser, "--fields", "--field", "--recipe")
     parser.add_argument("--all", action="store_true", help="compare all sketches with their texts, and not a sample")
+    explain.configure(parser)
     add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.explain:
+        return explain.run(arguments)
     doctor = Doctor(
         index=arguments.index,
         fields=tuple(arguments.fields),

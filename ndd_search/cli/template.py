@@ -1,15 +1,4 @@
-"""Print or install the component template with the mapping of the stored sketches.
-
-examples:
-  ndd-search template opensearch
-  ndd-search template elasticsearch --put http://localhost:9200
-  ndd-search template elasticsearch --put http://localhost:9200 --add-to articles
-  ndd-search template opensearch --put http://localhost:9200 --index news
-
-A component template takes effect when an index is created from an index template that names it in composed_of. --add-to
-adds it to your index template. --index adds the fields to an existing index, without downtime. The component template
-is named ndd, for another field (--field) ndd- and the field in lower case, so those of two fields stand side by side.
-"""
+"""Prints or installs the component template with the mapping of the stored sketches: `backfill --template`."""
 
 from __future__ import annotations
 
@@ -19,31 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from ndd_search.cli import DONE
-from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_shared
+from ndd_search.cli.cluster import connected
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.index_facts import look_up
 from ndd_search.indexing.rate_and_retries import status_of
-from ndd_search.search.rest.mapping import ENGINES, check_mapping, component_template, composed, mapping_properties
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("family", choices=ENGINES, help="the search engine")
-    add_shared(parser, "--field")
-    parser.add_argument("--put", metavar="URL", help="install the template on this cluster")
-    parser.add_argument("--add-to", metavar="TEMPLATE", help="add the component to this index template")
-    parser.add_argument("--index", help="add the fields to this index, alias or data stream")
-    add_cluster(parser, positional=False)
+from ndd_search.search.rest.mapping import check_mapping, component_template, composed, mapping_properties
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Print the template; with the address of a cluster install it there, and give an index its fields."""
     template = component_template(arguments.field)
-    if arguments.put is None:
-        if arguments.add_to or arguments.index:
-            raise ValueError("--add-to and --index need a cluster: name it with --put URL")
+    if arguments.url is None:
+        if arguments.add_to:
+            raise ValueError("--add-to needs a cluster: give its address, backfill URL --template --add-to NAME")
         print(json.dumps(template, indent=2))
         return DONE
-    with connected(arguments, arguments.put, arguments.family) as client:
+    with connected(arguments, arguments.url) as client:
         if arguments.add_to:
             found = client.indices.get_index_template(name=arguments.add_to)["index_templates"][0]["index_template"]
             _refuse_conflict(client, arguments.add_to, arguments.field)

@@ -318,7 +318,7 @@ class Backfill(SketchSettings):
             names = ", ".join(sorted(map(str, streams)))
             notes.append(
                 f"the next backing index of {names} will not have the field {self.field}: "
-                "add it to the index template (ndd-search template ... --add-to)"
+                "add it to the index template (ndd-search backfill URL --template --add-to NAME)"
             )
         return notes
 

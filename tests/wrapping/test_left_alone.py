@@ -311,7 +311,7 @@ def test_an_index_without_sketches_is_told_of_once_and_pays_for_no_window_once_t
     assert ["ndd-search backfill" in line for line in caplog.messages if library.bare in line] == [True]
     for asking in (caller, connect(proxy.url, cache=False)):  # one that has found it out, and one that has not
         told = asking.search(index=library.bare, body={**body, "ndd": True})
-        lacks = "no hit has a sketch: run ndd-search template, then ndd-search backfill"
+        lacks = "no hit has a sketch: run ndd-search backfill"
         assert ndd.info(told).reason.startswith(lacks)
         assert ndd.info(told).warnings == (ndd.info(told).reason,)
         assert {**told, "took": 0, "ndd": None} == {**expected, "took": 0, "ndd": None}
@@ -355,7 +355,7 @@ def test_every_page_of_a_cursor_warns_where_no_hit_has_a_sketch(library: Library
         for _ in range(2):
             body = {"query": MATCH, "size": 5, "ndd": {**options, "cursor": cursor}}
             told = ndd.info(caller.search(index=library.bare, body=body))
-            assert ["run ndd-search template, then" in one for one in (*told.warnings, told.reason)] == expected
+            assert ["run ndd-search backfill; doctor" in one for one in (*told.warnings, told.reason)] == expected
             cursor = told.block["cursor"]
 
 

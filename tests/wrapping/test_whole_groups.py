@@ -376,9 +376,10 @@ def test_the_command_explains_a_search(
     search = tmp_path / "search.json"
     search.write_text(json.dumps({"query": RANKED, "from": 40, "ndd": {"max_window": 400}}))
     command = [
-        "explain",
+        "doctor",
         engine.url,
         articles.index,
+        "--explain",
         "45-0",
         "45-1",
         "45-9",
@@ -393,7 +394,7 @@ def test_the_command_explains_a_search(
     figures = "1.00 alike, which reaches the bar of 0."
     assert copy.startswith(f"45-1: hidden: listed under '45-0' on this page, at place 46; {figures}")
     assert nowhere == "45-9: there is no document with this id, or the caller may not read it"
-    assert main(["explain", engine.url, articles.index, "45-9", "--query", "market", "--json"]) == NO
+    assert main(["doctor", engine.url, articles.index, "--explain", "45-9", "--query", "market", "--json"]) == NO
     assert json.loads(capsys.readouterr().out)["status"] == "not_found"
 
 

@@ -207,6 +207,8 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(own)):
         return None  # ours would overwrite them
     changes = options_in(body)
+    if body.get("ndd") is not None:
+        changes = {"enabled": EVERY_SEARCH, **changes}
     is_limited = not names.isdisjoint(LIMITED)
     size = _requested("size", own, params, default_size(own) if is_limited else SIZE)
     start = _requested("from", own, params, 0)
@@ -270,7 +272,7 @@ def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
         raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
     if "enabled" in changes:
         raise TypeError('"ndd": false leaves a search alone, and any other value has it collapsed: leave out "enabled"')
-    return {"enabled": EVERY_SEARCH, **changes}
+    return changes
 
 
 def option_in(request: Request, name: str) -> Any:

@@ -1,9 +1,9 @@
 """Show how similar two texts are: resemblance and containment, estimated from sketches and from all shingles.
 
 examples:
-  ndd-search compare old.txt new.txt
-  ndd-search compare - other.txt --recipe c5-k128-v4 < one.txt
-  ndd-search compare 4711 4712 --in news.idx
+  ndd-search corpus compare old.txt new.txt
+  ndd-search corpus compare - other.txt --recipe c5-k128-v4 < one.txt
+  ndd-search corpus compare 4711 4712 --in news.idx
 
 With --in, A and B are ids of documents of an index folder. They are then compared as in a search there, with the
 document frequencies of the index. The exit code is 0 for near-duplicates and 1 for others.

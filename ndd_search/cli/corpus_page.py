@@ -4,9 +4,9 @@ Each line is a text, or with --text a JSON object with its text in these fields.
 that many of the lines share, as those of a template, count less.
 
 examples:
-  ndd-search dedupe < titles.txt
-  ndd-search dedupe hits.jsonl --text title,body --size 20
-  ndd-search dedupe --text body --json < hits.jsonl
+  ndd-search corpus page < titles.txt
+  ndd-search corpus page hits.jsonl --text title,body --size 20
+  ndd-search corpus page --text body --json < hits.jsonl
 
 For all unique documents of a collection, with ids and in any order, use ndd-search corpus unique.
 """
