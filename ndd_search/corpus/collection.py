@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
+from ndd_search.core.matching.contained_texts import normalised, place_of, possible_containers
 from ndd_search.core.matching.decision import Decision, Setting
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.sketch_rows import Ranks
+from ndd_search.core.matching.similar_pairs import overlaps
+from ndd_search.core.matching.sketch_rows import Ranks, rows_of
 from ndd_search.core.options import CollapseOptions, Keep
 from ndd_search.core.paging.choose_copy import order_of_preference
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.presets import Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import YesNo, check_known, fields_in
+from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_groups import Groups, Newcomers
-from ndd_search.corpus.collection_pairs import BUDGET, Found, Progress, Search
+from ndd_search.corpus.collection_pairs import BUDGET, Effort, Found, Led, Progress, Search
 from ndd_search.corpus.communities import EACH, communities, connected
-from ndd_search.corpus.contained_documents import most_inclusive
 from ndd_search.corpus.document_batches import Pieces, Report
 from ndd_search.corpus.guard_columns import Guards, apart_of, check_kept, shingles_of
 from ndd_search.corpus.mirrored_hosts import Hosts, check_hosts, hosts_of
@@ -32,6 +35,9 @@ from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import RecipeMismatch
 
 log = logging.getLogger("ndd_search")
+
+_QUOTED = re.compile(r"^(?:[ \t]{0,4}[>＞] ?)+", re.MULTILINE)
+_BETWEEN_PARAGRAPHS = re.compile(r"\n\s*\n")
 
 Method = Literal["leaders", "connected", "communities", "inclusive"]
 
@@ -122,7 +128,7 @@ class Corpus(Documents):
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
                 "inclusive": each document stands word for word in the one that leads its group, the longest such one,
-                as a mail does in a reply (see corpus.contained_documents). It takes no min_similarity and no keep, and
+                as a mail does in a reply that quotes it. It takes no min_similarity and no keep, and
                 holds all texts in memory.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
@@ -258,3 +264,48 @@ def check_method(method: str) -> None:
     """Raise ValueError for a method that `groups` does not have."""
     if method not in get_args(Method):
         raise ValueError(f"method is one of {', '.join(get_args(Method))}, got {method!r}")
+
+
+def most_inclusive(sketches: Sketches, texts: Mapping[int, str], guards: Guards, recipe: Recipe) -> Led:
+    """Let each document join the longest one in which its paragraphs stand word for word, in their order.
+
+    Marks of quotes (">"), case, white space and what stands between the paragraphs do not matter. Of equal texts the
+    first one leads. Pairs are found by the sketches and verified in the texts: a text that holds few values of a sketch
+    of a much longer one may be missed, and stands alone.
+    texts: by place; a document without one stands alone.
+    """
+    split = {place: _paragraphs(text) for place, text in texts.items()}
+    wholes = [" ".join(split.get(place, ())) for place in range(len(sketches))]
+    first: dict[object, int] = {}
+    leader = [
+        first.setdefault((whole, key), place) if whole and (key := guards.key(place)) is not None else place
+        for place, whole in enumerate(wholes)
+    ]
+    lengths = [len(whole) for whole in wholes]
+    possible = possible_containers(list(sketches), lengths, recipe)
+    compared = 0
+    for place in sorted(possible, key=lambda place: -lengths[place]):  # a longer one has its leader by then
+        longer = {leader[one] for one in possible[place]} if leader[place] == place else ()
+        for one in sorted(longer, key=lambda one: (-lengths[one], one)):
+            compared += 1
+            if guards.allow(np.array([place]), np.array([one])).all() and _holds(wholes[one], split[place]):
+                leader[place] = one
+                break
+    leaders = np.array(leader, np.int64)
+    leaders = leaders[leaders]  # of equal texts the first one may have joined another
+    alike = overlaps(rows_of(sketches, recipe.k), np.arange(len(leaders)), leaders, None).resemblance
+    return Led(leaders, alike, Effort(len(wholes), compared, compared, 0))
+
+
+def _paragraphs(text: str) -> list[str]:
+    pieces = _BETWEEN_PARAGRAPHS.split(_QUOTED.sub("", text))
+    return [whole for piece in pieces if (whole := normalised(piece))]
+
+
+def _holds(long: str, paragraphs: list[str]) -> bool:
+    end = 0
+    for one in paragraphs:
+        if (at := place_of(one, long, end)) < 0:
+            return False
+        end = at + len(one)
+    return True

@@ -97,8 +97,8 @@ class Info:
 class Page:
     """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates.
 
-    Ranks are places in the engine's list. On a page of a cursor, they are places in what the page was made of: first the
-    hits that earlier pages have shown, then those after the last one that these have dealt with.
+    Ranks are places in the engine's list. On a page of a cursor, they are places in what it was made of: first the hits
+    that earlier pages have shown, then those after the last one that these have dealt with.
 
     options: how the hits were collapsed.
     cursor: of the next page, if this is a page of a source with a cursor; None at the end.
