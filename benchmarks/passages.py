@@ -1,6 +1,6 @@
 """Passages for a language model: facts in the first ten and within a budget, and the time that choosing them takes.
 
-    python -m benchmarks.passages [facts] [wordings] [times] [--json out.json]
+    python -m benchmarks.passages [facts] [pools] [wordings] [times] [--json out.json]
 
 facts: The demonstration collection (sections of the CIA World Factbook, each as of July and of October 2022) is cut
        into chunks of 120 words, 40 of them repeated from the chunk before. An embedded index finds 50 chunks for each
@@ -8,6 +8,13 @@ facts: The demonstration collection (sections of the CIA World Factbook, each as
        A question is the title of a section, or a few words about many countries. A fact is a line of the Factbook
        that belongs to the section, or holds all words of the question; equal lines are one fact, and a line that was
        updated between July and October is two. A passage has a fact if the whole line stands in it.
+pools: What a retriever may find, made so that each fact is known: 30 pools of some 40 passages in random order. Three
+       documents of one country each are cut into passages of five facts (lines of the Factbook), which repeat 10, 25 or
+       50 % of the passage before, at least one fact; nine passages are there again with a changed word in the frame of
+       another source; three texts of three facts have an update, the text with a changed word and three more facts;
+       two facts are quoted inside other passages. A method shows what 400 words have room for. Words twice: of facts
+       that were shown before. Lost: facts that no passage shows when there is room for all, over all pools.
+       Uncited: passages given that are then neither shown nor listed under one that is shown; others list nothing.
 wordings: What embeddings find and a comparison of words does not, and the reverse. A fact about a country is one
        passage in the form of the Factbook, and another one as a sentence; all seven facts about a country also make
        one passage in either form. A method drops passages from the list of all passages of both forms. It is right
@@ -111,9 +118,9 @@ def by_marginal_relevance(vectors: Vectors, question: str, found: list[Chunk], m
     return [found[i] for i in maximal_marginal_relevance(rows[-1], list(rows[:-1]), k=most)]
 
 
-def redundancy_filter(vectors: Vectors, question: str, found: list[Chunk], budget: int | None) -> list[str]:
+def redundancy_filter(vectors: Vectors, bar: float, question: str, found: list[Chunk], budget: int | None) -> list[str]:
     texts = [one["text"] for one in found]
-    return first([texts[i] for i, of in dropped(vectors(texts), COSINE).items() if of is None], budget)
+    return first([texts[i] for i, of in dropped(vectors(texts), bar).items() if of is None], budget)
 
 
 def dropped(rows: Any, bar: float) -> dict[int, int | None]:
@@ -128,12 +135,16 @@ def dropped(rows: Any, bar: float) -> dict[int, int | None]:
     return found
 
 
-def ours(question: str, found: list[Chunk], budget: int | None) -> list[str]:
-    return ndd.passages(found, size=SHOWN if budget is None else None, max_tokens=budget).texts
+def ours(question: str, found: list[Chunk], budget: int | None, **options: Any) -> list[str]:
+    size = SHOWN if budget is None else None
+    return ndd.passages(found, size=size, max_tokens=budget, count_tokens=_words, **options).texts
 
 
-def ours_merged(question: str, found: list[Chunk], budget: int | None) -> list[str]:
-    return ndd.passages(found, size=SHOWN if budget is None else None, max_tokens=budget, merge=True).texts
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+ours_merged = partial(ours, merge=True)
 
 
 def both(question: str, found: list[Chunk], budget: int | None) -> list[str]:
@@ -163,9 +174,9 @@ def _model() -> Any:
 METHODS: dict[str, Choose] = {
     "as ranked": as_ranked,
     "equal texts dropped": different_texts,
-    "TF-IDF, cosine below 0.95": partial(redundancy_filter, tf_idf),
+    "TF-IDF, cosine below 0.95": partial(redundancy_filter, tf_idf, COSINE),
     "TF-IDF, marginal relevance": partial(marginal_relevance, tf_idf),
-    "WordLlama, cosine below 0.95": partial(redundancy_filter, static_embeddings),
+    "WordLlama, cosine below 0.95": partial(redundancy_filter, static_embeddings, COSINE),
     "WordLlama, marginal relevance": partial(marginal_relevance, static_embeddings),
     "ndd.passages": ours,
     "ndd.passages, merge": ours_merged,
@@ -231,6 +242,112 @@ def covered(texts: list[str], relevant: set[str]) -> int:
 def holds(line: str, topic: str) -> bool:
     folded = line.casefold()
     return all(word.casefold() in folded for word in topic.split())
+
+
+POOLS, POOL_BUDGET, FACTS_EACH, EDIT = 30, 400, 5, "so-called"
+FRAMES = [
+    ("PARIS, May 3 (AFP) -", ""),
+    ("LONDON (Wire) -", "| City Post"),
+    ("UPDATE 2 -", "Reporting by Jane Smith; editing by Bob Jones"),
+]
+BARS = {"TF-IDF": (tf_idf, 0.7), "WordLlama": (static_embeddings, 0.85)}  # the best of 0.7, 0.8, 0.85, 0.9 and 0.95
+
+
+def pools() -> list[dict[str, Any]]:
+    methods = {name: choose for name, choose in METHODS.items() if choose is not both}
+    for name, (vectors, bar) in BARS.items():
+        methods[f"{name}, cosine below {bar}"] = partial(redundancy_filter, vectors, bar)
+    methods["ndd.passages, keep longest"] = partial(ours, keep=["longest"])
+    rows = []
+    for name, choose in methods.items():
+        shown, twice, words, lost, uncited = [], [], [], [], []
+        for seed in range(POOLS):
+            question, facts, found = pool(seed, (0.1, 0.25, 0.5)[seed % 3])
+            texts = choose(question, found, POOL_BUDGET)
+            times = [sum(map(partial(tells, fact), texts)) for fact in facts]
+            shown.append(sum(map(bool, times)))
+            twice.append(
+                sum((often - 1) * len(fact.split()) for often, fact in zip(times, facts, strict=True) if often)
+            )
+            words.append(sum(len(text.split()) for text in texts))
+            every = choose(question, found, 10**6)
+            lost.append(sum(not any(map(partial(tells, fact), every)) for fact in facts))
+            uncited.append(len(found) - len(every) if "ndd" not in name else _uncited(found, name))
+        by_overlap = [round(mean(shown[part::3]), 1) for part in range(3)]
+        rows.append(
+            {
+                "method": name,
+                "facts in 400 words": round(mean(shown), 2),
+                "overlap of 10, 25, 50 %": ", ".join(map(str, by_overlap)),
+                "words": round(mean(words)),
+                "words twice": round(mean(twice), 1),
+                "lost": f"{sum(lost)} of {sum(len(pool(seed, 0.1)[1]) for seed in range(POOLS))}",
+                "uncited": sum(uncited),
+            }
+        )
+    return rows
+
+
+def pool(seed: int, overlap: float) -> tuple[str, list[str], list[Chunk]]:
+    """Return a question, the facts of a pool, and its passages in random order."""
+    pick = random.Random(seed)
+    countries = pick.sample([one for one, lines in _of_countries().items() if len(lines) >= 14], 3)
+    documents = [pick.sample(_of_countries()[country], 14) for country in countries]
+    others = [line for country, lines in _of_countries().items() if country not in countries for line in lines]
+    rest = pick.sample(others, 24)
+    found: list[Chunk] = []
+
+    def add(parts: list[str], source: str, start: int = 0) -> None:
+        found.append({"id": len(found), "text": " ".join(parts), "document": source, "source": source, "start": start})
+
+    repeated = max(round(FACTS_EACH * overlap), 1)
+    for country, facts in zip(countries, documents, strict=True):
+        starts = [sum(len(fact) + 1 for fact in facts[:at]) for at in range(len(facts))]
+        for at in range(0, len(facts) - repeated, FACTS_EACH - repeated):
+            add(facts[at : at + FACTS_EACH], country, starts[at])
+    for number, one in enumerate(pick.sample(found, 9)):
+        head, foot = pick.choice(FRAMES)
+        add([head, edited(one["text"], pick), foot], f"copy {number}")
+    for number in range(3):
+        old, new = rest[6 * number : 6 * number + 3], rest[6 * number + 3 : 6 * number + 6]
+        add(old, f"report {number}")
+        add([edited(" ".join(old), pick), *new], f"update {number}")
+    for number in range(2):
+        before, quoted, after = rest[18 + 3 * number : 21 + 3 * number]
+        add([quoted], f"quoted {number}")
+        add([before, quoted, after], f"page {number}")
+    pick.shuffle(found)
+    return " ".join(countries), [*(fact for facts in documents for fact in facts), *rest], found
+
+
+@cache
+def _of_countries() -> dict[str, list[str]]:
+    """The lines of 13 to 19 words about each country."""
+    found: dict[str, list[str]] = {}
+    for line in sorted(set().union(*chunks()[1].values())):
+        if 13 <= len(line.split()) <= 19:
+            found.setdefault(line.partition(":")[0], []).append(line)
+    return found
+
+
+def edited(text: str, pick: random.Random) -> str:
+    words = text.split()
+    words[pick.randrange(len(words))] = EDIT
+    return " ".join(words)
+
+
+def tells(fact: str, text: str) -> bool:
+    """Whether a text has a fact, which may have a changed word."""
+    words = fact.split()
+    forms = (" ".join([*words[:at], EDIT, *words[at + 1 :]]) for at in range(len(words)))
+    return fact in text or (EDIT in text and any(form in text for form in forms))
+
+
+def _uncited(found: list[Chunk], name: str) -> int:
+    keep = ["longest"] if "longest" in name else ["score"]
+    chosen = ndd.passages(found, size=len(found), merge="merge" in name, keep=keep)
+    named = {one.id for one in chosen} | {copy.id for one in chosen for copy in one.copies}
+    return len(found) - len(named)
 
 
 SENTENCES = {
@@ -326,12 +443,12 @@ def lists(count: int) -> dict[str, list[str]]:
     }
 
 
-PARTS = {"facts": facts, "wordings": wordings, "times": times}
+PARTS = {"facts": facts, "pools": pools, "wordings": wordings, "times": times}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, wordings, times (all)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, pools, wordings, times (all)")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(PARTS):

@@ -160,7 +160,7 @@ class _Selection:
         """Return whether much of a passage stands in shown ones, and it would not be merged with one of them."""
         if self.options.max_tokens is None or not self.slots:
             return False
-        pairs = self.containment.texts.words(rank)[2]
+        pairs = self.containment.texts.words(rank)[1].keys()
         if len(pairs & self.told) <= _REPEATED * len(pairs):
             return False
         of_document = self.of_document.get(self.given.document(rank), ()) if self.options.merge else ()
@@ -185,7 +185,7 @@ class _Selection:
         if target is None:
             return False
         if self.options.max_tokens is not None:
-            self.told |= self.containment.texts.words(rank)[2]
+            self.told |= self.containment.texts.words(rank)[1].keys()
         self._list_copies(slot, shown, containers)
         if target is not slot:
             target.copies |= {**slot.copies, rank: ("merged", 1.0)}
@@ -232,7 +232,7 @@ class _Selection:
 
     def _list_copies(self, slot: _Slot, shown: int, containers: list[int]) -> None:
         """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
-        rank, inside = slot.rank, self.containment.texts.inside
+        rank, holds = slot.rank, self.containment.texts.holds
         within = [shown] if rank in containers else []
         for holder in [rank, *within]:
             within += [one for one in self.containment.contents(holder) if one in self.waiting]
@@ -243,7 +243,7 @@ class _Selection:
                 for one, similarity in alike.items():
                     slot.copies[one] = "shares" if one in self.shares else "similar", similarity
         for one, (relation, _) in slot.copies.items():
-            if relation == "similar" and self.options.contained and inside(one, rank) == "contained":
+            if relation == "similar" and self.options.contained and holds(rank, one):
                 slot.copies[one] = "contained", 1.0
 
     def _spend(self, slot: _Slot, tokens: int, freed: int = 0) -> bool:
