@@ -46,9 +46,7 @@ def test_a_recipe_still_names_the_same_sketches(written: Any) -> None:
 
 def test_a_frequency_table_is_read(written: Any) -> None:
     assert FrequencyTable.from_dict(written["table"]) == table()
-    stored = read_document({"_source": written["stored table"]}, "w3-k64-v4")
-    assert stored is not None
-    assert (stored.frequency_table, stored.view.total) == (table(), 12)
+    assert read_document({"_source": written["stored table"]}, "w3-k64-v4") == table()
 
 
 def test_a_cursor_is_continued(written: Any) -> None:

@@ -27,7 +27,6 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.choose_frequency_table import document
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.flow.learned_targets import Counted, View
 from ndd_search.search.rest.read_request import Request
 from tests.prove.engine import INDEX, Engine
 
@@ -114,13 +113,12 @@ def written() -> dict[str, Any]:
         recipe = ndd.Recipe.of(id)
         sketches[id] = [SketchField().encode(one, recipe) for one in sketch_many(texts(), recipe)]
     pages = {key or "": page(engine(), driver(key), True)["ndd"]["cursor"] for key in (None, CURSOR_KEY)}
-    stored = Counted(table(), View(frozenset(["x", "y"]), 12))
     entry = sealed(KEY, *stream_parts(stream()))
     assert entry is not None
     return {
         "sketches": sketches,
         "table": table().to_dict(),
-        "stored table": document(f"/{INDEX}", SketchField(), stored),
+        "stored table": document(f"/{INDEX}", SketchField(), table()),
         "cursors": pages,
         "entry": b64encode(entry).decode(),
     }

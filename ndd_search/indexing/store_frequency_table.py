@@ -10,8 +10,8 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.rate_and_retries import server_reason, status_of
-from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named, view_of
-from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW, Counted
+from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
+from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
 from ndd_search.search.rest.read_answer import window_limit
 from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading
 
@@ -31,26 +31,25 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
     has a sketch of the recipe. Raises IndexUnusable if the server does not store the table; other errors of the client
     pass through.
     """
-    hits, total = sample(client, index, field, recipe)
-    read = field.decode([hit.get("fields", {}) for hit in hits], recipe)
+    read = field.decode([hit.get("fields", {}) for hit in sample(client, index, field, recipe)], recipe)
     sketches = [one for one in read if not isinstance(one, str)]
     if not sketches:
         return None
     table = count_document_frequency(sketches, recipe)
-    id, body = document_id(index, field, recipe.id), document(index, field, Counted(table, view_of(hits, total)))
+    id, body = document_id(index, field, recipe.id), document(index, field, table)
     try:
         _create_companion(client)
         client.index(index=TABLES, id=id, body=body, refresh=True)
     except Exception as error:
         if status_of(error) is None:
             raise
-        remedy = "each client counts a table of its own; give backfill the rights to create and write this index"
+        remedy = "clients count in the hits of each search; give backfill the rights to create and write this index"
         raise IndexUnusable(TABLES, f"the frequency table was not stored: {server_reason(error)}", remedy) from None
     return table
 
 
-def sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> tuple[list[dict[str, Any]], int]:
-    """Return documents drawn at random, and the number of documents that they are drawn from."""
+def sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> list[dict[str, Any]]:
+    """Return documents drawn at random."""
     stored = StoredSketches(field, recipe)
     body = sample_body(stored, min(SAMPLE, MAX_RESULT_WINDOW), sketch_reading(stored))
     try:
@@ -59,7 +58,7 @@ def sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> tuple
         if (most := window_limit(str(error))) is None:
             raise
         found = client.search(index=named(index), body={**body, "size": most})["hits"]
-    return list(found["hits"]), int(found["total"]["value"])
+    return list(found["hits"])
 
 
 def _create_companion(client: Any) -> None:

@@ -14,12 +14,10 @@ import numpy as np
 
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.stored_sketch import KEYS, SketchField, StoredSketches, keys_of
-from ndd_search.search.flow.choose_frequency_table import document, document_id, view_of
-from ndd_search.search.flow.learned_targets import Counted
+from ndd_search.core.sketching.stored_sketch import KEYS, SketchField, keys_of
+from ndd_search.search.flow.choose_frequency_table import document, document_id
 from ndd_search.search.rest.read_answer import Answer, parsed
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.rest.wider_requests import SAMPLE, sample_body
 
 INDEX = "news"
 UNREADABLE = {"error": {"root_cause": [{"reason": "a document cannot be read"}]}, "status": 500}
@@ -61,9 +59,8 @@ class Engine:
     def store_table(self) -> None:
         """Store the frequency table of the documents, as a backfill does."""
         recipe, where = Recipe.of(self.recipe), SketchField()
-        answer = self._search(f"/{INDEX}/_search", sample_body(StoredSketches(where, recipe), SAMPLE, None))
         found = [np.array(one["values"], np.int32) for one in self.ranked() if one["lack"] == ""]
-        table = Counted(count_document_frequency(found, recipe), view_of(answer.hits, answer.total))
+        table = count_document_frequency(found, recipe)
         self.tables[document_id(INDEX, where, recipe.id)] = document(INDEX, where, table)
 
     def send(self, request: Request) -> Answer:
@@ -104,10 +101,7 @@ class Engine:
             return Answer(MISSING, 404)
         found = self.ranked() if point is None else self.points[point]
         rows = list(enumerate(found))
-        if "function_score" in body.get("query", {}):  # a random sample
-            rows = sorted((row for row in rows if row[1]["lack"] == ""), key=lambda row: str(row[1]["id"])[::-1])
-        else:
-            rows = [row for row in rows if _score(body.get("query", {}), row[1])]
+        rows = [row for row in rows if _score(body.get("query", {}), row[1])]
         by_value = self._is_sorted_by_value(body)
         if by_value:
             missing = -1 if "_first" in str(body["sort"]) else 2**31

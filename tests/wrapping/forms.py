@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.wrapping.conftest import Caller, body_of, settings_of
-from tests.wrapping.proxy import Passed, Proxy
-from tests.wrapping.test_learning import samples
+from tests.wrapping.proxy import Passed
 from tests.wrapping.test_searches import MATCH
 
 NOTHING = {"query": {"match": {"body": "nosuchword"}}}
@@ -32,16 +31,6 @@ def may_read(rights: dict[str, Any]) -> Callable[[Passed], Passed]:
         return replace(request, body="".join(f"{json.dumps(line)}\n" for line in lines).encode())
 
     return restricted
-
-
-def probes(proxy: Proxy) -> list[Passed]:
-    """The requests that compare what two callers see."""
-    return [one for one in samples(proxy) if b"docvalue_fields" not in one.body]
-
-
-def counts(proxy: Proxy) -> list[Passed]:
-    """The requests for whole samples."""
-    return [one for one in samples(proxy) if b"docvalue_fields" in one.body]
 
 
 def stopped(caller: Caller) -> Caller:

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.search.flow.learned_targets import View
+from ndd_search.search.flow.choose_frequency_table import TABLES
 from tests.wrapping.conftest import Connect, Library, settings_of
-from tests.wrapping.forms import NOTHING, SEARCH, ask, counts, may_read, probes, stopped
+from tests.wrapping.forms import NOTHING, SEARCH, ask, at_once, may_read, stopped
 from tests.wrapping.library import FORMS
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
-from tests.wrapping.test_learning import samples
 from tests.wrapping.test_left_alone import wire
 from tests.wrapping.test_searches import MATCH
 
@@ -33,40 +32,20 @@ def test_a_caller_who_may_read_little_decides_nothing_for_the_others(
     for _ in range(2):
         answer = ask(caller, forms, {"query": MATCH, "size": FORMS}, x_user="all")
         assert (answer["ndd"]["hidden"], len(ids(answer)), answer["ndd"]["degraded"]) == (0, FORMS, None)
-    known = settings_of(caller).known
-    assert len(known.about(next(iter(known._targets))).tables) == 2
-    assert (len(counts(proxy)), len(probes(proxy))) == (2, 1)
 
 
-def test_a_caller_takes_over_the_table_of_one_who_sees_about_the_same(
+def test_a_token_that_is_new_at_every_request_costs_one_small_request(
     forms: str, connect: Connect, proxy: Proxy
 ) -> None:
-    """It costs the caller a request for 32 ids, not one for the sketches of 5,000 documents."""
-    proxy.rewrite = may_read({"most": {"range": {"price": {"gte": 5}}}, "half": {"range": {"price": {"gte": 75}}}})
-    caller = connect(proxy.url, min_similarity="auto", cache=False)
-    tables = {
-        user: {ask(caller, forms, SEARCH, x_user=user)["ndd"]["table"] for _ in range(3)} for user in ("all", "most")
-    }
-    assert tables["all"] == tables["most"]
-    assert (len(counts(proxy)), len(probes(proxy))) == (1, 1)
-    assert json.loads(probes(proxy)[0].body)["size"] == 32
-    assert ask(caller, forms, SEARCH, x_user="half")["ndd"]["table"] not in tables["all"]
-    assert (len(counts(proxy)), len(probes(proxy))) == (2, 2)
-
-
-def test_a_token_that_is_new_at_every_request_costs_few_requests(forms: str, connect: Connect, proxy: Proxy) -> None:
-    """No caller comes back, so nothing learned for a caller is reused; pages are made from the list of hits."""
+    """No caller comes back, so nothing learned for a caller is reused, and each one asks for the stored table."""
     caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, splits=False, window=100))
     answers = [ask(caller, forms, SEARCH, authorization=f"Bearer {number}") for number in range(40)]
-    assert len(counts(proxy)) == 1
-    assert len(proxy.searches) <= 40 + 8
+    assert (len(proxy.searches), len(proxy.lookups)) == (40, 40)
     assert {len(ids(answer)) for answer in answers} == {5}
     assert {answer["ndd"]["hidden"] for answer in answers} == {0}
-    proxy.reset()
-    for _ in range(3):  # one who comes back gets a table all the same
-        last = ask(caller, forms, SEARCH, authorization="Bearer 40")
-    assert last["ndd"]["table"] == answers[0]["ndd"]["table"] != "list"
-    assert len(proxy.searches) == 4
+    for _ in range(3):  # one who comes back asks once
+        ask(caller, forms, SEARCH, authorization="Bearer 40")
+    assert len(proxy.lookups) == 41
 
 
 def test_headers_that_trace_a_request_make_no_new_caller(library: Library, connect: Connect, proxy: Proxy) -> None:
@@ -75,7 +54,7 @@ def test_headers_that_trace_a_request_make_no_new_caller(library: Library, conne
     for number in range(5):
         answer = ask(caller, library.news, SEARCH, **dict.fromkeys(traced, f"{number}"))
         assert answer["ndd"]["cache"] == ("hit" if number else "miss")
-    assert len(samples(proxy)) == 1
+    assert len(proxy.lookups) == 1
     sent = len(proxy.searches)
     assert ask(caller, library.news, SEARCH, x_tenant="another")["ndd"]["cache"] == "miss"  # what is unknown may matter
     assert len(proxy.searches) > sent
@@ -127,6 +106,7 @@ def test_a_caller_who_finds_no_sketch_switches_nothing_off_for_one_who_comes_aft
         assert answer["ndd"]["kept"] + answer["ndd"]["hidden"] == total
 
 
+AT_ONCE = 50
 SHARDS_FAILED = {"total": 2, "successful": 1, "failed": 1, "failures": []}
 HIT = {"_index": "a", "_id": "1", "_score": 1.0}
 USELESS: dict[str, Any] = {
@@ -151,41 +131,33 @@ USELESS: dict[str, Any] = {
 def test_requests_of_our_own_that_come_to_nothing_leave_the_page_whole(
     name: str, forms: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    """Of sample, probe and the question for any sketch."""
+    """Of the stored table, and the question for any sketch."""
     given = USELESS[name]
     harm = given if isinstance(given, Harm) else Harm(status=200, body=json.dumps({"took": 1, **given}).encode())
     caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100, client={"max_retries": 0}))
 
     def ours(_: int, request: Passed) -> Harm | None:
-        return harm if b"random_score" in request.body or b'"exists"' in request.body else None
+        return harm if TABLES in request.target or b'"exists"' in request.body else None
 
     proxy.reset(ours)
-    for _ in range(2):
-        answer = ask(caller, forms, SEARCH, x_user="first")
+    for user in ("first", "first", "second"):
+        answer = ask(caller, forms, SEARCH, x_user=user)
         assert (len(ids(answer)), answer["ndd"]["hidden"], answer["ndd"]["degraded"]) == (5, 0, None)
         assert answer["ndd"]["table"] == "list"
         assert ids(ask(caller, library.bare, SEARCH)) == ids(
             connect(wrapped=False).search(index=library.bare, body=SEARCH)
         )
-    assert len(samples(proxy)) == 1
-    proxy.reset()
-    assert ask(caller, forms, SEARCH, x_user="second")["ndd"]["table"] != "list"
-    proxy.reset(ours)
-    answer = ask(caller, forms, SEARCH, x_user="third")
-    assert (len(ids(answer)), answer["ndd"]["table"], len(samples(proxy))) == (5, "list", 1)
+    assert len(proxy.lookups) == 2
 
 
-def test_views_agree_where_three_quarters_are_common() -> None:
-    def view(first: range, total: int) -> View:
-        return View(frozenset(map(str, first)), total)
-
-    whole = view(range(32), 1000)
-    for other, agrees in (
-        (view(range(32), 1000), True),
-        (view(range(8, 40), 900), True),
-        (view(range(9, 41), 1000), False),
-        (view(range(32), 740), False),
-        (view(range(3), 3), False),
-        (view(range(0), 0), False),
-    ):
-        assert (whole.is_about(other), other.is_about(whole)) == (agrees, agrees)
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("body", [SEARCH, NOTHING])
+def test_first_searches_at_once_ask_once_whether_there_are_sketches(
+    body: Any, cache: bool, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    expected = connect(wrapped=False).search(index=library.bare, body=body)
+    caller = stopped(connect(proxy.url, cache=cache))
+    answers = at_once(caller, library.bare, [body] * AT_ONCE, lambda _: {})
+    assert all({**answer, "took": expected["took"]} == expected for answer in answers)
+    assert len([one for one in proxy.searches if b'"exists"' in one.body]) <= 1
+    assert len(proxy.searches) <= 2 * AT_ONCE + 1  # after sketches that are not there, the caller's own request

@@ -121,15 +121,6 @@ def test_a_first_request_that_exceeds_a_time_budget_leaves_the_answer_to_the_cal
     assert len(proxy.searches) == 2
 
 
-def test_counting_common_values_may_fail(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, min_similarity="auto", window=200, splits=False)
-    proxy.reset(after_the_first(Harm(status=500)))
-    answer = caller.search(index=library.news, body=LONG)
-    assert len(ids(answer)) == 60
-    assert answer["ndd"]["hidden"] > 0
-    assert len(proxy.searches) == 2
-
-
 def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
     caller = connect(proxy.url, frequency_table=False, splits=False)
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
@@ -256,9 +247,11 @@ def test_a_document_below_the_page_that_cannot_be_fetched_costs_no_hit(
     searches = [caller.search(index=index, body={**body, "ndd": True})]
     searches += caller.msearch(body=[{"index": index}, {**body, "ndd": True}] * 2)["responses"]
     for answer in searches:
-        assert [hit["_id"] for hit in answer["hits"]["hits"]] == [hit["_id"] for hit in right]
+        listed = [one["_id"] for hit in answer["hits"]["hits"] for one in (hit, *copies(hit))]
+        assert {hit["_id"] for hit in right} <= set(listed)
         assert answer["_shards"]["failed"] == 0
-        assert answer["ndd"]["degraded"] is None or answer["ndd"]["degraded"].startswith("the engine refused")
+        told = ("the engine refused", "the documents to show could not be fetched")
+        assert answer["ndd"]["degraded"] is None or answer["ndd"]["degraded"].startswith(told)
     first = caller.search(index=index, body={**body, "ndd": {"cursor": True}})
     listed = [one["_id"] for hit in first["hits"]["hits"] for one in (hit, *copies(hit))]
     assert set(listed) == {hit["_id"] for hit in right}

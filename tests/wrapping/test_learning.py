@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,69 +10,16 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.search.flow.learned_targets import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
+from ndd_search.search.flow.learned_targets import Learned, LearnedOfCaller, LearnedOfTarget
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Connect, Library, bulk, settings_of
+from tests.wrapping.conftest import Connect, Library, bulk
 from tests.wrapping.library import FIELDS, actions, documents, mapping
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
 pytestmark = pytest.mark.one_kind_of_client
-
-
-def samples(proxy: Proxy) -> list[Passed]:
-    """The requests that count common values."""
-    return [one for one in proxy.searches if b"random_score" in one.body]
-
-
-def test_a_count_of_common_values_that_fails_is_tried_again_soon(
-    library: Library, connect: Connect, proxy: Proxy
-) -> None:
-    now = [0.0]
-    caller = connect(proxy.url, min_similarity="auto", cache=False, client={"max_retries": 0})
-    settings_of(caller).clock = lambda: now[0]
-    target = cache_key(f"/{library.news}/_search")
-    for time, harm, sent in (
-        (0, Harm(status=503), 1),
-        (59, None, 0),
-        (61, Harm(cut=True), 1),
-        (122, None, 1),
-        (200, None, 0),
-        (3000, None, 0),
-        (3800, Harm(status=429), 1),  # now there is a table, which serves on
-        (3830, None, 0),
-        (3900, None, 1),
-    ):
-        now[0] = time
-        proxy.reset(lambda _, request, harm=harm: harm if b"random_score" in request.body else None)  # type: ignore[misc]
-        answer = caller.search(index=library.news, body={"query": MATCH})
-        assert (len(ids(answer)), answer["ndd"]["degraded"]) == (10, None)
-        assert len(samples(proxy)) == sent, time
-        assert bool(settings_of(caller).known.about(target).tables) == (time >= 122)
-        assert (answer["ndd"]["table"] == "list") == (time < 122)
-
-
-def test_one_of_many_searches_counts_anew_while_the_others_go_on(
-    library: Library, engine: Engine, proxy: Proxy
-) -> None:
-    now = [0.0]
-    at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
-    with at_proxy.client() as plain, ThreadPoolExecutor(8) as pool:
-        client = ndd.wrap(plain, cache=False)
-        settings_of(client_like(client)).clock = lambda: now[0]
-        client.search(index=library.news, body={"query": MATCH})
-        now[0] = 4000
-        proxy.reset(lambda _, request: Harm(delay=0.3) if b"random_score" in request.body else None)
-        answers = list(pool.map(lambda _: client.search(index=library.news, body={"query": MATCH}), range(8)))
-        assert len({json.dumps(answer["hits"]["hits"]) for answer in answers}) == 1
-        assert len(samples(proxy)) == 1
-
-
-def client_like(client: Any) -> Any:
-    """What settings_of takes, for a client that no Caller holds."""
-    return type("Holder", (), {"client": client, "settings": None})
 
 
 def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, connect: Connect, proxy: Proxy) -> None:
@@ -161,8 +106,6 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
     page = connect(cache=False, splits=splits).search(index=both, body=asked)
     assert page["ndd"]["degraded"] is None
     assert page["ndd"]["seen"]
-    caller.search(index=both, body={**body, "ndd": {"min_similarity": "auto"}})
-    assert settings_of(caller).known.about(cache_key(f"/{both}/_search")).tables
     proxy.reset()
     caller.search(index=index, body={**body, "ndd": {"cache": False}})
     assert len(proxy.searches) == 1  # it knows by now
@@ -193,13 +136,13 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
 def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     values = np.arange(20_000, dtype=np.int32)
     knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v4")  # type: ignore[arg-type]
-    counted = Counted(table, View(frozenset(), 0), until=1.0)
+    digests = []
     for number in range(200):
-        assert knowledge.add_table(cache_key(number), counted) == table.digest
+        digests.append(knowledge.add_table(FrequencyTable(5000 + number, values, values, table.recipe)))  # type: ignore[arg-type]
         knowledge.learn(cache_key(number), window_limit=70)
-    kept = [knowledge.table(cache_key(number), table.digest) for number in range(200)]
-    assert (kept[0], kept[-1]) == (None, counted)
-    assert sum(one.bytes for one in kept if one) <= 64 * 2**20
+    kept = [digest for digest in digests if knowledge.table(digest) is not None]
+    assert 1 < len(kept) < 60
+    assert kept == digests[-len(kept) :]
     assert knowledge.about(cache_key(199)).window_limit == 70
     for number in range(100_000):
         knowledge.learn(cache_key("index", number), whole_until=1.0)
@@ -207,14 +150,6 @@ def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     assert knowledge.about(cache_key("index", 0)) == LearnedOfTarget()
     assert knowledge.of_caller(cache_key("caller", 0)) == LearnedOfCaller()
     assert knowledge.of_caller(cache_key("caller", 99_999)).bypass_until == 1.0
-
-
-def test_a_count_that_never_ends_is_not_waited_for_for_ever() -> None:
-    """As in the copy of a process that was made while another thread counted."""
-    knowledge, target, caller = Learned(), cache_key("index"), cache_key("caller")
-    assert knowledge.claim_count(target, caller, now=0.0)
-    assert not knowledge.claim_count(target, caller, now=30.0)
-    assert knowledge.claim_count(target, caller, now=90.0)
 
 
 @pytest.mark.parametrize("before", ["nothing", "documents without sketches"])

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.paging.cache import cache_key
+from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.indexing.store_frequency_table import store_frequency_table
+from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
-from tests.wrapping.library import actions, documents, expected, mapping
+from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk
+from tests.wrapping.library import RECIPE, actions, documents, expected, mapping
 from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 
@@ -264,24 +266,17 @@ def test_a_lowered_max_result_window_of_one_index_ends_the_list_of_several_witho
             assert (answer["ndd"]["degraded"], answer["ndd"]["examined"], answer["ndd"]["capped"]) == (None, 70, True)
         assert 5 < len(ids[0]) < 60
         assert ids[1] == ids[0][5:]
-        caller.search(index=target, body={"query": MATCH, "ndd": {"min_similarity": "auto"}})
-        assert settings_of(caller).known.about(cache_key(f"/{target}/_search")).tables
 
 
-def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
-    engine: Engine, index: str, connect: Connect
-) -> None:
+def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(engine: Engine, index: str) -> None:
     with engine.client() as client:
         made = mapping(engine)
         client.indices.create(index=index, body={**made, "settings": {**made["settings"], "max_result_window": 70}})
         bulk(engine, client, actions(index, engine))
-    caller = connect(min_similarity="auto", cache=False)
-    assert caller.search(index=index, body={"query": MATCH, "size": 10})["ndd"]["degraded"] is None
-    target, known = cache_key(f"/{index}/_search"), settings_of(caller).known
-    counted = known.table(target, known.about(target).tables[0])
-    assert counted is not None
-    assert 20 < counted.frequency_table.documents <= 70  # copies count as fewer
-    assert known.about(target).window_limit == 70
+        counted = store_frequency_table(client, index, SketchField(), RECIPE)
+        assert counted is not None
+        assert 20 < counted.documents <= 70  # copies count as fewer
+        client.delete(index=TABLES, id=document_id(index, SketchField(), RECIPE.id), refresh=True)
 
 
 def test_a_page_from_beyond_the_end_is_empty_and_says_so(library: Library, wrapped: Caller) -> None:

@@ -15,7 +15,7 @@ from tests.wrapping.conftest import Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
-from tests.wrapping.test_faults import LATER
+from tests.wrapping.test_faults import LATER, LONG
 from tests.wrapping.test_requests import FETCHES
 from tests.wrapping.test_searches import MATCH, copies
 
@@ -238,8 +238,8 @@ def test_a_later_trip_that_is_refused_is_not_tried_again_beyond_the_time(
     if library.engine.family != "elasticsearch":
         pytest.skip("opensearch-py cannot be told for a single request")
     proxy.reset(lambda number, _: Harm(status=503) if number else None)
-    caller = connect(proxy.url, window=20, frequency_table=False, time_budget=60.0, mode="drop")
-    assert caller.search(index=library.news, body={**PAGE, "size": 20})["ndd"]["degraded"]
+    caller = connect(proxy.url, frequency_table=False, time_budget=60.0)
+    assert caller.search(index=library.news, body=LONG)["ndd"]["degraded"]
     assert len(proxy.searches) == 2  # the client on its own would have asked three times more
 
 

@@ -15,16 +15,16 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.core.matching.frequency_table import FrequencyTable
+from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.store_frequency_table import store_frequency_table
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, read_document
-from ndd_search.search.flow.learned_targets import Counted, View
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, settings_of
-from tests.wrapping.forms import SEARCH, ask, counts, may_read, probes
+from tests.wrapping.forms import SEARCH, ask, at_once
 from tests.wrapping.library import FORMS, RECIPE
-from tests.wrapping.proxy import Harm, Proxy
+from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
@@ -43,7 +43,7 @@ def no_table_left(engine: Engine, forms: str) -> Iterator[None]:
             client.delete(index=TABLES, id=document_id(forms, SketchField(), RECIPE.id), refresh=True)
 
 
-def held(client: Any, index: str) -> Counted | None:
+def held(client: Any, index: str) -> FrequencyTable | None:
     """The table that is stored for an index, None if there is none."""
     body = {"query": {"ids": {"values": [document_id(index, SketchField(), RECIPE.id)]}}, "size": 1}
     found = client.search(index=TABLES, body=body, ignore_unavailable=True)["hits"]["hits"]
@@ -59,13 +59,10 @@ def count(engine: Engine, index: str) -> FrequencyTable:
 
 
 def store(engine: Engine, index: str, table: FrequencyTable) -> None:
-    """Replace the stored table of an index, with the view of the one that is there."""
+    """Replace the stored table of an index."""
     with engine.client() as client:
-        before = held(client, index)
-        assert before is not None
         line = {"index": {"_index": TABLES, "_id": document_id(index, SketchField(), RECIPE.id)}}
-        stored = document(index, SketchField(), replace(before, frequency_table=table))
-        assert not client.bulk(body=[line, stored], refresh=True)["errors"]
+        assert not client.bulk(body=[line, document(index, SketchField(), table)], refresh=True)["errors"]
 
 
 def connected(connect: Connect, url: str | None = None, **settings: Any) -> Caller:
@@ -85,7 +82,7 @@ def table_in(answer: dict[str, Any]) -> str:
 
 
 def test_every_client_decides_by_the_stored_table(engine: Engine, forms: str, connect: Connect, proxy: Proxy) -> None:
-    """Each reads it with one request, and compares 32 ids."""
+    """Each reads it with one request an hour."""
     table = count(engine, forms)
     for _ in range(2):
         caller = connected(connect, proxy.url)
@@ -93,10 +90,10 @@ def test_every_client_decides_by_the_stored_table(engine: Engine, forms: str, co
         for _ in range(2):
             answer = caller.search(index=forms, body=SEARCH)
             assert (table_in(answer), len(ids(answer)), answer["ndd"]["hidden"]) == (table.digest[:8], 5, 0)
-        assert (len(proxy.lookups), len(probes(proxy)), len(counts(proxy))) == (1, 1, 0)
+        assert len(proxy.lookups) == 1
         later(caller, HOUR)
         assert table_in(caller.search(index=forms, body=SEARCH)) == table.digest[:8]
-        assert (len(proxy.lookups), len(probes(proxy)), len(counts(proxy))) == (2, 2, 0)
+        assert len(proxy.lookups) == 2
 
 
 def test_the_searches_of_an_msearch_decide_by_it(engine: Engine, forms: str, connect: Connect, proxy: Proxy) -> None:
@@ -122,15 +119,71 @@ def test_a_refreshed_table_is_read_within_an_hour(engine: Engine, forms: str, co
     assert table_in(caller.search(index=forms, body=SEARCH)) == other.digest[:8]
 
 
-def test_a_caller_who_sees_other_documents_counts_an_own_table(
+def test_each_caller_reads_the_table_with_own_rights(
     engine: Engine, forms: str, connect: Connect, proxy: Proxy
 ) -> None:
     table = count(engine, forms)
-    proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 40}}}})
+    proxy.reset(lambda _, request: HARM["not allowed"] if is_lookup(request, "few") else None)
     caller = connected(connect, proxy.url)
-    assert table_in(ask(caller, forms, SEARCH, x_user="few")) not in (table.digest[:8], "list")
-    assert len(counts(proxy)) == 1
     assert table_in(ask(caller, forms, SEARCH, x_user="all")) == table.digest[:8]
+    assert table_in(ask(caller, forms, SEARCH, x_user="few")) == "list"
+    assert table_in(ask(caller, forms, SEARCH, x_user="all")) == table.digest[:8]
+
+
+def is_lookup(request: Passed, user: str | None = None) -> bool:
+    return TABLES in request.target and user in (None, request.headers.get("x-user"))
+
+
+def test_a_table_that_cannot_be_read_is_asked_for_again_soon(
+    engine: Engine, forms: str, connect: Connect, proxy: Proxy
+) -> None:
+    table = count(engine, forms)
+    caller = connected(connect, proxy.url, client={"max_retries": 0})
+    for time, harm, sent in (
+        (0, Harm(status=503), 1),
+        (59, None, 0),
+        (61, Harm(cut=True), 1),
+        (122, None, 1),
+        (3000, None, 0),
+        (3800, Harm(status=429), 1),  # now there is a table, which serves on
+        (3830, None, 0),
+        (3900, None, 1),
+    ):
+        later(caller, time)
+        proxy.reset(lambda _, request, harm=harm: harm if is_lookup(request) else None)  # type: ignore[misc]
+        answer = caller.search(index=forms, body=SEARCH)
+        assert (len(ids(answer)), answer["ndd"]["hidden"], answer["ndd"]["degraded"]) == (5, 0, None)
+        assert len(proxy.lookups) == sent, time
+        assert table_in(answer) == ("list" if time < 122 else table.digest[:8])
+
+
+def test_first_searches_at_once_read_the_table_once_and_wait_for_nobody(
+    engine: Engine, forms: str, connect: Connect, proxy: Proxy
+) -> None:
+    table, caller = count(engine, forms), connected(connect, proxy.url)
+    proxy.reset(lambda _, request: Harm(delay=1.0) if is_lookup(request) else None)
+    bodies = [{**SEARCH, "_source": [f"price{number}"]} for number in range(20)]
+    answers = at_once(caller, forms, bodies, lambda _: {})
+    assert len(proxy.lookups) == 1
+    assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
+    assert {table_in(answer) for answer in answers} == {"list", table.digest[:8]}
+
+
+def test_all_pages_of_a_search_are_decided_by_one_table(engine: Engine, forms: str, connect: Connect) -> None:
+    """A table that is there a moment later decides the next search, and not the next page of this one."""
+    body = {"query": MATCH, "size": 20, "sort": ["price"]}
+    caller = connected(connect, window=50, splits=False, cache=MemoryCache(seconds=36000.0))
+    first = caller.search(index=forms, body=body)
+    count(engine, forms)
+    later(caller, HOUR)
+    other = caller.search(index=forms, body={**body, "query": {"match": {"body": "field1"}}})
+    second = caller.search(index=forms, body={**body, "from": 20})
+    third = caller.search(index=forms, body={**body, "from": 60})  # for which the stream grows
+    assert table_in(other) not in (None, "list")
+    assert [table_in(one) for one in (first, second, third)] == ["list"] * 3
+    assert [one["ndd"]["cache"] for one in (first, second, third)] == ["miss", "hit", "miss"]
+    shown = ids(first) + ids(second) + ids(third)
+    assert len(set(shown)) == len(shown)
 
 
 HARM = {
@@ -152,13 +205,14 @@ HARM = {
 
 
 @pytest.mark.parametrize("name", HARM)
-def test_without_the_stored_table_each_client_counts(name: str, forms: str, connect: Connect, proxy: Proxy) -> None:
+def test_without_the_stored_table_each_search_counts_its_hits(
+    name: str, forms: str, connect: Connect, proxy: Proxy
+) -> None:
     caller = connected(connect, proxy.url, client={"max_retries": 0})
-    proxy.reset(lambda _, request: HARM[name] if TABLES in request.target else None)
+    proxy.reset(lambda _, request: HARM[name] if is_lookup(request) else None)
     answer = caller.search(index=forms, body=SEARCH)
     assert (len(ids(answer)), answer["ndd"]["hidden"], answer["ndd"]["degraded"]) == (5, 0, None)
-    assert len(counts(proxy)) == 1
-    assert table_in(answer) not in (None, "list")
+    assert table_in(answer) == "list"
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -217,9 +271,9 @@ def test_a_backfill_stores_the_table_and_run_again_refreshes_it(
         with engine.client() as client:
             stored = held(client, forms)
             assert stored is not None
-            assert stored.frequency_table.digest == report["table"]["digest"]
+            assert stored.digest == report["table"]["digest"]
             assert TABLES not in client.indices.get(index="ndd-t*")  # patterns do not match it
-        table = stored.frequency_table
+        table = stored
         answer = connected(connect).search(index=forms, body=SEARCH)
         assert table_in(answer) == table.digest[:8]
         store(engine, forms, FrequencyTable(table.documents, table.values[:5], table.counts[:5], table.recipe))
@@ -241,7 +295,7 @@ def test_an_alias_has_a_table_of_its_own(engine: Engine, forms: str) -> None:
 
 
 def test_a_table_that_the_server_does_not_store_is_a_note(engine: Engine, forms: str, proxy: Proxy) -> None:
-    """The sketches are written, and each client counts a table of its own."""
+    """The sketches are written, and each search counts in its hits."""
     proxy.reset(lambda _, request: HARM["not allowed"] if request.target.startswith(f"/{TABLES}") else None)
     with replace(engine, url=proxy.url).client() as client:
         report = Backfill(index=forms, fields=["title", "body"]).run(client)
@@ -256,16 +310,14 @@ def test_an_index_without_sketches_of_the_recipe_stores_no_table(engine: Engine,
 
 def test_a_document_that_is_damaged_is_no_table() -> None:
     table = FrequencyTable(10.0, np.array([3, 5], np.int32), np.array([4.0, 5.0]), RECIPE.id)
-    stored = Counted(table, View(frozenset({"a"}), 10))
-    whole = document("/b,a", SketchField(), stored)
-    assert read_document({"_source": json.loads(json.dumps(whole))}, RECIPE.id) == stored
+    whole = document("/b,a", SketchField(), table)
+    assert read_document({"_source": json.loads(json.dumps(whole))}, RECIPE.id) == table
     assert whole["target"] == "a,b"
     for name, value in (
         ("version", 2),
         ("digest", "0"),
         ("table", {**whole["table"], "counts": [1.0]}),
         ("table", {**whole["table"], "counts": [4.0, 6.0]}),
-        ("view", {}),
     ):
         assert read_document({"_source": {**whole, name: value}}, RECIPE.id) is None
     assert read_document({"_source": whole}, "w5-k128-v4") is None

@@ -106,8 +106,8 @@ class ServerSource:
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
-        """Count a frequency table from a sample of the index, as a wrapped client does."""
-        sketches = self._decoded(sample(self.client, self.index, self.field, self.recipe)[0])
+        """Count a frequency table from a sample of the index, as a backfill does."""
+        sketches = self._decoded(sample(self.client, self.index, self.field, self.recipe))
         return count_document_frequency([sketch for sketch in sketches if not isinstance(sketch, str)], self.recipe)
 
     def search(self, query: Query, window: int) -> ResultPage:

@@ -88,7 +88,7 @@ class Cursor:
     leaders: shown hits that later ones are compared with, in the order shown. forgotten: number of older leaders.
     shown:   number of hits on these pages.
     total:   `hits.total` of the first page. unique: the estimate of the first page. facets: its counts of facets.
-    table:   digest of the frequency table.
+    table:   digest of the frequency table. listed: the table itself, as JSON, if the first page counted it in its hits.
     """
 
     search: str
@@ -103,6 +103,7 @@ class Cursor:
     unique: Any = None
     facets: Any = None
     table: str = ""
+    listed: Any = None
 
     def check(self) -> None:
         """Raise TypeError if a field has another value than a page could have given it."""
@@ -113,6 +114,7 @@ class Cursor:
             "total": self.total is None or isinstance(self.total, int) or _has(self.total, _TOTAL),
             "unique": self.unique is None or _has(self.unique, _UNIQUE),
             "facets": self.facets is None or _are_facets(self.facets),
+            "listed": self.listed is None or isinstance(self.listed, dict),
             "leaders": len({len(getattr(self.leaders, one.name)) for one in fields(self.leaders)}) == 1,
         }
         if wrong := [name for name, fits in fit.items() if not fits]:

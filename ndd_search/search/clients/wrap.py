@@ -40,8 +40,8 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
                  client invalidates earlier entries.
     time_budget: seconds after which a search fetches no more hits, None for no limit. If there are none by then, the
                  caller's own request is sent.
-    frequency_table: for min_similarity="auto". True reads the table that `ndd-search backfill` stored for an index, or
-                 counts one in a sample of 5,000 of its documents, once an hour; False uses no table; or a
+    frequency_table: for min_similarity="auto". True reads the table that `ndd-search backfill` stored for an index,
+                 once an hour for each caller, or else counts one in the hits of a search; False uses no table; or a
                  FrequencyTable of your own.
     observers:   each is given the facts of every search: PrometheusMetrics(), OpenTelemetrySpans(), or an
                  ndd_search.search.flow.observer.Observer of your own.

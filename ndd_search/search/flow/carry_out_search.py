@@ -153,8 +153,6 @@ class Conversation:
             return as_it_is((yield search.request), search, settings)
         for step in self.steps:
             plan = yield from step.planned(plan, self.round_trips)
-        if plan.of_caller.charged:
-            settings.known.came_back(search.target, search.target_of_caller)
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
         if cached is not None:
             cached = with_table_of_stream(cached, plan)

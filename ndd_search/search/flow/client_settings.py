@@ -66,8 +66,8 @@ class Settings:
 
     bypass_seconds: seconds during which searches of a caller who found no sketch in an index are left alone, and until
                  the index is checked again for sketches.
-    frequency_table: True counts one once an hour and per group of callers who see the same documents, and uses one
-                 counted in the hits until then.
+    frequency_table: True uses the one that is stored for an index, read once an hour by each caller, or counts one in
+                 the hits of a search.
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds.
     cursor_keep_alive: how long the engine keeps the point in time of a cursor after each page, as in "5m".

@@ -25,7 +25,7 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
-from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, with_table
+from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, table_in, with_table
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.engines_own_page import WIDER, no_sketch
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in, with_more_hits
@@ -40,7 +40,7 @@ from ndd_search.search.flow.plan import (
     planned_anew,
 )
 from ndd_search.search.flow.round_trips import REFUSED, Asking, Finished, Flow, RoundTrips, joined, trouble
-from ndd_search.search.flow.search_state import State
+from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search, several
@@ -297,6 +297,8 @@ class CursorPage(ContinuedPage):
         stream, cursor = replace(self.before(_hit_of), shown=self._plan.shown), self.cursor
         stored = with_table(State(table=cursor.table), self._plan) if cursor.pages else None
         state = stored or new_state(self._plan)
+        if state.table == LISTED:
+            state = replace(state, frequency_table=table_in(cursor.listed, self._plan.settings.recipe.id))
         state = replace(state, stream=stream, documents=dict(enumerate(stream.hits)))
         return replace(state, groups=cursor.unique, facets=cursor.facets, before=cursor.shown)
 
@@ -321,6 +323,8 @@ class CursorPage(ContinuedPage):
         if next_hit is None:
             return body, None
         counted = {"total": total, "unique": body["ndd"]["unique"], "facets": state.facets}
+        table = state.frequency_table
+        counted["listed"] = table.to_dict() if table is not None and state.table == LISTED else None
         return body, self.following(stream, page, next_hit, pit=pit, after=after, table=state.table, **counted)
 
     def _grown(self, total: Any, kept: int, exhausted: bool) -> Any:

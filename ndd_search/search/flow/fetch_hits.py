@@ -218,7 +218,7 @@ def with_more_hits(
     state = with_documents_read(state, plan, answers[:-1] if plan.is_split else answers)
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
     hits = window.hits
-    if state.table == LISTED:
+    if state.table == LISTED and state.frequency_table is None:
         state = replace(state, frequency_table=counted_in_list(state.stream, sketches, plan))
     reader = reader_of(state, plan, sketches)
     for hit in hits:

@@ -77,24 +77,22 @@ def widened(
     return search.request.asking(body, params, None if is_shown else reading.sketches)
 
 
-def sample_body(sketches: StoredSketches, size: int, reading: Reading | None) -> dict[str, Any]:
-    """Return the body of a search for a random sample of the documents with a sketch, and for their number.
+def sample_body(sketches: StoredSketches, size: int, reading: Reading) -> dict[str, Any]:
+    """Return the body of a search for the sketches of a random sample of documents. The sample has a fixed seed.
 
-    The sample has a fixed seed. size: number of documents. reading: of their sketches, None for their ids alone.
+    size: number of documents.
     """
     named = {"query": sketches.recipe.id, "operator": "and"}
     of_recipe = {"match": {sketches.field.recipe: named}}  # works for keyword and text
     chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
-    body: dict[str, Any] = {
+    body = {
         "size": size,
         "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
         "_source": False,
-        "track_total_hits": True,
+        "track_total_hits": False,
+        "docvalue_fields": list(reading.stored),
     }
-    if reading is not None:
-        body["docvalue_fields"] = list(reading.stored)
-        body |= {"fields": list(reading.fields)} if reading.fields else {}
-    return body
+    return {**body, "fields": list(reading.fields)} if reading.fields else body
 
 
 def any_sketch(search: Search, field: SketchField) -> Request:
