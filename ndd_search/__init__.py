@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.recipe import Recipe
-from ndd_search.errors import NDDError
 from ndd_search.lazy_names import later
 
 if TYPE_CHECKING:
+    from ndd_search import errors as errors
+    from ndd_search import indexing as indexing
     from ndd_search import items as items
     from ndd_search import plugins as plugins
     from ndd_search.core.paging.collapse import collapse
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
     from ndd_search.core.sketching.sketches import sketch
     from ndd_search.corpus.collection import Corpus
     from ndd_search.embedded.index import Index
-    from ndd_search.indexing.duplicates_in_index import find_duplicates
     from ndd_search.indexing.with_sketches import with_sketches
     from ndd_search.integrations.choose_passages import passages
-    from ndd_search.search.clients.pages_and_explain import explain, pages
+    from ndd_search.search.clients.pages_and_explain import pages
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.options_context import options
     from ndd_search.search.rest.info_and_copies import copies, info
@@ -33,9 +33,9 @@ _LATER = {
     "Index": "embedded.index",
     "collapse": "core.paging.collapse",
     "copies": "search.rest.info_and_copies",
-    "explain": "search.clients.pages_and_explain",
-    "find_duplicates": "indexing.duplicates_in_index",
     "info": "search.rest.info_and_copies",
+    "errors": "errors",
+    "indexing": "indexing",
     "items": "items",
     "mapping_properties": "search.rest.mapping",
     "merge": "search.rest.merge_clusters",
@@ -54,12 +54,9 @@ __all__ = [
     "CollapseOptions",
     "Corpus",
     "Index",
-    "NDDError",
     "Recipe",
     "collapse",
     "copies",
-    "explain",
-    "find_duplicates",
     "info",
     "mapping_properties",
     "merge",

@@ -38,7 +38,7 @@ def test_a_message_that_troubleshooting_explains_is_the_one_that_is_raised(
 ) -> None:
     pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((ValueError, TypeError, ndd.NDDError)) as raised:
+    with pytest.raises((ValueError, TypeError, ndd.errors.NDDError)) as raised:
         call()
     assert f"\n    {raised.value}\n" in TROUBLESHOOTING
 

@@ -122,7 +122,7 @@ index = ndd.Index.open(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
     index.add({"id": f"big-{i}", "title": "", "body": f"{i} " + "filler word " * 200} for i in range(3000))
-except ndd.NDDError as error:
+except ndd.errors.NDDError as error:
     print(error)
 """
     done = subprocess.run(
@@ -143,7 +143,7 @@ if os.getuid() == 0:
 for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("climate")):
     try:
         use(ndd.Index.open(sys.argv[1]))
-    except ndd.NDDError as error:
+    except ndd.errors.NDDError as error:
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code, index.path], capture_output=True, text=True, check=True)
@@ -191,7 +191,7 @@ sys.stdin.readline()
 print([hit["_id"] for hit in index.search("volcano")["hits"]["hits"]], flush=True)
 try:
     index.add([{"id": "mine", "body": "x"}])
-except ndd.NDDError as error:
+except ndd.errors.NDDError as error:
     print(error)
 """
 

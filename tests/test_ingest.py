@@ -256,7 +256,7 @@ def test_what_was_read_before_the_source_raises_is_handed_on_and_the_rest_can_st
 
     done: list[int] = []
     actions = ndd.with_sketches(source(), "body")
-    with pytest.raises(ndd.NDDError, match="document 5"):
+    with pytest.raises(ndd.errors.NDDError, match="document 5"):
         done.extend(action["_id"] for action in actions)
     done.extend(action["_id"] for action in actions)
     assert done == [0, 1, 2, 3, 4, 6, 7, 8, 9]
@@ -281,7 +281,7 @@ def test_a_field_of_the_users_own_is_never_overwritten(value: Any, kind: str) ->
             {"_id": "7", **DOCUMENT, name: value},
             {"_id": "7", "_op_type": "update", "doc": {**DOCUMENT, name: value}},
         ):
-            with pytest.raises(ndd.NDDError) as raised:
+            with pytest.raises(ndd.errors.NDDError) as raised:
                 through(action, keys=2)
             assert str(raised.value).startswith(f"document 7: its field '{name}' holds {kind} of your own")
             assert "another name" in str(raised.value)

@@ -24,6 +24,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import resemblance
 from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.errors import RecipeMismatch
+from ndd_search.indexing import find_duplicates
 from ndd_search.search.rest.mapping import mapping_properties
 from tests import plain_sketching as plain
 from tests.engines.find import Engine
@@ -240,10 +241,10 @@ def test_a_server_stores_finds_and_collapses_them(recipe: Recipe, engine: Engine
         for action in ndd.with_sketches(documents, "body", recipe=recipe, keys=8):
             client.index(index=index, id=action["_id"], body={k: v for k, v in action.items() if k != "_id"})
         client.indices.refresh(index=index)
-        found = ndd.find_duplicates(client, index, STORY, min_similarity="auto")  # by the recipe that is stored
+        found = find_duplicates(client, index, STORY, min_similarity="auto")  # by the recipe that is stored
         assert sorted(one.id for one in found) == ["a", "b"]
         with pytest.raises(RecipeMismatch, match=f"holds sketches of recipe {recipe.id}, this call uses w5-k64-v4"):
-            ndd.find_duplicates(client, index, STORY, recipe="w5-k64-v4")
+            find_duplicates(client, index, STORY, recipe="w5-k64-v4")
         ndd.wrap(client, recipe=recipe)
         answer = client.search(index=index, body={"query": {"match": {"body": "the"}}})
         hits = answer["hits"]["hits"]

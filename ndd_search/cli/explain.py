@@ -16,7 +16,7 @@ from ndd_search.cli.output import (
     preset_of,
     tell,
 )
-from ndd_search.search.clients.pages_and_explain import explain
+from ndd_search.search.clients.pages_and_explain import pages
 from ndd_search.search.clients.wrap import wrap
 from ndd_search.sources.text_files import read_text
 
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     with connected(arguments, arguments.url) as client:
         settings = {"recipe": arguments.recipe, "preset": preset_of(arguments), **page_settings(arguments)}
         wrapped = wrap(client, cache=False, indexes={"*": {"field": arguments.field}}, **settings)
-        entries = explain(wrapped, arguments.explain, index=arguments.index, body=body)
+        entries = pages(wrapped, index=arguments.index, body=body).explain(arguments.explain)
     for entry in entries:
         tell(arguments, entry, f"{entry['_id']}: {entry['description']}")
     return DONE if any(entry["status"] in ("shown", "hidden") for entry in entries) else NO

@@ -228,7 +228,7 @@ corpus = ndd.Corpus.read([{{"text": "a"}}], text="text")
 print(len(corpus.groups()))
 try:
     corpus.save({str(tmp_path / "c.parquet")!r})
-except ndd.NDDError as error:
+except ndd.errors.NDDError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})

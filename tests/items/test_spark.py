@@ -235,5 +235,5 @@ def test_the_command_writes_a_folder_of_parquet(
 @for_long_runs
 def test_records_without_any_field_of_the_schema_are_no_groups(spark: Any, tmp_path: Path) -> None:
     source = written(tmp_path / "records", [{"id": "a", "title": "x"}])
-    with pytest.raises(ndd.NDDError, match="none of them has a value in name"):
+    with pytest.raises(ndd.errors.NDDError, match="none of them has a value in name"):
         records_on(spark, source, schema=items.Items(name=items.Name()), work=tmp_path / "work")

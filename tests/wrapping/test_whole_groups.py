@@ -300,7 +300,8 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
 
     def explained(*ids: str, **body: Any) -> list[dict[str, Any]]:
         asked = {"query": RANKED, "size": SIZE, **body}
-        found: list[dict[str, Any]] = caller.run(ndd.explain(caller.client, ids, index=articles.index, body=asked))
+        made = ndd.pages(caller.client, index=articles.index, body=asked)
+        found: list[dict[str, Any]] = caller.run(made.explain(ids))
         assert all(one["_id"] == id for one, id in zip(found, ids, strict=True))
         return found
 
@@ -450,7 +451,7 @@ def test_an_explanation_names_the_edges_in_which_two_texts_differ(engine: Engine
                 (search, ' (one has "PARIS (AFP) - …", the other "LEEDS, May 3 - …")'),
                 ({**search, "_source": ["x"]}, ""),
             ):
-                (entry,) = caller.run(ndd.explain(caller.client, "2", index=index, body=body))
+                (entry,) = caller.run(ndd.pages(caller.client, index=index, body=body).explain("2"))
                 assert entry["description"].endswith(f"and the two differ at their edges only{named}")
         finally:
             client.indices.delete(index=index)

@@ -69,6 +69,24 @@ class Pages:
                 with suppress(Exception):
                     await self._close(latest)
 
+    def explain(self, ids: str | Sequence[str]) -> Any:
+        """Return where documents are in these pages, as a list of dicts; from an asynchronous client, to await.
+
+        ids: 1..100. The page of the search is explained that its body asks for ("from", "size").
+        Each dict has `_id`, `status`, `description` (a sentence), and what is known of `_index`, `page`, `place` (in
+        the list that all pages show together, from 1), `rank` (in the engine's list, from 1), `duplicate_of`, and the
+        figures of the comparison: `compared_with`, `similarity`, `standard_error`, `compared`, `bar`, `shared_values`,
+        `guards`.
+        status: "shown", "hidden" (listed under another), "beyond_window" (it matches, and ranks below the examined
+        hits), "not_matched", "not_found", or "unknown" if the request for it failed or this kind of search cannot be
+        limited.
+        Raises TypeError for ids that are no strings and for an "ndd" without options, ValueError for more than 100
+        ids, IndexUnusable if the search is left alone, so that no page is made.
+        """
+        asked = {**self._body, "ndd": {**options_in(self._body), "explain": list(explained_ids(ids))}}
+        answer, index = self._client.search(**self._params, body=asked), self._params["index"]
+        return _awaited(answer, index) if isawaitable(answer) else _entries(answer, index)
+
     def _search(self, cursor: str | bool) -> dict[str, Any]:
         return {**self._params, "body": {**self._body, "ndd": {**options_in(self._body), "cursor": cursor}}}
 
@@ -92,30 +110,6 @@ def _next(answer: Any) -> str | None:
         problem = "the engine opens no further point in time"
         raise CursorUnusable("the search", problem, "try later, or raise search.max_open_pit_context")
     return cursor
-
-
-def explain(
-    client: Any, ids: str | Sequence[str], *, index: Any = None, body: Mapping[str, Any] | None = None, **params: Any
-) -> Any:
-    """Return where documents are in the pages of a search, as a list of dicts; from an asynchronous client, to await.
-
-    client: wrapped by `ndd_search.wrap`. ids: 1..100. index, params: as in its `search`.
-    body:   of the search whose page is explained, with its "from", "size", and options in "ndd".
-    Each dict has `_id`, `status`, `description` (a sentence), and what is known of `_index`, `page`, `place` (in the
-    list that all pages show together, from 1), `rank` (in the engine's list, from 1), `duplicate_of`, and the figures
-    of the comparison: `compared_with`, `similarity`, `standard_error`, `compared`, `bar`, `shared_values`, `guards`.
-    status: "shown", "hidden" (listed under another), "beyond_window" (it matches, and ranks below the examined hits),
-    "not_matched", "not_found", or "unknown" if the request for it failed or this kind of search cannot be limited.
-    Raises TypeError for a client that is not wrapped, for ids that are no strings and for an "ndd" without options,
-    ValueError for more than 100 ids, IndexUnusable if the search is left alone, so that no page is made.
-    """
-    settings_in(client)
-    given = body or {}
-    if given.get("ndd") is False:
-        raise _left_alone(index, 'the "ndd" of the search is false')
-    asked = {**given, "ndd": {**options_in(given), "explain": list(explained_ids(ids))}}
-    answer = client.search(**params, index=index, body=asked)
-    return _awaited(answer, index) if isawaitable(answer) else _entries(answer, index)
 
 
 async def _awaited(answer: Awaitable[Any], index: Any) -> list[dict[str, Any]]:
