@@ -351,7 +351,7 @@ def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Itera
         import pyarrow as pa
         from pyarrow import parquet
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(BATCH, columns=_there(columns, file.schema_arrow.names)):
                 yield _rows(batch, str(path))
     except (pa.ArrowException, OSError) as error:

@@ -6,8 +6,9 @@ so sketches of two recipes are never compared.
 
 A Store is a folder that is filled while a collection is read: parts of that form, each with the position in the sources
 that the next part begins at, and `reading.json`, which says how the collection is read. A part is written under another
-name and renamed when it is whole, so a reading that was killed at any moment goes on after the last whole part. Two
-readings of the same sources at the same time write equal parts.
+name and renamed when it is whole, so a reading that was killed at any moment goes on after the last whole part. Its
+name ends in its checksum. Two readings of the same sources at the same time write equal parts. The pages of every file
+have checksums, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 PART = 50_000  # documents in a part of a store, about
 _RECIPE, _NEXT = b"ndd_search.core.recipe", b"ndd_search.next"
 _OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of Spark as JSON
-_READING = "reading.json"
+_READING, _PART = "reading.json", "part-{:06}"
+_CHUNK = 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,12 @@ class Store:
     def parts(self) -> list[tuple[Rows, tuple[int, int, int]]]:
         """The whole parts in their order, each with where the next one begins: see `add`."""
         found = []
-        for number in range(len(self._names())):
-            rows, recipe, metadata = read_rows(self.folder / _name(number))
+        for name in self._names():
+            if f"{_checksum(self.folder / name):08x}" not in name:
+                raise IndexUnusable(str(self.folder), f"{name} is damaged", "delete the folder, and read again")
+            rows, recipe, metadata = read_rows(self.folder / name)
             if recipe != self._recipe or _NEXT not in metadata:
-                raise IndexUnusable(str(self.folder), f"{_name(number)} is of another reading", "delete the folder")
+                raise IndexUnusable(str(self.folder), f"{name} is of another reading", "delete the folder")
             piece, done, place = json.loads(metadata[_NEXT])
             found.append((rows, (piece, done, place)))
         self._count = len(found)
@@ -99,12 +104,13 @@ class Store:
 
         following: the position in the sources after it, and the documents read up to there.
         """
-        path, self._count = self.folder / _name(self._count), self._count + 1
+        path, self._count = self.folder / f"{_PART.format(self._count)}.parquet", self._count + 1
         write_rows(path, rows, self._recipe, {_NEXT: json.dumps(following).encode()})
+        path.replace(path.with_stem(f"{path.stem}-{_checksum(path):08x}"))
 
     def _names(self) -> list[str]:
-        names = sorted(path.name for path in self.folder.glob("part-*.parquet"))
-        if names != [_name(number) for number in range(len(names))]:
+        names = sorted(path.name for path in self.folder.glob("part-*-*.parquet"))
+        if any(not name.startswith(_PART.format(number)) for number, name in enumerate(names)):
             raise IndexUnusable(str(self.folder), "one of its parts is missing", "delete the folder, and read again")
         return names
 
@@ -141,7 +147,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
     try:
         with replacing(path) as partial:
-            parquet.write_table(table, partial, compression="zstd")
+            parquet.write_table(table, partial, compression="zstd", write_page_checksum=True)
     except OSError as error:
         raise IndexUnusable(str(path), f"it cannot be written: {error}", "check free space and permissions") from error
 
@@ -154,9 +160,9 @@ def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
     if not path.exists():
         raise InvalidDocument(str(path), "there is no such file", "check its name")
     try:
-        table = parquet.read_table(path)
-    except pa.ArrowException as error:
-        what = f"it is no Parquet file: {str(error).splitlines()[0]}"
+        table = parquet.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        what = f"it is no Parquet file, or damaged: {str(error).splitlines()[0]}"
         raise InvalidDocument(str(path), what, "write it again with Corpus.save") from None
     recipe = _recipe_in(path, table.schema)
     parts = []
@@ -202,8 +208,12 @@ def _joined(parts: Sequence[Sketches]) -> Sketches:
     return joined
 
 
-def _name(number: int) -> str:
-    return f"part-{number:06}.parquet"
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = crc32(chunk, checksum)
+    return checksum
 
 
 def taken(sketches: Sketches, places: Ranks) -> Sketches:

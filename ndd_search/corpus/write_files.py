@@ -65,7 +65,7 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     count = 0
     try:
         table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in batch])
-        with parquet.ParquetWriter(path, table.schema, compression="zstd") as file:
+        with parquet.ParquetWriter(path, table.schema, compression="zstd", write_page_checksum=True) as file:
             while table.num_rows:
                 _check_unchanged(batch, table, count)
                 file.write_table(table)

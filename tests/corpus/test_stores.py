@@ -241,3 +241,37 @@ def test_sketches_are_saved_in_no_file_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"saved\.csv: sketches are saved as Parquet"):
         corpus.save(tmp_path / "saved.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_byte_anywhere_in_a_store_is_told(tmp_path: Path) -> None:
+    """In values, in the text of fields, and in what the file says of itself, as the position of the next part."""
+    documents = [{"id": f"id-{number}", "body": f"{STORY} {number}", "site": f"site {number}"} for number in range(40)]
+    source = write_lines(tmp_path / "c.jsonl", documents)
+    folder = tmp_path / "store"
+
+    def read() -> ndd.Corpus:
+        return ndd.Corpus.read(source, text="body", fields=["site"], store=folder)
+
+    expected = read().ids
+    (part,) = folder.glob("part-*")
+    whole = part.read_bytes()
+    for place in range(0, len(whole), len(whole) // 60):
+        part.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(IndexUnusable, match=r"part-000000-\w+.parquet is damaged; delete the folder"):
+            read()
+    part.write_bytes(whole)
+    assert read().ids == expected
+    saved = tmp_path / "saved.parquet"
+    (corpus := read()).save(saved)
+    whole, told = saved.read_bytes(), 0
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")  # of the pages
+    for place in range(4, end, end // 60):
+        saved.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            loaded = ndd.Corpus.load(saved)
+        except InvalidDocument:
+            told += 1
+        else:
+            assert (loaded.ids, loaded.columns) == (corpus.ids, corpus.columns)
+            assert loaded.sketches.values.tolist() == corpus.sketches.values.tolist()
+    assert told > 40
