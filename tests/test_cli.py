@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ndd_search.cli import COMMANDS
+from ndd_search.cli import COMMANDS, main
 from tests.command_line import run as ndd
 from tests.news_texts import CLIMATE, NEWS
 
@@ -206,7 +206,7 @@ def test_documents_that_no_index_takes_are_named_by_their_line_and_the_rest_is_i
     assert sorted(re.findall(r"line (\d) was skipped, (.+?)(?:[:(]|$)", done.stderr, re.MULTILINE)) == [
         ("1", "its id is True"),
         ("2", "its id is 1.5"),
-        ("3", "its id does not fit in 512 bytes of UTF-8"),
+        ("3", "its id has a lone surrogate, which UTF-8 cannot hold"),
         ("4", "it cannot be written as JSON"),
         ("5", "it cannot be written as JSON"),
         ("6", "it is nested too deep"),
@@ -222,7 +222,7 @@ def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
     done = ndd("index", "add", notes, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 2
     assert "latin.txt has characters that are not UTF-8" in done.stderr
-    assert "was skipped, its id does not fit in 512 bytes of UTF-8" in done.stderr
+    assert "was skipped, its id has a lone surrogate, which UTF-8 cannot hold" in done.stderr
 
 
 def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, articles: Path) -> None:
@@ -426,3 +426,22 @@ def test_ctrl_c_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
     assert running.returncode == 130
     assert told.strip() == "interrupted"
     assert "story" in ndd("search", tmp_path / "idx", "story").stdout
+
+
+def test_an_error_that_nobody_foresaw_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1, the exit code of Python after a traceback, would mean that nothing was found."""
+
+    def fail(_: object) -> int:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr("ndd_search.cli.dedupe.run", fail)
+    assert main(["dedupe"]) == 2
+    assert "RuntimeError: unforeseen" in capsys.readouterr().err
+
+
+def test_blanks_around_the_names_of_a_table_belong_to_no_name(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("id, body \n1,a volcano erupts\n")
+    ndd("index", "add", tmp_path / "b.csv", tmp_path / "idx", "--text", "body")
+    assert "volcano" in ndd("search", tmp_path / "idx", "volcano").stdout

@@ -335,7 +335,7 @@ def test_what_the_documents_raise_themselves_passes_and_what_was_there_stays(ind
         ({"id": 1, "body": {1, 2}}, r"document 0 \(1\): it cannot be written as JSON"),
         ("a text", "document 0: it is str, not a mapping"),
         ({"id": "x" * 513, "body": ""}, "document 0: its id does not fit in 512 bytes"),
-        ({"id": "\ud800", "body": ""}, "document 0: its id does not fit"),
+        ({"id": "\ud800", "body": ""}, "document 0: its id has a lone surrogate"),
         ({"id": 10**5000, "body": ""}, "document 0: its id does not fit"),
         ({"id": 1, "body": "", "x": float("nan")}, r"document 0 \(1\): it cannot be written as JSON"),
         ({"id": 1, "body": nested(100_000)}, r"document 0 \(1\): it is nested too deep"),

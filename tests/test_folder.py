@@ -125,10 +125,12 @@ try:
 except ndd.errors.NDDError as error:
     print(error)
 """
+    before = {path.stem for path in index.path.glob("*.store")}
     done = subprocess.run(
         [sys.executable, "-c", code, index.path], capture_output=True, text=True, timeout=120, check=False
     )
     assert "check free space" in done.stdout or "no space left" in done.stdout, done.stderr
+    assert {path.stem for path in index.path.glob("*.store")} == before, "no file of the failed writing takes space"
     assert len(ndd.Index.open(index.path)) == 120
 
 

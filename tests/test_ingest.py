@@ -402,3 +402,8 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: d
 def test_one_action_is_no_list_of_actions(actions: Any) -> None:
     with pytest.raises(TypeError, match=f"got one {type(actions).__name__}"):
         ndd.with_sketches(actions, FIELDS)
+
+
+def test_a_pattern_is_no_text_field() -> None:
+    with pytest.raises(ValueError, match=r"'bo\*' is a pattern: name each text field"):
+        ndd.with_sketches([DOCUMENT], fields=["title", "bo*"])

@@ -11,6 +11,7 @@ import ast
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -70,6 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NDDError, OSError, ValueError) as error:
         warn(_sentence(error))
+        return FAILED
+    except Exception:  # the exit code of Python, 1, would mean that the answer is no
+        traceback.print_exc()
         return FAILED
     return DONE
 

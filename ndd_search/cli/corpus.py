@@ -28,7 +28,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ndd_search.cli import PARTLY, LeftOut, corpus_compare, corpus_page, help_of
+from ndd_search.cli import DONE, NO, PARTLY, LeftOut, corpus_compare, corpus_page, help_of
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.corpus_arguments import (
     ADDRESSES,
@@ -180,7 +180,12 @@ def run(arguments: argparse.Namespace) -> int:
             _groups(arguments, corpus, settings)
         if arguments.save and not is_new:
             corpus.save(arguments.save)
-    return report.code
+    return report.code or (DONE if len(corpus) or is_new else _empty(arguments))
+
+
+def _empty(arguments: argparse.Namespace) -> int:
+    warn(f"{', '.join(arguments.sources)} holds no document")
+    return NO
 
 
 def _mark(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import logging
 import re
 import secrets
 from base64 import b64encode
@@ -20,8 +21,12 @@ import numpy as np
 
 from ndd_search.atomic_file import replacing
 from ndd_search.core.exact_numbers import WrittenNumber, holds_written
+from ndd_search.core.text.printable import many
 from ndd_search.errors import InvalidDocument, importing
 
+log = logging.getLogger("ndd_search")
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+$)")
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
 _ROWS = 20_000  # in a group of rows of a Parquet file
@@ -174,11 +179,12 @@ def _marked(value: Any) -> Any:
 def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     first = list(islice(rows, _ROWS))
     names = list(dict.fromkeys(name for row in first for name in row))
-    count = 0
+    count = formulas = 0
     with _text(path, packed) as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         for count, row in enumerate(chain(first, rows), 1):
+            formulas += any(isinstance(one, str) and _FORMULA.match(one) for one in row.values())
             if more := row.keys() - set(names):
                 what = f"it has the field {min(more)!r}, which the first {_ROWS:,} rows have not"
                 raise InvalidDocument(f"row {count:,}", what, "write .jsonl")
@@ -187,6 +193,9 @@ def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
             except UnicodeEncodeError:
                 what = "it has a lone surrogate, which CSV in UTF-8 cannot hold"
                 raise InvalidDocument(f"row {count:,}", what, "write .jsonl") from None
+    if formulas:
+        what = "of the CSV file begin a cell with =, +, - or @, which spreadsheets compute: import its cells as text"
+        log.warning("%s %s", many(formulas, "row"), what)
     return count
 
 

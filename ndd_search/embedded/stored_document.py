@@ -56,7 +56,10 @@ def id_of(document: Any, which: str) -> str:
     if isinstance(id, bool) or not isinstance(id, str | int):
         raise InvalidDocument(which, f"its id is {id!r}", 'give it a string or an integer under "id"')
     if not possible_id(id):
-        raise InvalidDocument(which, f"its id does not fit in {LONGEST_ID} bytes of UTF-8", "give it another one")
+        long = f"its id does not fit in {LONGEST_ID} bytes of UTF-8"
+        is_odd = isinstance(id, str) and any("\ud800" <= one <= "\udfff" for one in id)
+        what = "its id has a lone surrogate, which UTF-8 cannot hold" if is_odd else long
+        raise InvalidDocument(which, what, "give it another one")
     return str(id)
 
 

@@ -54,7 +54,7 @@ class Engine:
 
     @contextmanager
     def writer(self) -> Iterator[tantivy.IndexWriter]:
-        """Yield the writer of the folder; after an error, uncommitted changes are rolled back.
+        """Yield the writer of the folder; after an error, uncommitted changes are rolled back, and their files removed.
 
         Threads that write wait for each other.
         """
@@ -63,15 +63,21 @@ class Engine:
                 raise IndexUnusable(self.path, *MAY_NOT_WRITE)
             with engine_errors(self.path):
                 writer = self.index.writer(_HEAP, 1)
+            has_failed = False
             try:
                 yield writer
             except BaseException:
+                has_failed = True
                 with suppress(ValueError):  # tantivy raises it if the writer itself has failed
                     writer.rollback()
                 raise
             finally:
                 with suppress(ValueError):
                     writer.wait_merging_threads()
+                if has_failed:
+                    with suppress(ValueError):
+                        (another := self.index.writer(_HEAP, 1)).garbage_collect_files()
+                        another.wait_merging_threads()
 
     def _searcher(self, state: State) -> tantivy.Searcher:
         if self._remove_links is not None and self._linked != state:

@@ -322,7 +322,8 @@ def _columns(line: str, delimiter: str) -> int:
 
 
 def _header(row: Sequence[str], source: Path, note: Report) -> list[str]:
-    names = [name if name.strip() else f"column {place}" for place, name in enumerate(row, 1)]
+    row = [name.strip() for name in row]
+    names = [name or f"column {place}" for place, name in enumerate(row, 1)]
     for name in names:
         if names.count(name) > 1:
             raise InvalidDocument(source, f"two of its columns are named {name!r}", "rename one of them")

@@ -256,3 +256,20 @@ def test_a_spark_that_does_not_start_is_a_sentence_and_needs_no_extra_of_records
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert re.search(r"Spark on local\[2\]: it does not start.*JAVA_HOME is the folder of Java .*nowhere", done.stderr)
+
+
+@pytest.mark.parametrize("text", ["", "id,body\n"])
+def test_a_source_without_documents_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.csv").write_text(text)
+    assert run("unique", tmp_path / "empty.csv", "--text", "body") == 1
+    assert "empty.csv holds no document" in capsys.readouterr().err
+
+
+def test_cells_that_a_spreadsheet_would_compute_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for ids, count in ((("=1+2", "+cmd", "-4.5", "x"), 2), (("1", "a=b", "-3"), 0)):
+        caplog.clear()
+        source = write_lines(tmp_path / "in.jsonl", [{"id": id, "body": f"text {id}"} for id in ids])
+        assert run("unique", source, "--text", "body", "--out", tmp_path / "out.csv") == 0
+        told = [one.getMessage() for one in caplog.records if "spreadsheets compute" in one.getMessage()]
+        assert len(told) == bool(count)
+        assert all(one.startswith(f"{count} rows") for one in told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,7 +87,18 @@ def test_an_answer_of_an_engine_is_read_also_where_the_search_was_left_alone(lib
 
 
 def test_what_is_neither_a_hit_nor_an_answer_is_told() -> None:
+    answer: dict[str, Any] = {"hits": {"hits": []}}
+    for whole in (answer, SimpleNamespace(body=answer)):  # as clients return it
+        with pytest.raises(TypeError, match="copies takes one hit: for hit in answer"):
+            ndd.copies(whole)
     with pytest.raises(TypeError, match="copies takes a hit of an answer, a group of a page, or a passage, got str"):
         ndd.copies("a text")
     with pytest.raises(TypeError, match="info takes the answer to a search or a page, got list"):
         ndd.info([])
+
+
+def test_pages_of_an_asynchronous_client_are_no_list() -> None:
+    elasticsearch = pytest.importorskip("elasticsearch")
+    client = ndd.wrap(elasticsearch.AsyncElasticsearch("http://127.0.0.1:9"))
+    with pytest.raises(TypeError, match="the client is asynchronous: async for page in pages"):
+        list(ndd.pages(client, index="news", body={"query": {"match": {"body": "market"}}}))

@@ -47,6 +47,10 @@ class Pages:
         try:
             while left is not None:
                 answer = self._client.search(**self._search(left))
+                if isawaitable(answer):
+                    if hasattr(answer, "close"):
+                        answer.close()  # it would warn that nobody awaits it
+                    raise TypeError("the client is asynchronous: async for page in pages(...)")
                 left = _next(answer)
                 latest = left or latest
                 yield answer

@@ -116,6 +116,9 @@ def copies(hit: Any) -> Copies:
          `collapse`; or a passage.
     Raises TypeError for anything else.
     """
+    hit = hit if isinstance(hit, Mapping | Group) else getattr(hit, "body", hit)  # of a client's response
+    if isinstance(hit, Mapping) and isinstance(hit.get("hits"), Mapping):
+        raise TypeError('copies takes one hit: for hit in answer["hits"]["hits"]: copies(hit)')
     if isinstance(hit, Group):
         listed = [Copy(one.rank, "", hit.rank, one.similarity, one.hit, one.shares) for one in hit.duplicates]
         return Copies(listed, len(listed), hit.whole)

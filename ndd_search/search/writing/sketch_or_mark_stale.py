@@ -228,6 +228,8 @@ def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
     for name, sources in chosen.items():
         check_name(name)
         for source in sources:
+            if "*" in source:
+                raise ValueError(f"{source!r} is a pattern: name each text field")
             if source.partition(".")[0] in chosen:
                 raise ValueError(f"{source!r} is a field of the sketch itself ({', '.join(chosen)}), no text field")
     return chosen
