@@ -336,3 +336,22 @@ def test_lists_without_scores_are_not_sorted_by_score_and_other_things_are_no_hi
     for wrong in ([[7]], [[(TEXTS["river"], "much")]], {"name": [None]}, [7]):
         with pytest.raises(TypeError, match=r"holds texts|with hits\.hits"):
             ndd.merge(wrong, by="round_robin")  # type: ignore[arg-type]
+
+
+def test_texts_are_near_duplicates_as_in_a_list_of_them() -> None:
+    """Texts that differ in numbers alone are shown apart, and so are texts without a word in common."""
+    news = [f"Pull request {number} was merged into the main branch on Friday after two reviews." for number in (1, 2)]
+    lists: list[Any] = [[news], [[news[0]], [{"text": news[1]}]], [[{"_source": {"text": one}} for one in news]]]
+    for given in lists:
+        for by in ("round_robin", "reciprocal_rank"):
+            merged = ndd.merge(given, by=by, text="text")
+            assert [hit["_source"]["text"] for hit in merged["hits"]["hits"]] == ndd.collapse(news).hits == news
+
+
+def test_hits_with_a_sketch_of_another_recipe_are_sketched_if_their_text_can_be_read() -> None:
+    text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+    fields = {"ndd.sketch": [3, 5, 7], "ndd.recipe": ["w9-k64-v3"]}
+    hits = [{"_index": "news", "_id": id, "_score": 1.0, "_source": {"body": text}, "fields": fields} for id in "ab"]
+    merged = ndd.merge([{"hits": {"hits": hits}}], text="body")
+    assert (merged["ndd"]["kept"], merged["ndd"]["lacking"]) == (1, {})
+    assert ndd.merge([{"hits": {"hits": hits}}])["ndd"]["lacking"] == {"foreign": 2}

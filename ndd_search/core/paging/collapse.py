@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Unpack
@@ -78,6 +78,41 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"give one sketch for each hit, in order: got {len(sketches)} for {len(ranked)}")
     reader = HitReader(recipe, text, sketches, table_of(frequency_table), items)
+    try:
+        if frequency_table is True and is_counted(reader, options):
+            reader = reader.counted(ranked, counted)
+        page = page_of_list(ranked, size, from_, reader, options, seen)
+    except InvalidSketch:  # it names a position within one batch; _check names the rank
+        _check(() if sketches is None else sketches, reader.recipe.k)
+        raise
+    if page.info.compares_none and not any(map(reader.has_text, ranked[page.info.examined :])):
+        lacking = "no field of " + ", ".join(items.paths) if items is not None else f"no text under {text!r}"
+        remedy = "pass text='FIELD' or a callable" if items is None else "name the fields of hits in the schema"
+        raise InvalidDocument(f"none of {many(len(ranked), 'hit')}", lacking, remedy)
+    absent = [f"no hit has the field {name!r} of its text: check its spelling" for name in reader.absent_texts(ranked)]
+    warnings = (*page.info.warnings, *absent)
+    return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))
+
+
+def is_counted(reader: HitReader, options: CollapseOptions) -> bool:
+    """Return whether a decision about hits asks a frequency table."""
+    return options.min_similarity == "auto" and reader.recipe.measure == "kmv" and reader.items is None
+
+
+def page_of_list(
+    ranked: Sequence[Any],
+    size: int,
+    from_: int,
+    reader: HitReader,
+    options: CollapseOptions,
+    seen: Sequence[Any] = (),
+    arranged: Callable[[Stream], Stream] = lambda stream: stream,
+) -> Page:
+    """Return a page of a list that is in memory; max_window is at least as long.
+
+    arranged: puts the hits of the list in another order, when it is known which of them are near-duplicates.
+    """
+    forged = set[int]()
 
     def fetch(request: Fetch) -> Fetched:
         return Fetched(ranked[request.start : request.start + request.size], len(ranked))
@@ -85,24 +120,11 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     def fill(stream: Stream, reader: HitReader) -> Stream:
         return run(fetch_until_full(stream, from_, size, reader, options), fetch)
 
-    forged = set[int]()
-    try:
-        weighs = options.min_similarity == "auto" and reader.recipe.measure == "kmv" and items is None
-        if frequency_table is True and weighs:
-            reader = reader.counted(ranked, counted)
-        stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
-        stream = replace(stream, exhausted=stream.fetched == len(ranked))
-    except InvalidSketch:  # it names a position within one batch; _check names the rank
-        _check(() if sketches is None else sketches, reader.recipe.k)
-        raise
-    if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
-        lacking = "no field of " + ", ".join(items.paths) if items is not None else f"no text under {text!r}"
-        remedy = "pass text='FIELD' or a callable" if items is None else "name the fields of hits in the schema"
-        raise InvalidDocument(f"none of {many(len(ranked), 'hit')}", lacking, remedy)
+    stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
+    stream = arranged(replace(stream, exhausted=stream.fetched == len(ranked)))
     page = slice_page(stream, from_, size, reader, options)
-    absent = [f"no hit has the field {name!r} of its text: check its spelling" for name in reader.absent_texts(ranked)]
-    warnings = (*page.info.warnings, *absent, *([FORGED.format(len(forged), min(forged))] if forged else ()))
-    return replace(page, info=replace(page.info, warnings=warnings, took=perf_counter() - began))
+    told = (FORGED.format(len(forged), min(forged)),) if forged else ()
+    return replace(page, info=replace(page.info, warnings=(*page.info.warnings, *told)))
 
 
 def evenly(count: int, most: int) -> list[int]:

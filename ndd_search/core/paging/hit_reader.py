@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
@@ -81,7 +81,7 @@ class HitReader:
         if self.text is not None and not callable(self.text):
             object.__setattr__(self, "text", fields_in("text", self.text))
 
-    def counted(self, hits: Sequence[Any], ranks: Sequence[int]) -> HitReader:
+    def counted(self, hits: Sequence[Any], ranks: Sequence[int]) -> Self:
         """Return a reader with a frequency table counted in the hits with these ranks."""
         found = self.sketches([hits[rank] for rank in ranks], ranks)
         frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
@@ -113,8 +113,7 @@ class HitReader:
         members = [(one.rank, one.hit) for group in groups for one in group.duplicates]
         members += [(group.rank, group.hit) for group in groups]
         hits = [hit for _, hit in members]
-        stored = stored_sketches([member(hit, self.sketch) for hit in hits], self.recipe)
-        place = misfit(stored, lambda place: self._text(hits[place]), self.recipe)
+        place = misfit(self.stored(hits), lambda place: self._text(hits[place]), self.recipe)
         return None if place is None else members[place][0]
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
@@ -129,13 +128,17 @@ class HitReader:
 
     def _of_hits(self, hits: Sequence[Any]) -> list[Sketch | Lack]:
         """Return the sketch that each hit holds, else that of its text."""
-        known: Sequence[Sketch | Lack] = [Lack.MISSING] * len(hits)
-        if self.sketch is not None:
-            known = stored_sketches([member(hit, self.sketch) for hit in hits], self.recipe)
+        known = self.stored(hits)
         lacks = [isinstance(one, Lack) and one != Lack.EMPTY for one in known]
         texts = [self._text(hit) if lack else None for hit, lack in zip(hits, lacks, strict=True)]
         found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else or_empty(next(found)) for one, text in zip(known, texts, strict=True)]
+
+    def stored(self, hits: Sequence[Any]) -> Sequence[Sketch | Lack]:
+        """Return the sketch that each hit holds, or why it has none."""
+        if self.sketch is None:
+            return [Lack.MISSING] * len(hits)
+        return stored_sketches([member(hit, self.sketch) for hit in hits], self.recipe)
 
     def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Hashable]:
         """Return the id of each hit, its rank where it has none: equal values at two places of a list are two hits."""

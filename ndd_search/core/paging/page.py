@@ -92,6 +92,11 @@ class Info:
     explain: Sequence[Mapping[str, Any]] | None = None
     would_hide: int | None = None
 
+    @property
+    def compares_none(self) -> bool:
+        """Whether hits were examined, and none of them has a text or a sketch."""
+        return bool(self.examined) and self.lacking == {Lack.MISSING: self.examined}
+
 
 @dataclass(frozen=True)
 class Page:

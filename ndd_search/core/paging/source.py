@@ -30,7 +30,6 @@ from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, chosen
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_page, hits_in
-from ndd_search.core.sketching.sketches import Lack
 from ndd_search.errors import CursorUnusable
 
 log = logging.getLogger("ndd_search")
@@ -179,8 +178,8 @@ class Source:
         if (stale := self._reader.stale(page.groups)) is not None:
             warnings = (*warnings, STALE.format(stale))
             log_once(warnings[-1])
-        lacks_all = info.examined and info.lacking == {Lack.MISSING: info.examined}
-        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all and not self._options.reads_keys else ""
+        lacks_all = info.compares_none and not self._options.reads_keys
+        degraded = troubles[0] if troubles else _NO_TEXT if lacks_all else ""
         own = perf_counter() - began
         return replace(page, info=replace(info, warnings=warnings, degraded=degraded, took=own, cache=cache))
 

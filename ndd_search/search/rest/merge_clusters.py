@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, Unpack
@@ -22,19 +22,19 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 
 from ndd_search.core.document_fields import as_mapping, text_of
-from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
+from ndd_search.core.paging.collapse import is_counted, page_of_list
+from ndd_search.core.paging.hit_reader import HitReader
 from ndd_search.core.paging.layout import Duplicate, Group
-from ndd_search.core.paging.page import Page, slice_page
-from ndd_search.core.paging.record_schema import RecordSchema, check_schema, presence
+from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_one_of, check_page
-from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
+from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.core.text.numbers import number_signature
-from ndd_search.search.rest.read_answer import HitReader, without_fields
+from ndd_search.search.rest.read_answer import value_in, without_fields
 from ndd_search.search.rest.write_response import (
     DUPLICATE_OF,
     INNER,
@@ -52,6 +52,7 @@ Text = str | Sequence[str] | Callable[[Hit], str | None]
 Response = Mapping[str, Any]
 Origin = str | int
 
+_FIELD = SketchField()
 _ORIGIN = "ndd.origin"
 _TEXT = "text that was given"  # of a hit of a list, until it is shown
 _NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
@@ -76,9 +77,9 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                "ndd.recipe"]): a list, or a mapping from the name of each cluster to its response or to a list of
                its responses. Hits of one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
-               A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
-               merged as if all of them had been separate hits. Duplicates listed without sketches (mode="ids")
-               stay under their leader, or under the hit that is shown for it.
+               A hit without a sketch or a text stands alone. A leader that a wrapped client returned with its
+               duplicates is merged as if all of them had been separate hits. Duplicates listed without sketches
+               (mode="ids") stay under their leader, or under the hit that is shown for it.
                A list of hits may stand in place of a response, best first: texts, mappings, or pairs (any of these,
                score). In the result `_source` is the mapping, or {"text": text}, which is sketched.
     by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
@@ -86,7 +87,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                group: a text that two responses hold under different ids counts like one document. "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
-    text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
+    text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch of the recipe, and for
                the guard numbers if they have no ndd.numbers. Texts of a list need none.
     recipe, field: of the sketches, and the object that holds them.
     frequency_table, items, changes: as in `collapse`; True counts in all hits.
@@ -101,24 +102,28 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     check_page(size, from_)
     check_schema(items)
     chosen = collapse_options(**changes)
+    read = partial(_text_of, text)
     table = table_of(frequency_table)
-    reader = _Reader(Recipe.of(recipe), SketchField(field), table, items=items, text=partial(_text_of, text))
+    reader = _Reader(Recipe.of(recipe), read, frequency_table=table, items=items, field=SketchField(field))
     uncomparable = Uncomparable()
     placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
     hits = [one.hit for one in placed]
     uncomparable.keep_once(hits)
-    found = _sketches_of(hits, reader)
-    if frequency_table is True and chosen.min_similarity == "auto" and items is None:
-        table = count_in_list([one for one in found if not isinstance(one, str)], reader.recipe)
-    reader = replace(reader, found=found, frequency_table=table)
-    stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
-    if by == "reciprocal_rank":
-        ranks = _best_ranks(placed)
-        stream = fused_by_group(stream, [ranks[rank] for rank in stream.ranks.tolist()])
+    if any(reader.field.has_values(hit.get("fields")) for hit in hits):
+        reader = replace(reader, sketch=field)
+    if frequency_table is True and is_counted(reader, chosen):
+        reader = reader.counted(hits, range(len(hits)))
+    ranks = _best_ranks(placed)
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all hits are in memory
-    page = slice_page(stream, from_, size, reader, every)
+
+    def arranged(stream: Stream) -> Stream:
+        if by != "reciprocal_rank":
+            return stream
+        return fused_by_group(stream, [ranks[rank] for rank in stream.ranks.tolist()])
+
+    page = page_of_list(hits, size, from_, reader, every, arranged=arranged)
     lacking = _NO_SKETCH if items is None else f"no hit has a field of {', '.join(items.paths)}"
-    degraded = lacking if hits and set(stream.lacking) == {"missing"} else ""
+    degraded = lacking if page.info.compares_none else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
     if chosen.mode != "drop":
         page = uncomparable.listed_on(page)
@@ -188,8 +193,11 @@ def _is_response(response: Any) -> bool:
     return isinstance(found, Mapping) and isinstance(found.get("hits"), list)
 
 
+@dataclass(frozen=True, eq=False)
 class _Reader(HitReader):
-    """Reads the hits of the responses. Its sketches are those of all of them."""
+    """Reads the hits of the responses. field: the object with their sketches."""
+
+    field: SketchField = _FIELD
 
     def compares(self, hit: Hit) -> bool:
         if self.items is not None:
@@ -199,26 +207,20 @@ class _Reader(HitReader):
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
         return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
 
+    def value(self, hit: Hit, field: str) -> Any:
+        return value_in(hit, field)
+
     def numbers(self, hit: Hit) -> int | None:
-        stored = super().numbers(hit)
-        text = self.text_of(hit) if stored is None else None
-        return stored if text is None else number_signature(text, self.recipe)
+        stored = self.field.numbers_in(hit.get("fields") or {})
+        return super().numbers(hit) if stored is None else stored
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
         ours = (*self.field.read, self.field.smallest, self.field.numbers, SIMILARITY, DUPLICATE_OF, OF_INDEX, SHARES)
         return without_fields({name: value for name, value in hit.items() if name != _TEXT}, ours)
 
-
-def _sketches_of(hits: Sequence[Hit], reader: _Reader) -> Sequence[Sketch | Lack]:
-    """Return the sketch that each hit holds, else that of its text, or why it has none."""
-    if reader.items is not None:
-        return presence(hits, reader, reader.items)
-    found = reader.field.decode([hit.get("fields") or {} for hit in hits], reader.recipe)
-    missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
-    texts = [reader.text_of(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
-    computed = iter(sketch_many((text for text in texts if text is not None), reader.recipe))
-    return [one if text is None else or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
+    def stored(self, hits: Sequence[Hit]) -> Sequence[Sketch | Lack]:
+        return self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
 
 
 def _text_of(text: Text | None, hit: Hit) -> str | None:
