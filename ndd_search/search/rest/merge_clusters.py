@@ -216,7 +216,7 @@ class _Reader(HitReader):
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
-        ours = (*self.field.read, self.field.smallest, self.field.numbers, SIMILARITY, DUPLICATE_OF, OF_INDEX, SHARES)
+        ours = (*self.field.paths, SIMILARITY, DUPLICATE_OF, OF_INDEX, SHARES)
         return without_fields({name: value for name, value in hit.items() if name != _TEXT}, ours)
 
     def stored(self, hits: Sequence[Hit]) -> Sequence[Sketch | Lack]:
