@@ -438,3 +438,22 @@ def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: E
         assert "1 document written" in run("backfill", engine.url, index, "--fields", "text").stdout
         again = run("backfill", engine.url, index, "--fields", "missing", code=2)
         assert "(fields with text: author.name, id, text)" in again.stderr
+
+
+def test_keys_and_numbers_that_are_asked_for_later_are_stored(engine: Engine, index: str) -> None:
+    """Of documents whose sketch is that of their text; a run that asks for none leaves those that are there."""
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(client, index, [{"id": str(number), "text": f"{TEXT} {number}"} for number in range(3)])
+        runs: list[tuple[dict[str, Any], set[str]]] = [
+            ({"keys": 0}, set()),
+            ({"keys": 8}, {"ndd_keys"}),
+            ({"keys": 0, "numbers": True}, {"ndd_keys", "numbers"}),
+            ({"keys": 0}, {"ndd_keys", "numbers"}),
+        ]
+        for settings, names in runs:
+            report = backfill(client, index, ["text"], **settings)
+            assert report.remaining == 0
+            for hit in stored(client, index).values():
+                source = hit["_source"]
+                assert {"ndd_keys", "numbers"} & {*source, *source["ndd"]} == names

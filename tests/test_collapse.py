@@ -427,3 +427,9 @@ def test_all_members_of_a_group_are_found_in_the_whole_list() -> None:
     assert ([hit["day"] for hit in whole], [len(group.duplicates) for group in whole.groups]) == ([19, 19], [19, 19])
     later = ndd.collapse(hits, text="text", members="all", from_=2, **settings)
     assert ([hit["day"] for hit in later], later.info.late) == ([19], ())
+
+
+@pytest.mark.parametrize(("seconds", "groups"), [(86_400, 1), (-86_400, 1), (86_400.5, 2)])
+def test_hits_exactly_as_far_apart_as_is_allowed_are_near_duplicates(seconds: float, groups: int) -> None:
+    hits = [{"body": NEWS[0], "at": 1_700_000_000}, {"body": NEWS[0], "at": 1_700_000_000 + seconds}]
+    assert len(ndd.collapse(hits, text="body", guards=["within:at=1d"])) == groups

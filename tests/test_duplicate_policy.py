@@ -262,3 +262,14 @@ def test_a_copy_that_is_passed_on_with_another_one_is_passed_on_once() -> None:
     actions = sketched(stream(), duplicates=DuplicatePolicy("skip", client=index, index="*"))
     assert [one["_id"] for one in actions] == ["2", "3"]
     assert (actions.report.duplicates, actions.report.skipped) == (0, 0)
+
+
+def test_a_document_that_this_run_has_given_another_text_has_no_copies_by_its_old_one() -> None:
+    """A search finds the old text until the next refresh."""
+    index = Memory()
+    store(index, sketched([{"_index": NEWS, "_id": "1", "body": FAMILIES["a"]}]), False)
+    index.refresh()
+    stream = [{"_index": NEWS, "_id": "1", "body": FAMILIES["b"]}, {"_index": NEWS, "_id": "2", "body": FAMILIES["a"]}]
+    actions = sketched(stream, duplicates=DuplicatePolicy("report", client=index))
+    store(index, actions, False)
+    assert actions.report.duplicates == 0

@@ -46,3 +46,18 @@ def test_nobody_else_reads_a_file_while_it_replaces_another(tmp_path: Path) -> N
     with replacing(path) as partial:
         partial.write_text("after")
         assert mode(partial) == 0o600
+
+
+def test_an_error_leaves_the_old_content_and_no_other_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+
+    def write(text: str) -> None:
+        with replacing(path) as partial:
+            partial.write_text(text)
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        write("half of what was to co")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]

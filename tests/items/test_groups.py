@@ -27,7 +27,7 @@ from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds
 from ndd_search.items.compare_names import Names
 from ndd_search.items.compare_values import Rareness
-from ndd_search.items.correlation_clustering import _together
+from ndd_search.items.correlation_clustering import _FINE, _contracted, _together
 from ndd_search.items.merged_record import merge_group
 from ndd_search.items.record_columns import read_table
 from ndd_search.items.schema_report import write_report
@@ -394,3 +394,12 @@ def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
     assert main(["items", "merge", str(source), "--schema", schema, "--out", str(out)]) == 0
     assert '"height": 3.14159265358979323846' in out.read_text()
     assert '"x": [1e400]' in out.read_text()
+
+
+@pytest.mark.parametrize(("weight", "groups"), [(3.0, [[0, 1, 2]]), (2.9, [[0, 1], [2]])])
+def test_two_records_that_were_never_compared_speak_against_one_group_by_three(
+    weight: float, groups: list[list[int]]
+) -> None:
+    """So a chain holds together only as long as each link outweighs what is not known (log odds)."""
+    steps = [int(odds * _FINE) for odds in (5.0, weight)]
+    assert sorted(map(sorted, _contracted([0, 1], [1, 2], steps))) == groups
