@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -281,7 +282,8 @@ def test_a_version_with_more_options_continues_a_cursor() -> None:
     engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
     token = page_of(engine, True, 10)["ndd"]["cursor"]
     settings = settings_of(frequency_table=False, min_similarity=0.8)
-    later = Driver(replace(settings, options=LaterOptions(**vars(settings.options))))
+    same = {one.name: getattr(settings.options, one.name) for one in dataclasses.fields(settings.options) if one.init}
+    later = Driver(replace(settings, options=LaterOptions(**same)))
     request = Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": 10, "ndd": {"cursor": token}})
     assert len(later.handle(request, engine.send).body["hits"]["hits"]) == 10
 
