@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ndd_search.search.rest.candidate_limits import Limits, limits_of, raised
-from ndd_search.search.rest.read_request import Request, names_in, read_search
+from ndd_search.search.rest.read_request import Request, read_search
+from ndd_search.search.rest.search_body import names_in
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}

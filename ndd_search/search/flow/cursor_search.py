@@ -23,6 +23,7 @@ from ndd_search.core.paging.cursor_page import ContinuedPage, check_has_end, who
 from ndd_search.core.paging.fill_page import Fetch
 from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Stream
+from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, table_in, with_table
@@ -43,7 +44,7 @@ from ndd_search.search.flow.round_trips import REFUSED, Asking, Finished, Flow, 
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
-from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search, several
+from ndd_search.search.rest.read_request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "keep")
@@ -262,7 +263,7 @@ class CursorSearch:
         self._pit = named if isinstance(named, str) else self._pit
         if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
-        if answer.hits and "suggest" in self.search.body and not several(self.search.body.get("sort") or None):
+        if answer.hits and "suggest" in self.search.body and not listed(self.search.body.get("sort") or None):
             for hit in answer.hits:
                 hit["_score"] = hit["sort"][0]
             answer.body["hits"]["max_score"] = None if after else answer.hits[0]["_score"]
@@ -344,7 +345,7 @@ class CursorPage(ContinuedPage):
 
     def _restore_sort(self, stream: Stream) -> None:
         """Remove the sort values that the caller did not ask for from the new hits, in place."""
-        asked = several(self._plan.search.body.get("sort") or None)
+        asked = listed(self._plan.search.body.get("sort") or None)
         for hit in stream.hits[self.start :]:
             if not asked:
                 del hit["sort"]

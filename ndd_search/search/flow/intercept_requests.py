@@ -29,15 +29,8 @@ from ndd_search.search.flow.pipelines_and_templates import pipeline_search, temp
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import (
-    Request,
-    is_search,
-    is_write,
-    option_in,
-    read_once,
-    stripped,
-    why_left_alone,
-)
+from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
+from ndd_search.search.rest.request_url import is_write
 from ndd_search.search.rest.wider_requests import mappings
 
 Send = Callable[[Request], Answer]
@@ -121,7 +114,7 @@ class Driver:
                 yield from self.mapping_faults(indexes_written(request, answer) or (), request.headers)
             return _told(request, answer)
         finally:
-            if is_write(request):  # searches through this client see it
+            if is_write(request.method, request.path):  # searches through this client see it
                 self.settings.wrote(indexes_written(request, answer))
 
     def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:

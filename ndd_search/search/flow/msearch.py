@@ -16,7 +16,8 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.engines_own_page import WIDER
 from ndd_search.search.flow.round_trips import REFUSED, Asking, Flow, is_refused
 from ndd_search.search.rest.read_answer import Answer, CutSketches, reason_of, status_in
-from ndd_search.search.rest.read_request import INDEX, Request, without_key
+from ndd_search.search.rest.read_request import Request, without_key
+from ndd_search.search.rest.request_url import INDEX
 from ndd_search.search.rest.write_response import filtered
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")

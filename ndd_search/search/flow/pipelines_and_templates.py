@@ -32,7 +32,8 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.round_trips import Asking, Flow
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import OBJECTS, Request, is_search, is_template, stripped, without_key
+from ndd_search.search.rest.read_request import Request, is_search, is_template, stripped, without_key
+from ndd_search.search.rest.search_body import OBJECTS
 
 
 def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:

@@ -29,7 +29,8 @@ from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
 from ndd_search.search.rest.read_answer import Answer, window_limit
-from ndd_search.search.rest.read_request import Request, Search, named_values
+from ndd_search.search.rest.read_request import Request, Search
+from ndd_search.search.rest.search_body import named_values
 from ndd_search.search.rest.wider_requests import (
     Reading,
     asked_for,

@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.rest.read_answer import drop_fields
-from ndd_search.search.rest.read_request import named_inner_hits, named_values, names_of
+from ndd_search.search.rest.search_body import named_inner_hits, named_values, names_of
 
 _VALUES = ("fields", "docvalue_fields")
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ndd_search.search.rest.read_request import Request, Search, several
+from ndd_search.core.sketching.stored_sketch import listed
+from ndd_search.search.rest.read_request import Request, Search
 
 # Formats of times that are exact to the millisecond at least: names of the engines', and patterns.
 _EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch|iso8601|rfc3339")
@@ -62,7 +63,7 @@ def in_a_row(request: Request, search: Search, after: list[Any] | None, family: 
     request = replace(request, body={**request.body, "sort": ordered(search)})
     if after is not None:
         request = continued(request, after, family)
-    if not several(search.body.get("sort") or None):  # then hits have scores; engines fail for those of suggestions
+    if not listed(search.body.get("sort") or None):  # then hits have scores; engines fail for those of suggestions
         request.body["track_scores"] = "suggest" not in search.body
     return request
 
@@ -86,7 +87,7 @@ def rounds(search: Search) -> bool:
     The hits after such a value begin with some of those before it, so pages would repeat for ever.
     """
     orders = [
-        order for one in several(search.body.get("sort") or None) if isinstance(one, Mapping) for order in one.values()
+        order for one in listed(search.body.get("sort") or None) if isinstance(one, Mapping) for order in one.values()
     ]
     formats = [str(order["format"]) for order in orders if isinstance(order, Mapping) and order.get("format")]
     return any("no_millis" in one or not _EXACT.search(one.partition("||")[0]) for one in formats)
@@ -94,6 +95,6 @@ def rounds(search: Search) -> bool:
 
 def ordered(search: Search) -> list[Any]:
     """Return the sort by which hits are continued: the caller's, and then one without ties."""
-    asked = several(search.body.get("sort") or None) or [{"_score": "desc"}]
+    asked = listed(search.body.get("sort") or None) or [{"_score": "desc"}]
     named = {name for one in asked for name in ([one] if isinstance(one, str) else one)}
     return [*asked, *({name: "asc"} for name in TIEBREAK if name not in named)]

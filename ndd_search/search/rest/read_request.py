@@ -6,17 +6,17 @@ The caller's dicts are never changed; changed parts are copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
-from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
+from urllib.parse import quote, unquote_plus, urlencode
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import EVERY_SEARCH
-from ndd_search.core.paging.cache import cache_key, is_value
+from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.rest.candidate_limits import (
     LIMITED,
@@ -27,17 +27,21 @@ from ndd_search.search.rest.candidate_limits import (
     limits_of,
     number_of,
 )
+from ndd_search.search.rest.request_url import kind_of_search
+from ndd_search.search.rest.search_body import (
+    OBJECTS,
+    asks_for_ids,
+    comma_separated,
+    named_inner_hits,
+    names_in,
+    names_of,
+    ranks_hits,
+    resolved,
+    standard_of,
+)
 from ndd_search.search.rest.write_response import INNER, filtered
 
-INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
-_PATH = re.compile(f"(?:{INDEX})?/_search")
-_TEMPLATE = re.compile(f"(?:{INDEX})?/_search/template")
 _OF_LINES = re.compile("/_(bulk|msearch|msearch/template)/?$")
-_READS = {
-    *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
-    *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
-    "_sql",
-}
 # Searches with one of these are left alone: they page in another way.
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
@@ -236,7 +240,7 @@ def in_body(body: Mapping[str, Any], params: Mapping[str, str]) -> tuple[Mapping
     moved = {name: params[name] for name in _MOVED & params.keys()}
     body, params = dict(body), {name: value for name, value in params.items() if name not in moved}
     if orders := _orders(moved.pop("sort", "")):
-        body["sort"] = [*listed(body.get("sort")), *orders]
+        body["sort"] = [*comma_separated(body.get("sort")), *orders]
     if moved:
         given, excludes = moved.get("_source", "true"), moved.get("_source_excludes", "")
         includes = moved.get("_source_includes", "" if given in ("true", "false") else given)
@@ -301,21 +305,14 @@ def without_key(request: Request) -> Request:
     return request
 
 
-def is_write(request: Request) -> bool:
-    """Return whether a request may change the results of searches."""
-    if request.method in ("GET", "HEAD"):
-        return False
-    parts = request.path.split("/")
-    return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
-
-
 def is_search(request: Request) -> bool:
     """Return whether a request is a search of its own."""
-    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+    return kind_of_search(request.method, request.path) == "search"
 
 
 def is_template(request: Request) -> bool:
-    return request.method in ("GET", "POST") and _TEMPLATE.fullmatch(request.path) is not None
+    """Return whether a request is a search by a template."""
+    return kind_of_search(request.method, request.path) == "search/template"
 
 
 def why_left_alone(request: Request) -> str:
@@ -334,7 +331,7 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         "it is no _search": not is_search(request),
         'its "ndd" is false': body.get("ndd") is False,
         "it has a page of its own (scroll, pit, search_after, slice): use a cursor": not (
-            _BUSY_KEYS.isdisjoint({*body, *_standard(body)}) and _BUSY_PARAMS.isdisjoint(params)
+            _BUSY_KEYS.isdisjoint({*body, *standard_of(body)}) and _BUSY_PARAMS.isdisjoint(params)
         ),
         "its search pipeline cannot be read": not pipeline
         and ("search_pipeline" in body or "search_pipeline" in params),
@@ -346,18 +343,6 @@ def _obstacle(request: Request, body: Mapping[str, Any], pipeline: Piped) -> str
         "it asks for hits without their fields": any("_none_" in names_of(one) for one in stored),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _standard(body: Body) -> Body:
-    """Return the retriever that is a search of its own, an empty one for any other search."""
-    retriever = body.get("retriever")
-    standard = retriever.get("standard") if isinstance(retriever, OBJECTS) else None
-    return standard if isinstance(standard, OBJECTS) else {}
-
-
-def params_of(query: str) -> dict[str, str]:
-    """Return the parameters of a query string; of a repeated name, the last value."""
-    return dict(parse_qsl(query, keep_blank_values=True))
 
 
 def changed_target(request: Request, original: Request, target: str) -> str:
@@ -375,176 +360,3 @@ def changed_target(request: Request, original: Request, target: str) -> str:
     kept = [piece for name, piece in pieces if name in same]
     query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
     return f"{request.path}?{'&'.join(query)}" if query else request.path
-
-
-def names_of(given: Any) -> list[str]:
-    """Return the names or patterns in a user's list of fields."""
-    if given is None:
-        return []
-    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
-
-
-def listed(given: Any) -> list[Any]:
-    """Return a single value, a list, or names separated by commas as a list."""
-    if given is None:
-        return []
-    return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
-
-
-Body = Mapping[str, Any]
-_SCALARS = (str, int, float, type(None))
-OBJECTS = (dict, Mapping)  # dict first: isinstance(x, Mapping) takes ten times as long
-_CONTAINERS = (list, tuple, *OBJECTS)
-
-_QUERIES = ("query", "post_filter", "knn", "retriever", "rescore", "sub_searches")  # parts of a body that hold queries
-_NAMES_ID = re.compile(r"(?<![\w.])_id\s*:")  # in the language of query_string
-# Parts of a query that name documents or values without requesting these documents.
-_NOT_ASKED_FOR = {
-    *("must_not", "like", "unlike", "document", "documents", "params"),
-    *("vector", "query_vector", "query_vector_builder"),
-}
-# See _is_about_ids.
-_ABOUT_IDS = {"_id", "wrapper", "ids", "pinned", "ruleset_ids", "fields", "default_field", "query_string"}
-_UNORDERED = {"_doc", "_shard_doc"}
-_DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
-
-
-def resolved(node: Any, depth: int = 0) -> Any:
-    """Return a copy of a body in which the objects of a client's DSL are replaced by the JSON that they stand for.
-
-    Such objects have `to_dict`, or hold a list in `_l_`. Raises ValueError if the body nests too deep (see `names_in`).
-    """
-    if depth > _DEEPEST:
-        raise ValueError("the body of a search nests too deep")
-    if hasattr(node, "to_dict") and not is_value(node):
-        return resolved(node.to_dict(), depth + 1)
-    if isinstance(node, OBJECTS):
-        return {name: resolved(inner, depth + 1) for name, inner in node.items()}
-    items = getattr(node, "_l_", node)
-    return [resolved(item, depth + 1) for item in items] if isinstance(items, list | tuple) else node
-
-
-def names_in(body: Any) -> set[str] | None:
-    """Return every name in a body, at any depth.
-
-    None if it nests deeper than any engine accepts, contains itself, or holds an object whose names cannot be read.
-
-    One walk through a body answers for all parts that most searches lack: nearest neighbours, inner hits, scripts, ...
-    """
-    names = set[str]()
-    left = [(body, 0)]  # the deepest part first: a body that contains itself twice doubles with each level
-    while left:
-        node, depth = left.pop()
-        if depth > _DEEPEST:
-            return None
-        if isinstance(node, OBJECTS):
-            names.update(node)
-        for child in _parts(node):
-            if isinstance(child, _CONTAINERS):
-                left.append((child, depth + 1))
-            elif not isinstance(child, _SCALARS) and not is_value(child):
-                return None
-    return names
-
-
-def named_inner_hits(body: Body) -> Iterator[tuple[str, Body]]:
-    """Yield the inner hits in a search: the name that they have in each hit, and their definition."""
-    for one in (part for _, value in named_values(body) for part in several(value)):
-        if isinstance(one, OBJECTS):
-            default = one.get("type", one.get("parent_type", one.get("path")))
-            for inner in several(one.get("inner_hits")):
-                if isinstance(inner, OBJECTS):
-                    yield str(inner.get("name", default)), inner
-
-
-def asks_for_ids(body: Body, params: Mapping[str, str], names: Set[str]) -> bool:
-    """Return whether a search names documents by id, outside `must_not`. No such hit may be hidden.
-
-    A `wrapper` query counts as one, because its content is encoded. names: those in the body (see `names_in`).
-    """
-    if ("q" in params and _NAMES_ID.search(str(params["q"]))) or params.get("df") == "_id":
-        return True
-    return not names.isdisjoint(_ABOUT_IDS) and any(
-        _is_about_ids(name, inner) for part in _QUERIES for name, inner in named_values(body.get(part), _NOT_ASKED_FOR)
-    )
-
-
-def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
-    """Return whether a search ranks its hits.
-
-    It does with a `sort` by anything but `_doc`, or, without a sort, if a clause scores. An export, a `match_all` or a
-    pure filter does not rank.
-    """
-    given = body.get("sort")
-    fields = [_sorted_by(one) for one in (given.split(",") if isinstance(given, str) else several(given))]
-    if fields and fields != ["_score"] * len(fields):
-        return not _UNORDERED.issuperset(fields)
-    if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
-        return True
-    if isinstance(body.get("retriever"), OBJECTS):
-        return ranks_hits(standard, {}) if (standard := _standard(body)) else True
-    return _scores(body.get("query"))
-
-
-def _scores(query: Any) -> bool:
-    """Return whether the hits of a query can have different scores."""
-    if not isinstance(query, OBJECTS) or len(query) != 1:
-        return bool(query)  # invalid: the engine reports the error
-    kind, inner = next(iter(query.items()))
-    if kind in ("match_all", "match_none", "constant_score"):
-        return False
-    if kind != "bool" or not isinstance(inner, OBJECTS):
-        return True
-    should = several(inner.get("should"))
-    return len(should) > 1 or any(map(_scores, [*should, *several(inner.get("must"))]))
-
-
-def _sorted_by(one: Any) -> str:
-    """Return the field of one sort criterion: "price", "price:desc" in the URL, {"price": ...}."""
-    name = next(iter(one), "") if isinstance(one, Mapping) else one
-    return str(name).partition(":")[0]
-
-
-def _is_about_ids(name: str, inner: Any) -> bool:
-    """Return whether a name in a query, with its value, selects documents by id."""
-    match name:
-        case "_id" | "wrapper" | "ruleset_ids":  # query rules pin documents
-            return True
-        case "ids":  # a field of that name has no "values"
-            return isinstance(inner, Mapping) and "values" in inner
-        case "pinned":
-            return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
-        case "fields" | "default_field":
-            return any(str(one).partition("^")[0] == "_id" for one in several(inner))
-        case "query_string":
-            return isinstance(inner, Mapping) and _NAMES_ID.search(str(inner.get("query"))) is not None
-    return False
-
-
-def named_values(node: Any, but: Set[str] = frozenset()) -> Iterator[tuple[str, Any]]:
-    """Yield every name in a part of a body with its value, at any depth. but: names of parts that are left out."""
-    left = [node]
-    while left:
-        node = left.pop()
-        if isinstance(node, OBJECTS):
-            for name, inner in node.items():
-                if name not in but:
-                    yield name, inner
-                    if not isinstance(inner, _SCALARS):
-                        left.append(inner)
-        else:
-            left.extend(child for child in _parts(node) if isinstance(child, _CONTAINERS))
-
-
-def _parts(node: Any) -> Iterable[Any]:
-    """Return what is directly inside an object or a list. A list of numbers is skipped."""
-    if isinstance(node, OBJECTS):
-        return node.values()
-    return node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
-
-
-def several(given: Any) -> list[Any]:
-    """Return a single value or a list as a list, as `stored_sketch.listed`, which a cached search does not enter."""
-    if given is None:
-        return []
-    return list(given) if isinstance(given, list | tuple) else [given]

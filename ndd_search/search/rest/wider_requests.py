@@ -14,7 +14,8 @@ from ndd_search.core.immutable import dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.rest.candidate_limits import raised
 from ndd_search.search.rest.hide_sketches import exclude_sketch, is_named
-from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search, names_of
+from ndd_search.search.rest.read_request import WHICH_INDEXES, Request, Search
+from ndd_search.search.rest.search_body import names_of
 
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 _LOOK = 2.0  # seconds to wait at most for mappings

@@ -8,7 +8,8 @@ from http import HTTPStatus
 
 from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request, is_write
+from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.request_url import is_write
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused, end_to_end
 from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import plain_path
@@ -48,7 +49,7 @@ class PassThrough:
 
         answered: called with the status when the engine has answered, before the caller gets anything.
         """
-        writes = exchange.method not in ("GET", "HEAD") and is_write(_named(exchange))
+        writes = is_write(exchange.method, plain_path(exchange.path))
         # A scroll moves on with every request.
         repeatable = exchange.method in ("GET", "HEAD") and "scroll" not in target
         upload = body if body is None or isinstance(body, bytes) else _Upload(body)

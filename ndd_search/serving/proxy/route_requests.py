@@ -14,6 +14,7 @@ from ndd_search.core.sketching.sketches import sketch
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
+from ndd_search.search.rest.request_url import kind_of_search
 from ndd_search.serving.proxy.access_log import log_request
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
@@ -23,7 +24,7 @@ from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
 from ndd_search.serving.proxy.upstream import Unreachable, Upstream
-from ndd_search.serving.proxy.wire_format import is_search, plain_path
+from ndd_search.serving.proxy.wire_format import plain_path
 from ndd_search.serving.ui.application import Message, Receive, Send, lifespan
 
 log = logging.getLogger("ndd_search")
@@ -143,7 +144,7 @@ class Proxy:
         path, writes = plain_path(exchange.path), self.driver.settings.writes
         if self._page is not None and f"{path}/".startswith(f"{PAGE}/"):
             await self._page.answer(exchange)
-        elif is_search(exchange.method, path):
+        elif kind_of_search(exchange.method, path) in ("search", "msearch"):
             async with self._budget.of(exchange, SMALL, self.settings.max_parsed):
                 await self._searches.search(exchange)
         elif writes.concerns(exchange.method, path):

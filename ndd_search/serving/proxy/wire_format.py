@@ -19,14 +19,14 @@ from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.errors import importing
 from ndd_search.search.flow.msearch import unique
 from ndd_search.search.rest.read_answer import Answer, parsed
-from ndd_search.search.rest.read_request import INDEX, Request, changed_target, params_of
+from ndd_search.search.rest.read_request import Request, changed_target
+from ndd_search.search.rest.request_url import params_of
 from ndd_search.serving.proxy.content_encoding import unpacked
 from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
 
 with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
     import orjson
 
-_PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
 _OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
 _NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
 _OF_EVERY_PAGE = (b"content-type", b"x-elastic-product", b"x-opensearch-version")
@@ -61,11 +61,6 @@ class Raw:
 def plain_path(path: str) -> str:
     """Return a path without the slashes at its end, which engines ignore, too. They refuse other empty segments."""
     return path.rstrip("/")
-
-
-def is_search(method: str, path: str) -> bool:
-    """Return whether a request may be a search that is collapsed. path: see plain_path."""
-    return method in ("GET", "POST") and path.endswith("search") and _PATH.fullmatch(path) is not None
 
 
 def versioned_type(accept: str) -> str:
