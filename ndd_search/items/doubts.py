@@ -15,7 +15,7 @@ from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.guess_kinds import longitude_of
 from ndd_search.items.integer_lists import Floats, Places
-from ndd_search.items.parse_values import words_of
+from ndd_search.items.parse_values import quoted, words_of
 from ndd_search.items.probability_model import Model
 
 _ENOUGH = 100  # pairs that show what is usual
@@ -28,6 +28,9 @@ _DAY = re.compile(f"(1[0-9]|20)[0-9]{{2}}{_PARTS}{{2}}|{_PARTS}{{2}}(1[0-9]|20)[
 _WORDS = 20  # of a list of values, that are compared as one name
 _LONG = 5  # words of a text, of which a sketch tells enough
 _ALL = 0.99  # share of compared pairs that are equal in a field, from which it tells nothing
+_FEW = 5  # pairs of one thing that differ in one field alone, from which a veto may be right
+_RARE = 0.01  # the same, as a share of all: slips are rarer
+_USUAL = 0.75  # share of the pairs of one thing that are equal in a field, from which a difference in it is rare
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
 NOT_LEARNT = (
     "what is assumed about such fields is used: what was learnt would unite things that are near, such as the "
@@ -74,7 +77,35 @@ def doubts_of_fields(
             sure = np.flatnonzero(model.log_odds(graded.grades, without=place) >= _SURE)[:_MOST]
             a, b = column.codes[first[sure]], column.codes[second[sure]]
             found += _often_different(name, field, column.values, a, b, graded.similarity[sure, place])
-    return tuple(found)
+    return (*found, *_twins(comparison, first, second, graded, model))
+
+
+def _twins(comparison: Comparison, first: Places, second: Places, graded: Graded, model: Model) -> list[str]:
+    """Return a sentence for each field that differs wholly in some pairs of one thing, which agree in all others."""
+    one, found = np.flatnonzero(model.log_odds(graded.grades) > 0), []
+    with np.errstate(invalid="ignore"):
+        agree = graded.similarity[one] >= np.array([field.edges[0] for field in comparison.fields.values()])
+    missing = np.isnan(graded.similarity[one])
+    for place, (name, field) in enumerate(comparison.fields.items() if len(one) else ()):
+        differ = model.is_vetoed(graded.grades[one, place], place)
+        others = np.delete(agree, place, axis=1).sum(axis=1)
+        alone = differ & (others >= 2) & (others + np.delete(missing, place, axis=1).sum(axis=1) == agree.shape[1] - 1)
+        usual = agree[:, place].sum() >= _USUAL * (~missing[:, place]).sum() and differ.mean() <= _OFTEN
+        if alone.sum() >= max(_FEW, _RARE * len(one)) and usual and not field.veto:
+            at, column = one[int(alone.argmax())], comparison.table.columns[name]
+            values = [_shown(column.values[column.codes[ends[at]]]) for ends in (first, second)]
+            found.append(
+                f"{alone.sum():,} pairs that count as one thing differ in {name} alone, and wholly, as {values[0]} and "
+                f"{values[1]} do: if they are two things, as twins are, {name}={type(field).__name__}(veto=True) keeps "
+                "such pairs apart"
+            )
+    return found
+
+
+def _shown(value: Any) -> str:
+    """Return a value, as a field has read it, for a sentence."""
+    parts = sorted(value) if isinstance(value, frozenset) else value
+    return quoted(" ".join(map(str, parts)) if isinstance(parts, list | tuple) else parts)
 
 
 def _often_different(

@@ -7,7 +7,7 @@ records with the name "Cathedral" say less than two with the name "Finbarr".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -264,14 +264,19 @@ class Number(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Date(Field):
-    """A date, of which day and month may be missing, swapped, or impossible (a month 88)."""
+    """A date, of which day and month may be missing, swapped, or impossible (a month 88).
+
+    since: a year of two digits is one of the hundred years from it on; `Items.guess` takes those around most dates.
+    """
+
+    since: int = 1930
 
     kind: ClassVar[str] = "date"
     edges: ClassVar[tuple[float, ...]] = (0.94, 0.79, 0.55, 0.35, 0.1)
     evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 1.5, 0.0, -1.0, -3.0)
 
     def _parsed(self, raw: list[Any]) -> Any:
-        return date_of(raw[0])
+        return date_of(raw[0], self.since)
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Dates(values)
@@ -305,6 +310,19 @@ def _members(raw: list[Any]) -> Iterable[Any]:
     return [one for one in raw[0] if not is_absent(one)] if isinstance(raw[0], list | tuple) else raw[:1]
 
 
+def _read(read: Callable[[Any], Any], members: Iterable[Any]) -> frozenset[Any] | None:
+    """Return the members of a list that can be read, None for an empty list. Raises ValueError if none can."""
+    found, problem = set(), None
+    for one in members:
+        try:
+            found.add(read(one))
+        except ValueError as error:
+            problem = problem or error
+    if problem and not found:
+        raise problem
+    return frozenset(found) or None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exact(Field):
     """A code: a phone number, an ISBN, a tax number. Case, spaces and punctuation do not count.
@@ -319,7 +337,7 @@ class Exact(Field):
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
-        return frozenset(map(code_of, _members(raw))) or None
+        return _read(code_of, _members(raw))
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Codes(values, rareness, slips=not self.veto)
@@ -336,7 +354,7 @@ class Url(Field):
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
-        return frozenset(map(url_of, _members(raw))) or None
+        return _read(url_of, _members(raw))
 
     def parts(self, value: Any) -> Iterable[str]:
         return {host for host, _ in value}

@@ -65,6 +65,12 @@ class Comparison:
         self._comparers: dict[str, Comparer] = {}
         self._tokens: dict[bool, Mapping[str, Ragged]] = {}
 
+    def of(self, table: Table) -> Comparison:
+        """Return what compares the records of another table with the same values."""
+        found = Comparison(self.fields, table, self.common)
+        found._comparers, found._tokens = self._comparers, self._tokens
+        return found
+
     def comparer(self, name: str) -> Comparer:
         """Return what compares the values of a field."""
         if name not in self._comparers:

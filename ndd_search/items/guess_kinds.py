@@ -23,6 +23,7 @@ _MOST = 0.9  # share of values that have to fit a kind
 _LATITUDE = re.compile("(.*?)(latitude|lat)", re.IGNORECASE)
 _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$", re.IGNORECASE)
 _DAY = re.compile(r"(?:\d{1,2}([-./])\d{1,2}\1\d{4}|\d{4}([-./])\d{1,2}\2\d{1,2})(?:[T\s].*)?", re.DOTALL)
+_YEAR, _TWO_DIGITS = re.compile(r"(?<!\d)\d{4}(?!\d)"), re.compile(r"\d{1,2}([-./ ])\w{1,9}\1\d{2}")
 _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
@@ -103,7 +104,7 @@ def _kind(name: str, values: list[Any]) -> tuple[Field | None, str]:
     most = f"at least {_MOST:.0%} of its values can be read as"
     tests: tuple[tuple[Callable[[], Field], bool, str], ...] = (
         (Url, _fits(sample, url_of), f"{most} web addresses"),
-        (Date, _fits(sample, _day_of if _DATE.search(name) else _full_day_of), f"{most} dates"),
+        (partial(_date, sample), _fits(sample, _day_of if _DATE.search(name) else _full_day_of), f"{most} dates"),
         (Exact, bool(_CODE.search(name)), "its name is that of a code"),
         (Number, numeric or (fractions and _fits(sample, number_of)), "its values are numbers"),
         (
@@ -143,6 +144,13 @@ def _are_categories(counts: Counter[str]) -> bool:
     if values >= 50 * len(counts) or (len(counts) <= 20 and values >= 5 * len(counts)):
         return True
     return values >= _OFTEN * len(counts) and once <= _ONCE * values
+
+
+def _date(values: list[Any]) -> Date:
+    """Return a field whose years of two digits are those around half of the years of four digits, if there are any."""
+    years = [int(found[0]) for value in values if (found := _YEAR.search(str(value)))]
+    written = any(_TWO_DIGITS.fullmatch(str(value).strip()) for value in values)
+    return Date(since=int(median(years)) // 10 * 10 - 50) if years and written else Date()
 
 
 def _day_of(value: Any) -> date:

@@ -55,7 +55,7 @@ from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Schema, parts_of
 from ndd_search.search.settings_file import parse_file, to_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
-RANDOM = 50_000  # random pairs that are
+RANDOM = 200_000  # random pairs that are
 _LEARNT = Bounds(holders=50, tokens=40, most=30)  # of the search for these candidates, which are a sample
 _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 100,000 people is 0.958, with all 0.934
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
@@ -126,8 +126,8 @@ class Items(Schema):
         held = records_of(records)
         schema = cls.guess(held) if schema is None else schema
         reasons = schema.reasons
-        table = read_table(schema.fields, held)
-        common = table.rareness(schema.fields)
+        given = read_table(schema.fields, held).with_sorted_values()
+        table, common = given.in_order_of_values(), given.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
         limits = _LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2)
         step = max(table.records * limits.most // (2 * SAMPLE), 1)
@@ -136,7 +136,7 @@ class Items(Schema):
         found = find_candidates(comparison, limits, needs=schema.needs, step=step, across=False)
         random = np.random.default_rng(_SEED)
         chosen = np.sort(random.permutation(len(found))[:SAMPLE])
-        lists = lists_by_fields(table)
+        lists = lists_by_fields(table, schema.fields)
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0, lists=lists))
         pairs = found.first[chosen], found.second[chosen]
         graded = counted.graded(comparison, *pairs)
@@ -146,7 +146,7 @@ class Items(Schema):
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         others = counted.graded(comparison, low, high)
         labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
-        known = known_pairs(table, lists, *pairs, counted.log_odds(graded) > _MAYBE)
+        known = known_pairs(table, schema.fields, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
         in_lists = [evidence_of(lists, table, *ends) for ends in (pairs, (low, high))]
         of_all = max(table.records * (table.records - 1) / 2, 1)
@@ -183,7 +183,7 @@ class Items(Schema):
                 lists,
             )
         )
-        learnt.__dict__.update({LEARNT_FROM: comparison, "reasons": reasons})
+        learnt.__dict__.update({LEARNT_FROM: comparison.of(given), "reasons": reasons})
         return learnt
 
     def questions(self, records: Any, count: int = 10) -> list[Question]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Graded
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.record_columns import Table
@@ -59,12 +60,16 @@ class Known(NamedTuple):
         return cls(np.zeros(pairs, np.int8), np.ones(pairs))
 
 
-def known_pairs(table: Table, lists: Lists, first: Places, second: Places, alike: npt.NDArray[np.bool_]) -> Known:
+def known_pairs(
+    table: Table, fields: Mapping[str, Field], lists: Lists, first: Places, second: Places, alike: npt.NDArray[np.bool_]
+) -> Known:
     """Return what the lists say about pairs of records.
 
     alike: which pairs may be one thing by their similarity alone.
     """
-    columns = [column.codes for column in table.columns.values()]
+    columns = _naming(table, fields)
+    if not columns:
+        return Known.nothing(len(first))
     said = _said_by_names(columns, table.records, first, second, alike)
     within = (said <= 0) & (evidence_of(lists, table, first, second) < 0)
     told = float((said[~within] != 0).mean()) if (said[~within] != 0).any() else 1.0
@@ -127,21 +132,25 @@ def without_own_ways(
     return Graded(graded.similarity, grades)
 
 
-def lists_by_fields(table: Table) -> Lists:
+def lists_by_fields(table: Table, fields: Mapping[str, Field]) -> Lists:
     """Return the lists among the records of a table.
 
     Records with the same fields are a list if far fewer values of a field that names things are held by two of them
-    than chance lets expect. Of the values of a field, those count that have the most frequent number of holders.
+    than chance lets expect. Of the values of a field, those count that have the most frequent number of holders; if
+    many have one holder more, as a number that some persons have on two forms of one list, the field shows no lists.
     """
-    columns, records = [column.codes for column in table.columns.values()], table.records
-    rows, filled = np.unique(np.stack(columns) >= 0, axis=1, return_inverse=True)
+    columns, records = _naming(table, fields), table.records
+    every = np.stack([column.codes for column in table.columns.values()])
+    rows, filled = np.unique(every >= 0, axis=1, return_inverse=True)
     filled = filled.reshape(-1)  # some numpy return a row
     odds = np.zeros(rows.shape[1])
     for codes in columns:
         sizes = np.bincount(codes[codes >= 0])
-        count = int(np.bincount(np.minimum(sizes, _MOST), minlength=3)[2:].argmax()) + 2
+        values = np.bincount(np.minimum(sizes, _MOST), minlength=_MOST + 2)
+        count = int(values[2:].argmax()) + 2
         held = np.flatnonzero(_held_by(codes, count)[codes])
-        if len(sizes) < _VALUES * records or not len(held):
+        falls = values[count + 1] <= _CLIFF * values[count]
+        if len(sizes) < _VALUES * records or not len(held) or not falls:
             continue
         holders = filled[held[np.argsort(codes[held], kind="stable")]].reshape(-1, count)
         one, other = (holders[:, ends] for ends in np.triu_indices(count, 1))
@@ -151,6 +160,11 @@ def lists_by_fields(table: Table) -> Lists:
         odds = np.where(is_list, np.minimum(odds, np.log((within + 1) / (expected + 1))), odds)
     names = np.array(list(table.columns))
     return {tuple(names[rows[:, at]].tolist()): float(odds[at]) for at in np.flatnonzero(odds)}
+
+
+def _naming(table: Table, fields: Mapping[str, Field]) -> list[Places]:
+    """Return the columns that may name things. A day does not: by chance, some persons are born on one."""
+    return [table.columns[name].codes for name, field in fields.items() if field.kind != "date"]
 
 
 def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:

@@ -18,7 +18,20 @@ Date = tuple[int, int, int]  # year, month, day; 0 is unknown
 Place = tuple[float, float]  # latitude and longitude in degrees
 
 _QUOTED = 80  # characters of a value that a message shows
-ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available"}
+ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available", "not applicable"}
+_BOUNDS = {  # days that forms and databases write for an unknown one
+    (1753, 1, 1), (1899, 12, 30), (1899, 12, 31), (1900, 1, 1), (1970, 1, 1), (9999, 12, 31)
+}  # fmt: skip
+_NO_CODE = re.compile(r"0{3,}|(\d)\1{6,}|0?12345678(9|90)?")
+_NO_MAIL = re.compile(
+    r"((no|without)[-_.]?(e?mail|reply|address)|none|unknown|n/?a|not[-_.]?(available|known|given))\d*@.*", re.I
+)
+_TRACKING = re.compile(
+    r"(utm_\w+|[a-z]*clk?id|gbraid|wbraid|igshid|mc_[ce]id|_ga|_gl|amp|(php|asp|j)?sess(ion)?_?id)(=.*)?"
+    r"|sid=(?!\d+$).*",
+    re.I,
+)
+_MACHINE = re.compile(r"^(www|m|mobile|amp)\.(?=[^.]+\.)")
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _QUOTES = re.compile("['’‘`´ʼ]")
 _WORDS = re.compile(r"[^\W_]+|&")
@@ -101,15 +114,16 @@ def _plain(written: str) -> str:
     return written.replace(",", ".")
 
 
-def date_of(value: Any) -> Date:
+def date_of(value: Any, since: int = 1930) -> Date:
     """Return (year, month, day), with 0 for a part that is not given. Raises ValueError.
 
     Read are dates, "1863-06-15", "18630615", "15061863", "15.6.1863", "06/15/1863" (month first only where the day
     cannot be), "15 June 1863", "June 1863" and "1863"; the time of a day is ignored. A month or a day, not both, that
-    cannot be is kept up to 99: the other parts of a date with a typing error may agree.
+    cannot be is kept up to 99: the other parts of a date with a typing error may agree. A year of two digits, as in
+    "15-06-63", is one of the hundred years from `since` on. Days that stand for none, as 1900-01-01, cannot be read.
     """
     if isinstance(value, datetime.date):
-        return value.year, value.month, value.day
+        return _checked(value.year, value.month, value.day, value)
     if isinstance(value, str) and (plain := _ISO.fullmatch(value)):
         return _checked(int(plain[1]), int(plain[2]), int(plain[3]), value)
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip().casefold()
@@ -120,7 +134,11 @@ def date_of(value: Any) -> Date:
     named = _MONTH.search(text)
     month = named.lastindex or 0 if named else 0
     clock = re.search(r"[t\s]\d{1,2}:\d\d", text)
-    parts = [int(part) for part in _DIGITS.findall(text[: clock.start()] if clock else text)]
+    written = _DIGITS.findall(text[: clock.start()] if clock else text)
+    parts = [int(part) for part in written]
+    if len(parts) == (2 if month else 3) and max(map(len, written)) <= 2:
+        place = 0 if parts[0] > 31 else -1
+        parts[place] = since + (parts[place] - since) % 100
     year = max(parts, default=0)
     if len(parts) > 3 or not 31 < year <= 9999:
         raise ValueError(f"{quoted(value)} is not a date")
@@ -137,34 +155,53 @@ def date_of(value: Any) -> Date:
 def _checked(year: int, month: int, day: int, value: Any) -> Date:
     if max(month, day) > 99 or (month > 12 and day > 31):
         raise ValueError(f"{quoted(value)} is not a date")
+    if (year, month, day) in _BOUNDS:
+        raise ValueError(f"{quoted(value)} stands for an unknown day")
     return year, month, day if month else 0
 
 
 def code_of(value: Any) -> str:
-    """Return a code without case, spaces and punctuation. Raises ValueError if nothing is left."""
+    """Return a code without case, spaces and punctuation.
+
+    Raises ValueError if nothing is left, and for what stands for no code: "000000000", "noemail@example.com".
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     code = "".join(words_of(str(value)))
     if not code:
         raise ValueError(f"{quoted(value)} holds no letters or digits")
+    if _NO_CODE.fullmatch(code) or _NO_MAIL.fullmatch(str(value).strip()):
+        raise ValueError(f"{quoted(value)} stands for no code")
     return code
 
 
 def url_of(value: Any) -> tuple[str, str]:
     """Return (host, path with query) of a web address. Raises ValueError.
 
-    Scheme, port, "www.", fragment, a last slash and the order of query parameters do not count.
+    Scheme, port, fragment, a last slash and the order of query parameters do not count, nor do "www.", "m." and "amp"
+    of one page in several forms, nor parameters of trackers and sessions. A host has letters of its own script.
     """
     text = str(value).strip()
     start = re.split("[/?#]", text, maxsplit=1)[0]
     if "@" in start:
         raise ValueError(f"{quoted(value)} is a mail address, no web address")
     parts = urlsplit(text if not start or start[-1] == ":" else f"//{text}")
-    host = (parts.hostname or "").removeprefix("www.")
+    host = ".".join(map(_label, _MACHINE.sub("", parts.hostname or "").split(".")))
     if not _HOST.fullmatch(host):
         raise ValueError(f"{quoted(value)} is not a web address")
-    query = "&".join(sorted(filter(None, parts.query.split("&"))))
-    return host, unquote(parts.path).rstrip("/") + (f"?{query}" if query else "")
+    query = "&".join(sorted(one for one in parts.query.split("&") if one and not _TRACKING.fullmatch(one)))
+    steps = [step.partition(";jsessionid=")[0] for step in unquote(parts.path).rstrip("/").split("/")]
+    steps = steps[: -1 if steps[-1] == "amp" else None]
+    path = "/".join(steps[:1] + steps[1 + (steps[1:2] == ["amp"]) :])
+    return host, path + (f"?{query}" if query else "")
+
+
+def _label(label: str) -> str:
+    """Return a part of the name of a host in its own script. The codec of Python reads what browsers write."""
+    try:
+        return label.encode("ascii").decode("idna") if label.startswith("xn--") else label
+    except UnicodeError:
+        return label
 
 
 def place_of(value: Any) -> Place:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from heapq import nsmallest
 from operator import is_
 from typing import Any
@@ -22,6 +23,7 @@ UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
 _LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _BAD = -2  # the code of a value that cannot be read, while reading
+_ODD = 0x9E3779B97F4A7C15  # multiplies a number of 64 bits before the next one is added
 _UNCHANGING = {str, int, float, bool, type(None)}  # types of values
 
 
@@ -78,10 +80,35 @@ class Table:
         """Count the values of the fields whose rareness matters."""
         return {name: self.columns[name].rareness(field) for name, field in fields.items() if field.rare}
 
+    def with_sorted_values(self) -> Table:
+        """Return the same records; the order of the values in each column depends on these values only."""
+        columns = {}
+        for name, column in self.columns.items():
+            order = np.argsort(_numbers(column.values), kind="stable")
+            rank = np.append(np.argsort(order), -1)
+            columns[name] = replace(column, codes=rank[column.codes], values=[column.values[i] for i in order.tolist()])
+        return replace(self, columns=columns)
+
+    def in_order_of_values(self) -> Table:
+        """Return the records in an order that depends on their values only: what is learnt from them depends on it."""
+        keys = np.zeros(self.records, np.uint64)
+        for column in self.columns.values():
+            keys = keys * np.uint64(_ODD) + np.append(_numbers(column.values), np.uint64(0))[column.codes]
+        order = np.argsort(keys, kind="stable")
+        return Table({name: replace(one, codes=one.codes[order]) for name, one in self.columns.items()}, self.records)
+
     @property
     def bad(self) -> dict[str, int]:
         """How many values of each field could not be read, where there were any; they count as missing."""
         return {name: int(column.unread.sum()) for name, column in self.columns.items() if column.unread.any()}
+
+
+def _numbers(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
+    """Return a number of each value that is the same in every process."""
+    texts = (repr(sorted(value) if isinstance(value, frozenset) else value) for value in values)
+    return np.frombuffer(
+        b"".join(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts), np.uint64
+    )
 
 
 def read_table(fields: Mapping[str, Field], records: Iterable[Any], *, known: Table | None = None) -> Table:

@@ -380,3 +380,59 @@ def volumes(count: int, shared: int, seed: int = 0) -> Made:
             made.records.append({"id": str(len(made.records)), **record})
             made.person.append(number)
     return made
+
+
+def twins(count: int, born_together: int, seed: int = 0) -> Made:
+    """Return two records of each of so many persons, and the twins of some: other first names, all else the same."""
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    for number in range(count):
+        first, twin, last = (
+            f"{_ROOTS[i]}{_ENDS[j]}" for i, j in random.integers((len(_ROOTS), len(_ENDS)), size=(3, 2)).tolist()
+        )
+        year, month, day = random.integers((1930, 1, 1), (2005, 13, 29)).tolist()
+        truth = {
+            "last": last,
+            "born": f"{year}-{month:02}-{day:02}",
+            "street": f"{random.integers(1, 999)} {twin} Road",
+        }
+        slip = int(random.integers(1, len(last)))
+        made.records.extend({"first": first, **truth, "last": name} for name in (last, last[:slip] + last[slip + 1 :]))
+        made.person.extend([2 * number] * 2)
+        if number < born_together and twin != first:
+            made.records.append({"first": twin, **truth})
+            made.person.append(2 * number + 1)
+    made.records[:] = [{"id": str(place), **record} for place, record in enumerate(made.records)]
+    return made
+
+
+def forms(count: int, seed: int = 0) -> Made:
+    """Return persons in three lists: a census, a register, and tax forms, of which many persons have several.
+
+    Families share a name and a street. Each list has its own fields: one lacks the number, another one the birth, the
+    third one the street.
+    """
+    random = np.random.default_rng(seed)
+    made = Made([], [])
+    last = at = ""
+    for person in range(count):
+        first, name, street, work = (
+            f"{_ROOTS[i]}{_ENDS[j]}" for i, j in random.integers((len(_ROOTS), len(_ENDS)), size=(4, 2)).tolist()
+        )
+        if person % 3 == 0:  # a family
+            last, at = name, f"{random.integers(1, 999)} {street} Road"
+        year, month, day = random.integers((1970, 1, 1), (1985, 13, 29)).tolist()
+        born, number = f"{year}-{month:02}-{day:02}", str(random.integers(10**8, 10**9))
+        census = {"first": first, "last": last, "born": born, "street": at}
+        register = {"first": first, "last": last, "born": born, "number": number}
+        taxes = [
+            {"first": first, "last": last, "street": at, "number": number, "employer": f"{work} Works"}
+            for _ in range(int(random.choice(4, p=(0.35, 0.4, 0.2, 0.05))))
+        ]
+        for record in (census, register, *taxes):
+            if random.random() < 0.1:
+                name = ("first", "last")[int(random.integers(2))]
+                record[name] = record[name][1:]
+            made.records.append({"id": str(len(made.records)), **record})
+            made.person.append(person)
+    return made

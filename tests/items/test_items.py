@@ -119,7 +119,10 @@ def test_a_place_is_read_in_every_form_that_the_engines_take(value: Any) -> None
         (date_of, "15061925", (1925, 6, 15)),
         (date_of, "25122001", (2001, 12, 25)),
         (date_of, "10661014", (1066, 10, 14)),
-        (date_of, "31/12/99", (99, 12, 31)),
+        (date_of, "31/12/99", (1999, 12, 31)),
+        (date_of, "16-07-68", (1968, 7, 16)),
+        (date_of, "16 Jul 29", (2029, 7, 16)),
+        (date_of, "68-07-16", (1968, 7, 16)),
         (url_of, "medium.com/@john", ("medium.com", "/@john")),
         (url_of, "example.com?mail=a@b.de", ("example.com", "?mail=a@b.de")),
         (url_of, "web.archive.org/web/2010/http://b.de", ("web.archive.org", "/web/2010/http://b.de")),
@@ -137,6 +140,52 @@ def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value:
 def test_a_placeholder_is_no_date(value: str) -> None:
     with pytest.raises(ValueError, match="is not a date"):
         date_of(value)
+
+
+@pytest.mark.parametrize("value", ["1900-01-01", "01/01/1970", "9999-12-31"])
+def test_a_day_at_a_bound_stands_for_none(value: str) -> None:
+    with pytest.raises(ValueError, match="stands for an unknown day"):
+        date_of(value)
+
+
+@pytest.mark.parametrize("value", ["000000000", "000-00-0000", "9999999999", "noemail@mail.example", "None@x.org"])
+def test_what_stands_for_no_code_says_nothing(value: str) -> None:
+    schema = ndd.items.Items(code=ndd.items.Exact())
+    assert schema.similarity({"code": value}, {"code": value}).fields[0].similarity is None
+    held = {"code": [value, "0214963387"]}  # a list keeps its other codes
+    assert schema.similarity(held, {"code": "0214963387"}).fields[0].similarity == 1.0
+
+
+def test_years_of_two_digits_are_in_the_century_of_the_other_dates() -> None:
+    born = [f"{day:02}.07.{year}" for day, year in zip(range(1, 29), range(1840, 1896, 2), strict=True)]
+    records = [{"born": value, "name": f"name {place}"} for place, value in enumerate([*born, "16-07-68"])]
+    schema = ndd.items.Items.guess(records)
+    assert schema.similarity({"born": "16-07-68"}, {"born": "1868-07-16"}).fields[0].similarity == 1.0
+
+
+PAGE = "https://www.example.org/news/2024/bridge-opens"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        f"{PAGE}?utm_source=rss&utm_medium=feed", f"{PAGE}?fbclid=IwAR0abc", f"{PAGE}?gclid=xyz", f"{PAGE}?sid=4f3a",
+        f"{PAGE};jsessionid=AB12CD", f"{PAGE}/amp/", PAGE.replace("www.", "m."), PAGE.replace(".org/", ".org/amp/"),
+    ],
+)  # fmt: skip
+def test_one_page_under_several_addresses_is_one(other: str) -> None:
+    assert url_of(other) == url_of(PAGE)
+
+
+@pytest.mark.parametrize(
+    "other", [f"{PAGE}?page=2", f"{PAGE}?sid=42", PAGE.replace("opens", "closes"), PAGE.replace("www.", "shop.")]
+)
+def test_another_page_has_another_address(other: str) -> None:
+    assert url_of(other) != url_of(PAGE)
+
+
+def test_a_host_in_two_spellings_is_one() -> None:
+    assert url_of("http://bücher.example/a") == url_of("http://xn--bcher-kva.example/a")
 
 
 @pytest.mark.parametrize("value", ["mary@example.com", "mailto:mary@example.com", "mary@example.com?subject=x"])

@@ -27,7 +27,14 @@ FIELDS: dict[str, Any] = {"name": ndd.items.Name(), "state": ndd.items.Category(
 def known(records: Sequence[dict[str, Any]], pairs: Sequence[tuple[int, int]], *, alike: bool = False) -> list[int]:
     first, second = np.array(pairs, np.int64).T
     table = read_table(FIELDS, records)
-    found = known_pairs(table, lists_by_fields(table), first, second, np.full(len(first), alike))
+    found = known_pairs(
+        table,
+        FIELDS,
+        lists_by_fields(table, FIELDS),
+        first,
+        second,
+        np.full(len(first), alike),
+    )
     return found.said.tolist()  # type: ignore[no-any-return]
 
 
@@ -113,7 +120,7 @@ def test_a_pair_of_one_list_counts_once_and_one_of_two_names_for_many() -> None:
     records = own_fields(both=400, within=5)
     first, second = np.array([(0, 1), (3, 414), (3, 413), (0, 2)], np.int64).T
     table = read_table(FIELDS, records)
-    found = known_pairs(table, lists_by_fields(table), first, second, np.zeros(4, np.bool_))
+    found = known_pairs(table, FIELDS, lists_by_fields(table, FIELDS), first, second, np.zeros(4, np.bool_))
     assert found.said.tolist() == [-1, -1, 1, 0]
     assert found.counts.tolist() == [1, 1.5, 1, 1]
 
