@@ -4,14 +4,18 @@ examples:
   ndd-search items learn places.csv --out places.toml --report places.html
   ndd-search items learn places.csv --out places.toml --ask
   ndd-search items groups places.csv --schema places.toml --out groups.jsonl
+  ndd-search items link ours.csv theirs.csv --schema places.toml --out links.csv
   ndd-search items groups "all/*.csv" --schema places.toml --spark yarn --store hdfs:///tmp/ndd --out groups.parquet
   ndd-search items merge places.csv --schema places.toml --out merged.jsonl --rule name=longest
   ndd-search items compare '{"name": "St. Finbarr"}' other.json --schema places.toml
 
-A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), or a pattern of such files. `learn`
-guesses the kind of each field, unless --schema names a file with the fields, and learns from the records themselves
-which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label": 1 or 0}. --ask asks
-on the terminal about the ten pairs whose answer matters most, and moves the bar to fit the answers.
+A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), a pattern of such files, or "-" for
+standard input. Each source is a list with ids of its own; `link` compares the records of two lists, but not those of
+one list, and writes a row for each link: the ids, a and b, and the probability. Without --out, rows go to standard
+output. `learn` guesses the kind of each field, unless --schema names a file with the fields, and learns from the
+records themselves which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label":
+1 or 0}; of two lists, a is an id of the first one. --ask asks on the terminal about the ten pairs whose answer matters
+most, and moves the bar to fit the answers.
 
 Rules of --rule FIELD=RULE: frequent, longest, first, central, union, newest:FIELD, oldest:FIELD, preferred:FIELD=a,b.
 
@@ -28,14 +32,14 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, LeftOut
-from ndd_search.cli.output import add_shared, print_json, say, tell, warn
+from ndd_search.cli.output import add_shared, print_json_line, say, tell, warn
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.document_batches import Pieces
-from ndd_search.corpus.write_files import check_kind
+from ndd_search.corpus.write_files import check_kind, line_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.items import Items, Question
 from ndd_search.items.merged_record import check_rule
-from ndd_search.items.record_groups import METHODS, ItemGroups, check_lines, read_records
+from ndd_search.items.record_groups import METHODS, ItemGroups, check_lines, group_items, read_records
 from ndd_search.items.schema_report import write_report
 from ndd_search.sources.csv_and_json import read_rows
 from ndd_search.sources.text_files import read_record
@@ -43,6 +47,7 @@ from ndd_search.sources.text_files import read_record
 _SUMMARIES = {
     "learn": "learn a schema from records",
     "groups": "find the group of every record",
+    "link": "find the records of two lists that are one thing",
     "merge": "write one merged record for each group",
     "compare": "compare two records field by field",
 }
@@ -50,6 +55,7 @@ _SUMMARIES = {
 _WRITTEN = {  # by --out
     "learn": "the schema, as .toml or .json",
     "groups": "the group of each record, as .parquet, .jsonl or .csv; with --spark a folder",
+    "link": "the links, as .parquet, .jsonl or .csv",
     "merge": "the merged records, as .jsonl",
 }
 
@@ -63,13 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("sources", nargs="+", metavar="SOURCE", help="files or patterns of files")
             add_shared(action, "--id")
-            action.add_argument("--out", metavar="FILE", required=name != "groups", help=_WRITTEN[name])
+            action.add_argument("--out", metavar="FILE", required=name == "learn", help=_WRITTEN[name])
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
         action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
         if name == "learn":
             action.add_argument("--labels", metavar="FILE", help="known pairs, as JSON lines")
             action.add_argument("--ask", action="store_true", help="ask about the ten pairs whose answer matters most")
-        if name in ("groups", "merge"):
+        if name in ("groups", "link", "merge"):
             action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
         if name == "groups":
             add_shared(action, "--store", "--spark")
@@ -85,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     folders = bool(getattr(arguments, "spark", None))
     if getattr(arguments, "store", None) and not folders:
         raise ValueError("--store goes with --spark: leave it out")
-    files = Pieces.of([*arguments.sources, *([labels] if labels else [])])
+    _check_sources(arguments.action, arguments.sources)
+    files = Pieces.of([*(one for one in arguments.sources if one != "-"), *([labels] if labels else [])])
     files.check_outputs(arguments.out, arguments.report, folders=folders)
     if folders:
         from ndd_search.cli import corpus_spark
@@ -96,16 +103,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         (check_lines if arguments.action == "merge" else check_kind)(arguments.out)
     rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
-    schema, left_out = Items.read(arguments.schema), LeftOut()
-    records, _ = read_records(arguments.sources, arguments.id, left_out)
-    groups = schema.groups(records, id=arguments.id, method=arguments.method)
-    if arguments.action == "merge":
+    schema, left_out, link = Items.read(arguments.schema), LeftOut(), arguments.action == "link"
+    sources, method = arguments.sources, arguments.method
+    groups = group_items(schema, sources, method, arguments.id, across=link, report=left_out)
+    if arguments.action == "merge" and arguments.out:
         groups.merged(arguments.out, rules)
     elif arguments.out:
-        groups.write(arguments.out)
+        groups.write(arguments.out, links=link)
     else:
-        for row in groups.rows():
-            print_json(row)
+        merged = groups.merged_records(rules) if arguments.action == "merge" else None
+        for row in merged or (groups.links() if link else groups.rows()):
+            print_json_line(line_of(row))
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out:
@@ -113,15 +121,27 @@ def run(arguments: argparse.Namespace) -> int:
     return left_out.code
 
 
+def _check_sources(action: str, sources: Sequence[str]) -> None:
+    if action == "link" and len(sources) != 2:
+        raise ValueError(f"link takes two lists, got {len(sources)}: name two files or patterns of files")
+    if sources.count("-") > 1:
+        raise ValueError('"-" is standard input, which can be one list only: name a file for the other one')
+
+
 def _learn(arguments: argparse.Namespace) -> int:
     if arguments.ask and arguments.json:
         raise ValueError("--ask prints its questions on standard output, so it cannot be used with --json")
+    if arguments.ask and "-" in arguments.sources:
+        raise ValueError('--ask reads answers from standard input, which is a list: name a file instead of "-"')
     left_out = LeftOut()
-    records, ids = read_records(arguments.sources, arguments.id, left_out)
+    records, ids, lists = read_records(arguments.sources, arguments.id, left_out)
     if not records:
         raise InvalidDocument(", ".join(arguments.sources), "there are no records", "name another file")
     start = Items.read(arguments.schema, learnt=False) if arguments.schema else None
-    labels = _labels(arguments.labels, dict(zip(ids, records, strict=True))) if arguments.labels else []
+    known: list[dict[str, Any]] = [{} for _ in arguments.sources]
+    for number, name, record in zip(lists.tolist(), ids, records, strict=True):
+        known[number][name] = record
+    labels = _labels(arguments.labels, known) if arguments.labels else []
     schema = Items.learn(records, start, labels=labels)
     reasons = schema.reasons
     if arguments.ask:
@@ -130,7 +150,7 @@ def _learn(arguments: argparse.Namespace) -> int:
         warn(doubt)
     schema.write(arguments.out)
     if arguments.report:
-        write_report(schema.groups(records, id=arguments.id), arguments.report)
+        write_report(schema.groups(*(list(one.values()) for one in known), id=arguments.id), arguments.report)
     kinds = {name: field.kind for name, field in schema.fields.items()}
     width = max(map(len, reasons), default=0)
     table = [f"{name:{width}}  {kind:8}  {why}" for name, (kind, why) in reasons.items()]
@@ -156,9 +176,10 @@ def _answers(questions: Sequence[Question]) -> Iterator[tuple[Any, Any, bool]]:
             yield question.first, question.second, answer == "y"
 
 
-def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]]:
+def _labels(path: str, lists: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any, bool]]:
     """Read labelled pairs; pairs with another label than 0 and 1 are left out, as in labelled collections.
 
+    lists: the records of each list by id. "a" is looked up from the first list on, "b" from the last one back.
     Raises InvalidDocument for a pair of unknown records, or a file without pairs.
     """
     found = []
@@ -166,11 +187,14 @@ def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]
     for number, pair in read_rows(Path(path), problems.append, problems.append):
         if str(pair.get("label")) not in ("0", "1"):
             continue
-        for end in ("a", "b"):
-            if str(pair.get(end)) not in records:
+        ends = []
+        for end, order in (("a", lists), ("b", lists[::-1])):
+            name = str(pair.get(end))
+            if not (holding := [records for records in order if name in records]):
                 what = f"line {number} names the record {pair.get(end)!r}, which the source does not hold"
                 raise InvalidDocument(path, what, "use the ids of the source; --id names their field")
-        found.append((records[str(pair["a"])], records[str(pair["b"])], str(pair["label"]) == "1"))
+            ends.append(holding[0][name])
+        found.append((ends[0], ends[1], str(pair["label"]) == "1"))
     if problems or not found:
         what = problems[0] if problems else "it holds no labelled pairs"
         raise InvalidDocument(path, what, 'write lines such as {"a": "1", "b": "7", "label": 1}')

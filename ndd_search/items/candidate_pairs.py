@@ -65,6 +65,9 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.first)
 
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Candidates:
+        return Candidates(self.first[chosen], self.second[chosen])
+
 
 @dataclass(frozen=True, eq=False)
 class Entries:

@@ -248,11 +248,16 @@ class Items(Schema):
         id: str | None = None,
         bounds: Bounds | None = None,
     ) -> ItemGroups:
-        """Group the records of a collection that are one thing: see ndd_search.items.record_groups.
+        """Group the records of some lists that are one thing: see ndd_search.items.record_groups.
 
-        sources: paths, tables or lists of records, as for Corpus.read. id: the field with the id of a record.
+        sources: paths, tables or lists of records, as for Corpus.read; each is a list with ids of its own.
+        id: the field with the id of a record.
         """
         return group_items(self, sources, method, id, bounds)
+
+    def link(self, first: Any, second: Any, *, method: Method = "correlation", id: str | None = None) -> ItemGroups:
+        """Group as `groups` does, but compare no two records of one list; see ItemGroups.links."""
+        return group_items(self, (first, second), method, id, across=True)
 
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
         """Return the pairs of a page that are one thing: see paging.record_schema.RecordSchema."""

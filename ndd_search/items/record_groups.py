@@ -29,6 +29,7 @@ from ndd_search.items.probability_model import UNSURE, probabilities, unsure, un
 from ndd_search.items.record_columns import Table
 from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import Schema
+from ndd_search.sources.csv_and_json import STDIN, read_rows
 
 log = logging.getLogger("ndd_search")
 
@@ -47,7 +48,8 @@ class ItemGroups:
     """The groups of a collection: every record is in one, most are alone in theirs.
 
     schema:       which was used. table: the records as it reads them.
-    records, ids: of the collection.
+    records, ids: of all lists, in their order. An id is of its list.
+    lists:        of each record the number of its list; int64, shape (n,). names: of the lists.
     leader:       of each record the place of the first one in its group; int64, shape (n,).
     pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
                   the first is a candidate; it is paired with each of the others.
@@ -58,6 +60,8 @@ class ItemGroups:
     schema: Schema
     records: Sequence[Document]
     ids: Sequence[str]
+    lists: Places
+    names: Sequence[str]
     leader: Places
     pairs: Pairs
     candidates: Candidates
@@ -84,14 +88,46 @@ class ItemGroups:
             found.setdefault(leader, []).append(place)
         return found
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield for each record its id, the id of the first record of its group, and the size of the group."""
-        for place, leader in enumerate(self.leader.tolist()):
-            yield {"record": self.ids[place], "group": self.ids[leader], "size": len(self.members[leader])}
+    @cached_property
+    def own_ids(self) -> Sequence[str]:
+        """An id of each record that no other one has: of several lists, the name of its list stands before it."""
+        if len(self.names) < 2:
+            return self.ids
+        return [f"{self.names[of]}:{name}" for of, name in zip(self.lists.tolist(), self.ids, strict=True)]
 
-    def write(self, path: str | Path) -> int:
-        """Write `rows` as .parquet, .jsonl or .csv. Returns how many."""
-        return write(path, self.rows())
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield for each record its id, the own id of the first record of its group, and the size of the group.
+
+        Of several lists, a row begins with the name of the record's list.
+        """
+        for place, leader in enumerate(self.leader.tolist()):
+            of = {"list": self.names[self.lists[place]]} if len(self.names) > 1 else {}
+            yield {**of, "record": self.ids[place], "group": self.own_ids[leader], "size": len(self.members[leader])}
+
+    def links(self) -> Iterator[dict[str, Any]]:
+        """Yield the pairs of a record of the first list and one of the second that are in one group, and how sure.
+
+        Each is the id in the first list, `a`, the id in the second one, `b`, and the probability that they are one
+        thing. Raises ValueError unless there are two lists.
+        """
+        if len(self.names) != 2:
+            raise ValueError(f"links are between two lists, got {many(len(self.names), 'list')}")
+        pairs = [
+            (one, other)
+            for members in self.members.values()
+            for one in members
+            for other in members
+            if self.lists[one] < self.lists[other]
+        ]
+        ends = np.array(pairs, np.int64).reshape(-1, 2)
+        graded = self.schema.graded(self.schema.comparison(self.table), ends[:, 0], ends[:, 1])
+        sure = probabilities(self.schema.log_odds(graded)).tolist()
+        for (one, other), probability in zip(pairs, sure, strict=True):
+            yield {"a": self.ids[one], "b": self.ids[other], "probability": round(probability, 6)}
+
+    def write(self, path: str | Path, *, links: bool = False) -> int:
+        """Write `rows`, or `links`, as .parquet, .jsonl or .csv. Returns how many."""
+        return write(path, self.links() if links else self.rows())
 
     def merged_records(self, rules: Rules | None = None) -> Iterator[dict[str, Any]]:
         """Yield one record for each group: see ndd_search.items.merged_record."""
@@ -101,7 +137,7 @@ class ItemGroups:
                     log.warning("the rule for %s has no effect: no record has a field %s", name, path)
         for members in self.members.values():
             yield merge_group(
-                self.schema.fields, [self.records[i] for i in members], [self.ids[i] for i in members], rules or {}
+                self.schema.fields, [self.records[i] for i in members], [self.own_ids[i] for i in members], rules or {}
             )
 
     def merged(self, path: str | Path, rules: Rules | None = None) -> int:
@@ -117,18 +153,26 @@ def check_lines(path: str | Path) -> None:
 
 
 def group_items(
-    schema: Schema, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds | None
+    schema: Schema,
+    sources: Sequence[Any],
+    method: Method,
+    id: str | None,
+    bounds: Bounds | None = None,
+    *,
+    across: bool = False,
+    report: Report = log.warning,
 ) -> ItemGroups:
-    """Find the records of a collection that are one thing.
+    """Find the records of some lists that are one thing. Each source is a list.
 
+    across: only records of different lists are compared. report: see read_records.
     method: "correlation": groups whose members agree with one another on the whole.
             "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
             "communities": the parts of chains with many pairs inside; needs networkx.
     Raises InvalidDocument if no record has a value in any field of the schema.
-    A record without an id in the field `id`, or with the id of an earlier one, is reported and left out.
+    A record without an id in the field `id`, or with the id of an earlier one of its list, is reported and left out.
     """
     check_one_of("method", method, METHODS)
-    records, ids = read_records(sources, id)
+    records, ids, lists = read_records(sources, id, report)
     comparison = schema.comparison_of(records)
     table = comparison.table
     if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
@@ -140,18 +184,21 @@ def group_items(
         log.warning(
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].example
         )
-    same, surely = _copies(schema, comparison)
+    own = np.arange(len(records))
+    apart = lists if across else own
+    same, surely = (own, own) if across else _copies(schema, comparison)
     limits = bounds or Bounds.of(len(records))
-    candidates = find_candidates(comparison, limits, same == np.arange(len(records)), needs=schema.needs)
+    candidates = find_candidates(comparison, limits, same == own, needs=schema.needs)
+    candidates = candidates.where(apart[candidates.first] != apart[candidates.second])
     pairs, odds = judged(schema, comparison, candidates.first, candidates.second)
-    first = led_by(method, schema, comparison, pairs, odds)
+    first = led_by(method, schema, comparison, pairs, odds, apart)
     leader = first[same]
     found = pairs.where(odds >= 0)
     if method == "connected":
-        sizes = np.bincount(leader[same == np.arange(len(records))])
+        sizes = np.bincount(leader[same == own])
         if (joined := int((sizes * (sizes - 1) // 2).sum())) > _CHAINED * max(len(found), _ENOUGH):
             log.warning(_CHAINS, joined, len(found))
-    copies = np.flatnonzero(same != np.arange(len(records)))
+    copies = np.flatnonzero(same != own)
     every = Pairs(
         np.concatenate((found.first, same[copies])),
         np.concatenate((found.second, copies)),
@@ -160,7 +207,14 @@ def group_items(
     doubt = unsure(odds)
     if schema.learnt is not None and doubt > UNSURE >= schema.learnt.unsure and len(found) > _ENOUGH:
         log.warning("%s", unsure_because(doubt))
-    return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
+    return ItemGroups(schema, records, ids, lists, _names(sources), leader, every, candidates, table, doubt)
+
+
+def _names(sources: Sequence[Any]) -> list[str]:
+    """Return a name of each list: that of its file without the endings, or its number, from 1."""
+    paths = [Path(source).name.partition(".")[0] if isinstance(source, str | Path) else "" for source in sources]
+    distinct = len(set(paths)) == len(paths) and all(name.strip("-*?[]") for name in paths)
+    return paths if distinct else [str(number) for number in range(1, len(sources) + 1)]
 
 
 def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
@@ -182,13 +236,22 @@ def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
 
-def led_by(method: Method, schema: Schema, comparison: Comparison, pairs: Pairs, odds: Floats) -> Places:
-    """Return of each record the first one of its group. pairs, odds: see `correlation`."""
+def led_by(
+    method: Method, schema: Schema, comparison: Comparison, pairs: Pairs, odds: Floats, apart: Places | None = None
+) -> Places:
+    """Return of each record the first one of its group. pairs, odds: see `correlation`.
+
+    apart: of each record a number; records with equal ones are not compared.
+    """
     count = comparison.table.records
+
+    def evidence(a: Places, b: Places) -> Floats:
+        found = schema.evidence(comparison, a, b, schema.graded(comparison, a, b))
+        alone = schema.of_lists(comparison.table, a, b)
+        return found if apart is None else np.where(apart[a] == apart[b], alone, found)
+
     if method == "correlation":
-        return correlation(
-            count, pairs, odds, lambda a, b: schema.evidence(comparison, a, b, schema.graded(comparison, a, b))
-        )
+        return correlation(count, pairs, odds, evidence)
     found, own = pairs.where(odds >= 0), np.arange(count)
     if method == "leaders":
         return choose_leaders(count, found)[0]
@@ -230,24 +293,32 @@ def records_of(given: Any) -> list[Any]:
 
 def read_records(
     sources: Sequence[Any], id: str | None = None, report: Report = log.warning
-) -> tuple[list[Document], list[str]]:
-    """Return the records of the sources with an id of their own, and the ids. report: told what is left out.
+) -> tuple[list[Document], list[str], Places]:
+    """Return the records of some lists, their ids, and of each the number of its list. An id is of its list.
 
+    sources: a list each; "-" is standard input. report: told what is left out: records without an id, or with the id of
+    an earlier one of their list.
     Numbers keep all their digits, as merged records are written from them.
     """
     records: list[Document] = []
-    seen: dict[str, None] = {}
-    there: dict[str, None] = {}
-    place, pieces = 0, Pieces.of(sources)
-    left_out = LeftOut(pieces, id)
-    for batch in pieces.read(report, id, exact=True):
-        there = there or dict.fromkeys(name for document in batch.documents for name in document)
-        for name, document in zip(batch.ids, batch.documents, strict=True):
-            place += 1
-            if name is None or name in seen or not is_text(name):
-                left_out.add(place, name)
-            else:
-                seen[name] = None
+    ids: list[str] = []
+    lists: list[int] = []
+    for number, source in enumerate(sources):
+        rows = (row for _, row in read_rows(STDIN, report, report, True)) if source == "-" else source
+        seen: set[str] = set()
+        there: dict[str, None] = {}
+        place, pieces = 0, Pieces.of([rows])
+        left_out = LeftOut(pieces, id)
+        for batch in pieces.read(report, id, exact=True):
+            there = there or dict.fromkeys(name for document in batch.documents for name in document)
+            for name, document in zip(batch.ids, batch.documents, strict=True):
+                place += 1
+                if name is None or name in seen or not is_text(name):
+                    left_out.add(place, name)
+                    continue
+                seen.add(name)
                 records.append(document)
-    left_out.tell(report, place - len(records), len(records), there)
-    return records, list(seen)
+                ids.append(name)
+        left_out.tell(report, place - len(seen), len(seen), there)
+        lists += [number] * len(seen)
+    return records, ids, np.array(lists, np.int64)

@@ -76,7 +76,7 @@ def _label(field: Field, grade: int) -> str:
 def _pair(groups: ItemGroups, first: int, second: int) -> str:
     a, b = groups.records[first], groups.records[second]
     compared = similarity_of(groups.schema, a, b)
-    ids = f"{escape(groups.ids[first])} and {escape(groups.ids[second])}"
+    ids = f"{escape(groups.own_ids[first])} and {escape(groups.own_ids[second])}"
     sides = "".join(
         "<p>" + "<br>".join(f"{escape(str(name))}: {escape(str(value))}" for name, value in record.items()) + "</p>"
         for record in (a, b)

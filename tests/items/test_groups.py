@@ -403,3 +403,72 @@ def test_two_records_that_were_never_compared_speak_against_one_group_by_three(
     """So a chain holds together only as long as each link outweighs what is not known (log odds)."""
     steps = [int(odds * _FINE) for odds in (5.0, weight)]
     assert sorted(map(sorted, _contracted([0, 1], [1, 2], steps))) == groups
+
+
+def two_lists(tmp_path: Path) -> tuple[Made, str, str]:
+    """Write people as two files, the ids of which both count from 1. Of most people, each file has a record."""
+    made = people(200, seed=9)
+    lists: list[list[dict[str, Any]]] = [[], []]
+    persons: list[list[int]] = [[], []]
+    for record, person in zip(made.records, made.person, strict=True):
+        of = int(person in persons[0])
+        if person not in persons[of]:
+            lists[of].append({**record, "id": str(len(lists[of]) + 1)})
+            persons[of].append(person)
+    kept = Made([*lists[0], *lists[1]], [*persons[0], *persons[1]])
+    paths = [str(tmp_path / f"{name}.jsonl") for name in ("ours", "theirs")]
+    for path, rows in zip(paths, lists, strict=True):
+        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return kept, paths[0], paths[1]
+
+
+def test_ids_are_of_a_list_and_no_record_is_left_out_for_the_id_of_another_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, ours, theirs = two_lists(tmp_path)
+    schema = ndd.items.Items.learn(made.records, PEOPLE)
+    groups = schema.groups(ours, theirs)
+    assert len(groups.records) == len(made.records)
+    rows = list(groups.rows())
+    assert rows[0] == {"list": "ours", "record": "1", "group": "ours:1", "size": rows[0]["size"]}
+    assert len({(row["list"], row["record"]) for row in rows}) == len(rows)
+    members = [name for one in groups.merged_records() for name in one["ndd"]["members"]]
+    assert sorted(members) == sorted(f"{row['list']}:{row['record']}" for row in rows)
+    schema.write(tmp_path / "people.toml")
+    assert main(["items", "groups", ours, theirs, "--schema", str(tmp_path / "people.toml")]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows
+
+
+def test_a_link_is_between_two_lists_and_names_an_id_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, ours, theirs = two_lists(tmp_path)
+    schema = ndd.items.Items.learn(made.records, PEOPLE)
+    first = json.loads(Path(ours).read_text().splitlines()[0])
+    with Path(ours).open("a", encoding="utf-8") as file:  # twice in one list, which is no link
+        file.write(json.dumps({**first, "id": "again"}) + "\n")
+    linked = schema.link(ours, theirs)
+    assert not (linked.lists[linked.pairs.first] == linked.lists[linked.pairs.second]).any()
+    links = list(linked.links())
+    count = int((linked.lists == 0).sum()) - 1
+    thing = {(0, row): made.person[row] for row in range(count)}
+    thing |= {(1, row): made.person[count + row] for row in range(len(made.person) - count)}
+    true = {(str(a + 1), str(b + 1)) for (x, a), p in thing.items() for (y, b), q in thing.items() if x < y and p == q}
+    told = {(link["a"], link["b"]) for link in links} - {("again", link["b"]) for link in links}
+    assert len(told & true) > 0.9 * max(len(told), len(true))
+    assert all(0 <= link["probability"] <= 1 for link in links)
+    schema.write(tmp_path / "people.toml")
+    command = ["items", "link", ours, theirs, "--schema", str(tmp_path / "people.toml")]
+    assert main([*command, "--out", str(tmp_path / "links.csv")]) == 0
+    written = (tmp_path / "links.csv").read_text().splitlines()
+    assert written[0] == "a,b,probability"
+    assert len(written) == len(links) + 1
+    capsys.readouterr()
+    with Path(theirs).open(encoding="utf-8") as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert main([*command[:3], "-", *command[4:]]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == links
+    assert main([*command[:3], *command[4:]]) == 2
+    assert "link takes two lists, got 1" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="links are between two lists, got 1 list"):
+        list(schema.groups(ours).links())
