@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_the_end_is_an_empty_answer_or_the_number_of_matches_and_never_a_short_o
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "namedtuple"])
-def test_rows_of_every_kind_are_read_by_name_and_returned_as_they_are(kind: str) -> None:
+def test_rows_of_every_kind_are_read_by_name_and_returned_as_they_are(kind: str, tmp_path: Path) -> None:
     make: Callable[..., Any] = KINDS.get(kind) or (lambda fields: namedtuple("Row", fields)(**fields))
     rows = [make(one) for one in NEWS]
     pages = [ndd.stream(Source(rows), text="text").page(20), ndd.collapse(rows, size=20, text=["text", "summary"])]
@@ -87,6 +88,11 @@ def test_rows_of_every_kind_are_read_by_name_and_returned_as_they_are(kind: str)
         assert len(ndd.Corpus.read(rows, text="text", id="id").groups().is_leader.nonzero()[0]) == 10
         merged = ndd.merge([rows], by="round_robin", text="text", size=20)
         assert [hit["_source"] for hit in merged["hits"]["hits"]] == NEWS[:10]
+        assert [*ndd.with_sketches(rows, "text")] == [*ndd.with_sketches(NEWS, "text")]
+        pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+        with ndd.Index.open(tmp_path / "index", text=["text"]) as index:
+            index.add(rows)
+            assert index.search("ferry", size=20)["ndd"]["kept"] == 10
 
 
 def test_values_without_names_and_tables_are_refused_with_what_to_pass() -> None:
@@ -97,8 +103,10 @@ def test_values_without_names_and_tables_are_refused_with_what_to_pass() -> None
             ndd.collapse(rows, items=ndd.items.Items(text=ndd.items.Text()))
         assert ndd.stream(Source(rows), text=lambda row: str(row[1])).page().hits == rows[:10]
     table = pytest.importorskip("pyarrow").Table.from_pylist(NEWS)
-    with pytest.raises(TypeError, match="of a table pass its rows"):
+    with pytest.raises(TypeError, match="pass its rows, as"):
         ndd.collapse(table, text="text")
+    with pytest.raises(TypeError, match="pass its rows, as"):
+        ndd.with_sketches(table, "text")
     assert len(ndd.collapse(table.to_pylist(), text="text")) == 10
 
 

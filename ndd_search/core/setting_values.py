@@ -258,12 +258,17 @@ def check_page(size: int, from_: int) -> None:
 def hits_in(name: str, given: Any, most: int | None = None) -> list[Any]:
     """Return hits as a new list, at most `most` of them. Raises TypeError for what is not several hits."""
     is_answer = isinstance(getattr(given, "body", given), Mapping)
-    is_table = not callable(getattr(given, "columns", callable))  # it would be read by columns
-    if is_answer or is_table or isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    check_no_table(name, given)
+    if is_answer or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         remedy = ': of an engine\'s answer pass answer["hits"]["hits"]' if is_answer else ""
-        remedy = f": of a table pass its rows, as {_ROWS}, or see ndd_search.Corpus" if is_table else remedy
         raise TypeError(f"{name} must be a list of hits, got one {type(given).__name__}{remedy}")
     return list(islice(given, most))
+
+
+def check_no_table(name: str, given: Any) -> None:
+    """Raise TypeError for a table, which would be read by columns."""
+    if not callable(getattr(given, "columns", callable)):
+        raise TypeError(f"{name} must be a list, got one {type(given).__name__}: pass its rows, as {_ROWS}")
 
 
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:

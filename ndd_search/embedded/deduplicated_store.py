@@ -13,7 +13,7 @@ from hashlib import blake2b
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
-from ndd_search.core.document_fields import text_of, value_of
+from ndd_search.core.document_fields import as_mapping, text_of, value_of
 from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.matching.guards import seconds_since_1970
 from ndd_search.core.options import CollapseOptions
@@ -107,6 +107,7 @@ class Deduplicated:
         made of its text. Of one whose id is stored, the newer of the two stays.
         Raises InvalidDocument for a document without text, or one that the index cannot hold.
         """
+        document = as_mapping(document)
         if not isinstance(document, str | Mapping):
             raise TypeError(f"a document is a text or a mapping, got {document!r}")
         given = {self._text[0]: document} if isinstance(document, str) else dict(document)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from ndd_search.core.document_fields import as_mapping
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.core.options import CollapseOptions
@@ -28,7 +29,7 @@ from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_page, fields_in
+from ndd_search.core.setting_values import check_no_table, check_page, fields_in
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.printable import many
 from ndd_search.embedded.folder import FORMAT, CommonFile, Meta, State, check_meta, engine_errors, read_meta, write_meta
@@ -148,9 +149,10 @@ class Index:
         """
         if isinstance(documents, str | bytes | Mapping):
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
+        check_no_table("documents", documents)
         added, remaining, is_new, with_text = 0, iter(documents), len(self) == 0, set[str]()
         with self._engine.writer() as writer:
-            while batch := [self._read(document, n) for n, document in enumerate(islice(remaining, _BATCH), added)]:
+            while batch := [self._read(as_mapping(one), n) for n, one in enumerate(islice(remaining, _BATCH), added)]:
                 prepared = self._prepared(batch)
                 added += len(batch)
                 for one in batch:

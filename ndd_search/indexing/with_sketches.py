@@ -25,8 +25,10 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from ndd_search.core.document_fields import as_mapping
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import check_no_table
 from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question
 from ndd_search.indexing.run_memory import NONE, Write
@@ -50,6 +52,7 @@ def sketch_fields(
 
     Arguments and errors are those of with_sketches.
     """
+    document = as_mapping(document)
     if not isinstance(document, Mapping):
         raise TypeError(f"a document is a mapping, got {type(document).__name__}")
     actions = [{"_source": document}]
@@ -87,6 +90,7 @@ def with_sketches(
         raise TypeError(f'duplicates must be a policy, as DuplicatePolicy("skip", client=client), got {duplicates!r}')
     if isinstance(actions, str | bytes | Mapping):
         raise TypeError(f"actions must be a list or another iterable of them, got one {type(actions).__name__}")
+    check_no_table("actions", actions)
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
     return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers), duplicates)
@@ -169,7 +173,7 @@ class SketchedActions:
         return self._filter
 
     def _write(self, action: Any) -> Write:
-        opened = open_action(action)
+        opened = open_action(as_mapping(action))
         sketch = self._sketcher.add(opened)
         changes_text = opened.kind != "update" or self._sketcher.changes_text(opened)
         return Write(opened, NONE if sketch is None else sketch, changes_text)
