@@ -94,6 +94,12 @@ def test_a_page_of_a_folder_passages_and_a_collection_tell_the_same(tmp_path: Pa
     ("value", "origin"),
     [
         ("https://www.Post.example:8080/a?b", "post.example"),
+        ("https://amp.www.post.example/a", "post.example"),
+        ("http://m.post.example", "post.example"),
+        ("www.post.example", "post.example"),
+        ("https://m.de/a", "m.de"),
+        ("https://marine.example/a", "marine.example"),
+        (" City\tPost ", "City Post"),
         (["AFP", "AP"], "AFP"),
         ("", None),
         (float("nan"), None),
@@ -103,6 +109,15 @@ def test_a_page_of_a_folder_passages_and_a_collection_tell_the_same(tmp_path: Pa
 )
 def test_the_origin_of_an_address_is_its_host(value: Any, origin: Any) -> None:
     assert origin_of(value) == origin
+
+
+def test_one_source_in_several_spellings_counts_once() -> None:
+    hosts = ["https://www.post.example/1", "https://m.post.example/1", "amp.post.example"]
+    hits = [{"text": STEEL, "source": source} for source in ("Reuters", "reuters", "REUTERS ", *hosts)]
+    [group] = ndd.collapse(hits, text="text", origins="source").groups
+    assert group.origins == Origins(2, "Reuters", 5, 0)
+    other = [{"text": FINAL, "source": "REUTERS"}]
+    assert ndd.passages([*hits, *other], origins="source").origins == "1 independent source, 5 reprints"
 
 
 @pytest.mark.parametrize("name", ["synth_web", "xquad_pages"])

@@ -26,7 +26,7 @@ _YES_AND_NO = {"true": True, "yes": True, "1": True, "on": True, "false": False,
 
 _MEANS = {  # the name of an option for another word
     "latest": "newest", "earliest": "oldest", "largest": "highest", "biggest": "highest", "smallest": "lowest",
-    "cheapest": "lowest", "threshold": "min_similarity",
+    "cheapest": "lowest", "threshold": "min_similarity", "top_n": "size", "top_k": "size",
 }  # fmt: skip
 
 

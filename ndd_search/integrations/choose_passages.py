@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ndd_search.core.matching.contained_texts import Extract, joined
@@ -40,6 +40,8 @@ from ndd_search.integrations.passages_and_copies import Copy, Passage, Passages,
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
 
 _REPEATED = 0.25  # of the pairs of neighbouring words of a passage that may be shown already when its turn comes
+
+_USUAL = Fields()
 
 log = logging.getLogger("ndd_search")
 
@@ -83,17 +85,39 @@ def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Pas
             f"no text under {looked}",
             "say where it is: text='FIELD' or a callable",
         )
-    if options.merge and len(given.hits) > 1 and all(given.document(rank) is None for rank in range(len(given.hits))):
-        log.warning(
-            "merge=True joins nothing: none of %d passages has anything under %r that says which document it was cut "
-            "from; name that field: document='FIELD' or a callable",
-            len(given.hits),
-            where.document,
-        )
     groups, texts = groups_of(given, options), Texts(given, options.collapse)
     if options.reads_texts:
         groups = without_additions(groups, texts)
-    return _Selection(given, groups, Containment(texts, groups, options), options).run()
+    found = _Selection(given, groups, Containment(texts, groups, options), options).run()
+    doubts = tuple(_doubts(given, found, options))
+    for doubt in doubts:
+        log.warning(doubt)
+    return replace(found, warnings=(*found.warnings, *doubts)) if doubts else found
+
+
+def _doubts(given: Given, found: Passages, options: PassageOptions) -> Iterator[str]:
+    """Yield a sentence for each setting that does not do what it is there for."""
+    ranks, where = range(len(given.hits)), given.where
+    if options.merge and len(ranks) > 1 and all(given.document(rank) is None for rank in ranks):
+        yield (
+            f"merge=True joins nothing: none of {len(ranks)} passages has anything under {where.document!r} that says "
+            "which document it was cut from; name that field: document='FIELD' or a callable"
+        )
+    absent = {
+        name: getattr(where, name)
+        for name, of in (("id", given.id), ("source", given.source))
+        if given.hits and all(of(rank) is None for rank in ranks)
+    }
+    cites_nothing = len(absent) == 2 and any(one.copies for one in found) and not isinstance(given.hits[0], str)
+    for name, path in absent.items():
+        if isinstance(path, str) and (cites_nothing or path != getattr(_USUAL, name)):
+            yield (
+                f"none of {len(ranks)} passages has anything under {path!r}, so none can be cited by it: name the "
+                f"field, {name}='FIELD' or a callable"
+            )
+    if found.left_out and not found.shown:
+        most = options.max_tokens
+        yield f"max_tokens={most} has room for none of {len(ranks)} passages: raise it, or cut shorter passages"
 
 
 def _with_score(one: Any) -> tuple[Any, Any]:

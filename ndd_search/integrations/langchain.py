@@ -16,18 +16,19 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import importing
 from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields
-from ndd_search.integrations.passages_and_copies import Passage
+from ndd_search.integrations.passages_and_copies import Passage, Passages
 
 with importing("langchain_core", "ndd_search.integrations.langchain", "langchain-core", "langchain"):
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+    from langchain_core.load.serializable import Serializable
 
 from ndd_search.integrations.pydantic_settings import PassageSettings
 
 _STORED = SketchField().name
 
 
-class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentTransformer):
+class NearDuplicateFilter(PassageSettings, Serializable, BaseDocumentCompressor, BaseDocumentTransformer):
     """Different documents, each with what it stands for in its metadata, under "near_duplicates".
 
     It takes the options of `ndd_search.passages`; the fields that they name are metadata.
@@ -45,18 +46,24 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
     start: str = "start_index"
     store_sketches: bool = False
 
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Let LangChain store it with `dumpd`, and `load` it if it is among the allowed objects."""
+        return True
+
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """At most `size` different documents, in the order given."""
         chosen = select(documents, self._fields(), self._options("metadata"))
-        return [self._document(one) for one in chosen]
+        return [self._document(one, chosen) for one in chosen]
 
     def transform_documents(self, documents: Sequence[Document], **others: Any) -> list[Document]:
         """All different documents, in the order given."""
         documents, given = list(documents), self._options("metadata")
         options = replace(given, size=len(documents), max_tokens=None)
-        chosen = [self._document(one) for one in select(documents, self._fields(), options)]
+        different = select(documents, self._fields(), options)
+        chosen = [self._document(one, different) for one in different]
         if not self.store_sketches:
             return chosen
         recipe = Recipe.of(given.recipe)
@@ -68,18 +75,18 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
         return Fields(
             text="page_content",
             id=_id,
-            source=lambda one: one.metadata.get(self.source),
+            source=self._named("source", f"metadata.{self.source}"),
             document=lambda one: one.metadata.get(self.document),
             start=lambda one: one.metadata.get(self.start),
             stored=lambda one: one.metadata.get(_STORED),
         )
 
-    def _document(self, passage: Passage) -> Document:
-        """The document as it was found, where it stands for nothing else."""
+    def _document(self, passage: Passage, chosen: Passages) -> Document:
+        """The document as it was found, where there is nothing to tell."""
         found: Document = passage.hit
-        if not passage.copies:
+        told = chosen.told(passage, lambda one: one.metadata, _id)
+        if not told:
             return found
-        told = passage.told(lambda one: one.metadata)
         if passage.text == found.page_content:
             return _with(found, **told)
         metadata = {name: value for name, value in found.metadata.items() if name != _STORED}  # of a shorter text

@@ -11,7 +11,7 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import MissingExtra
 from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields
-from ndd_search.integrations.passages_and_copies import LISTED, Passage
+from ndd_search.integrations.passages_and_copies import LEFT_OUT, LISTED, Passage, Passages
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -48,26 +48,27 @@ class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         chosen = select([(one, one.score) for one in nodes], self._fields(), self._options("node.metadata"))
-        return [_node(one) for one in chosen]
+        return [_node(one, chosen) for one in chosen]
 
     def _fields(self) -> Fields:
         return Fields(
             text=lambda one: one.node.get_content(metadata_mode=MetadataMode.NONE),
             id=lambda one: one.node.node_id,
-            source=lambda one: one.node.metadata.get(self.source),
+            source=self._named("source", f"node.metadata.{self.source}"),
             document=lambda one: one.node.ref_doc_id,
             start=lambda one: getattr(one.node, "start_char_idx", None),
             stored=lambda one: one.node.metadata.get(_STORED),
         )
 
 
-def _node(passage: Passage) -> NodeWithScore:
-    """The node as it was found, where it stands for nothing else."""
+def _node(passage: Passage, chosen: Passages) -> NodeWithScore:
+    """The node as it was found, where there is nothing to tell."""
     found: NodeWithScore = passage.hit
-    if not passage.copies:
+    told = chosen.told(passage, lambda one: one.node.metadata, lambda one: one.node.node_id)
+    if not told:
         return found
     node: BaseNode = found.node.model_copy()
-    node.metadata = {**node.metadata, **passage.told(lambda one: one.node.metadata)}
+    node.metadata = {**node.metadata, **told}
     node.excluded_llm_metadata_keys = _and_listed(node.excluded_llm_metadata_keys)
     node.excluded_embed_metadata_keys = _and_listed(node.excluded_embed_metadata_keys)
     if passage.text != found.node.get_content(metadata_mode=MetadataMode.NONE):
@@ -80,4 +81,4 @@ def _node(passage: Passage) -> NodeWithScore:
 
 
 def _and_listed(names: list[Any]) -> list[Any]:
-    return names if LISTED in names else [*names, LISTED]
+    return [*names, *(name for name in (LISTED, LEFT_OUT) if name not in names)]

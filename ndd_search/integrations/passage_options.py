@@ -91,17 +91,18 @@ def passage_options(base: PassageOptions | None = None, **changes: Any) -> Passa
         raise TypeError(f"options must be PassageOptions, got {base!r}")
     if (kind := changes.get("preset")) is not None:
         changes = {"recipe": preset_of(kind).recipe, **changes}
-    own = [option.name for option in fields(PassageOptions)]
     if unused := [name for name in _UNUSED if name in changes]:
         raise TypeError(f"{unused[0]} does not apply to passages: all of them are examined, one of each group is shown")
-    check_known(changes, [*own, *(name for name in CollapseChanges.__annotations__ if name not in _UNUSED)])
-    ours = {name: value for name, value in changes.items() if name in own}
-    others = {name: value for name, value in changes.items() if name not in own}
+    check_known(changes, OPTIONS)
+    ours = {name: value for name, value in changes.items() if name in _OWN}
+    others = {name: value for name, value in changes.items() if name not in _OWN}
     chosen = replace(base or _DEFAULT, **ours) if ours else base or _DEFAULT
     return replace(chosen, collapse=collapse_options(chosen.collapse, **others)) if others else chosen
 
 
 _DEFAULT = PassageOptions()
+_OWN = tuple(option.name for option in fields(PassageOptions))
+OPTIONS = (*_OWN, *(name for name in CollapseChanges.__annotations__ if name not in _UNUSED))
 
 
 @dataclass(frozen=True, kw_only=True)

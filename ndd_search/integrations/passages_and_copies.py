@@ -12,6 +12,7 @@ from ndd_search.core.paging.origins import Origins, independent
 Relation = Literal["similar", "contained", "merged", "shares"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
+LEFT_OUT = "near_duplicates_left_out"  # the metadata of the last passage that names those without room
 ORIGINS = "near_duplicate_origins"  # the metadata that holds a sentence about the origins, if they are asked for
 
 
@@ -82,16 +83,6 @@ class Passage:
             for copy in self.copies
         ]
 
-    def told(self, metadata: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return for the metadata of a framework the provenance, with that of earlier filters, and the origins.
-
-        metadata: passage as it was given -> its metadata. Ranks of earlier entries are those of the earlier list.
-        """
-        entries = _listed(metadata(self.hit))
-        for copy, entry in zip(self.copies, self.provenance, strict=True):
-            entries += entry, *_listed(metadata(copy.hit))
-        return {LISTED: entries, **({} if self.origins is None else {ORIGINS: str(self.origins)})}
-
 
 @dataclass(frozen=True)
 class Passages(Sequence[Passage]):
@@ -128,6 +119,24 @@ class Passages(Sequence[Passage]):
         """Of all that is shown, None where no max_tokens asked for them."""
         counts = [passage.tokens for passage in self.shown if passage.tokens is not None]
         return sum(counts) if len(counts) == len(self.shown) else None
+
+    def told(
+        self, passage: Passage, metadata: Callable[[Any], Mapping[str, Any]], id: Callable[[Any], Any]
+    ) -> dict[str, Any]:
+        """Return what a framework is told of a passage in its metadata, {} if there is nothing to tell.
+
+        That is the provenance, with that of earlier filters, and the origins; with the last passage also the ids of
+        those that max_tokens had no room for. Ranks of earlier entries are those of the earlier list.
+        metadata, id: passage as it was given -> its metadata, its id.
+        """
+        left_out = {LEFT_OUT: [id(one) for one in self.left_out]} if self.left_out and passage is self.shown[-1] else {}
+        if not passage.copies:
+            return left_out
+        entries = _listed(metadata(passage.hit))
+        for copy, entry in zip(passage.copies, passage.provenance, strict=True):
+            entries += entry, *_listed(metadata(copy.hit))
+        origins = {} if passage.origins is None else {ORIGINS: str(passage.origins)}
+        return {LISTED: entries, **origins, **left_out}
 
     def __len__(self) -> int:
         return len(self.shown)

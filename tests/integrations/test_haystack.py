@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.recipe import Recipe
 from ndd_search.indexing.with_sketches import sketch_fields
 from tests.engines.find import Engine
 from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
@@ -38,7 +40,7 @@ def test_documents_are_different_and_say_what_they_stand_for() -> None:
     (copy,) = found[0].meta["near_duplicates"]
     assert (copy["id"], copy["source"], copy["relation"]) == ("3", "3.txt", "similar")
     assert [one.id for one in found] == ["1", "4", "5"]
-    fewer = pipeline(size=3).run({"filter": {"documents": FOUND, "size": 1}})["filter"]["documents"]
+    fewer = pipeline(size=3).run({"filter": {"documents": FOUND, "top_k": 1}})["filter"]["documents"]
     assert fewer == found[:1]
 
 
@@ -83,6 +85,26 @@ def test_chunks_that_the_splitter_made_are_merged() -> None:
     chunks = splitter.run([haystack.Document(content=text)])["documents"]
     (merged,) = NearDuplicateFilter(merge=True).run(chunks[::-1])["documents"]
     assert (merged.content, merged.meta["split_idx_start"]) == (text, 0)
+
+
+def test_callables_and_recipes_are_stored_and_what_cannot_be_is_refused() -> None:
+    made = pipeline(keep=[file_name, "longest"], recipe=Recipe(k=128), count_tokens=file_name)
+    loaded = haystack.Pipeline.loads(made.dumps(), unsafe=True)  # a function of a test
+    assert loaded.dumps() == made.dumps()
+    assert loaded.run({"filter": {"documents": FOUND}}) == made.run({"filter": {"documents": FOUND}})
+    with pytest.raises(ValueError, match="collapse is a CollapseOptions, which a stored pipeline cannot hold: "):
+        NearDuplicateFilter(collapse=CollapseOptions()).to_dict()
+
+
+def file_name(one: Any) -> int:
+    return len(one.id) if isinstance(one, haystack.Document) else 1
+
+
+def test_documents_without_room_come_out_beside_the_others() -> None:
+    found = pipeline(max_tokens=30).run({"filter": {"documents": [FOUND[1], FOUND[4], FOUND[0]]}})["filter"]
+    assert [one.id for one in found["documents"]] == ["2"]
+    assert [one.id for one in found["left_out"]] == ["5", "1"]
+    assert found["documents"][0].meta["near_duplicates_left_out"] == ["5", "1"]
 
 
 def test_stored_sketches_are_used() -> None:

@@ -11,6 +11,7 @@ from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
 
 WHERE = "run `make test-third-parties`"
 documents = pytest.importorskip("langchain_core.documents", reason=WHERE)
+load = pytest.importorskip("langchain_core.load", reason=WHERE)
 retrievers = pytest.importorskip("langchain_core.retrievers", reason=WHERE)
 pydantic = pytest.importorskip("pydantic", reason=WHERE)
 
@@ -103,6 +104,29 @@ def test_before_indexing_all_different_documents_are_kept_with_their_sketches() 
 def test_a_wrong_setting_is_refused_when_it_is_made(settings: Any) -> None:
     with pytest.raises(pydantic.ValidationError):
         NearDuplicateFilter(**settings)
+
+
+@pytest.mark.filterwarnings("ignore:The function .loads. is in beta")
+def test_it_is_stored_and_loaded_and_its_schema_names_the_options() -> None:
+    made = NearDuplicateFilter(size=3, keep=["newest:date"], source="url")
+    loaded = load.loads(load.dumps(made), valid_namespaces=["ndd_search"], allowed_objects=[NearDuplicateFilter])
+    assert loaded == made
+    assert loaded.compress_documents(FOUND, "") == made.compress_documents(FOUND, "")
+    assert {"size", "max_tokens", "min_similarity", "source", "document"} <= set(
+        NearDuplicateFilter.model_json_schema()["properties"]
+    )
+    assert NearDuplicateFilter(**made.model_dump()).compress_documents(FOUND, "") == loaded.compress_documents(
+        FOUND, ""
+    )
+
+
+def test_documents_without_room_are_named_in_the_last_one_and_so_is_a_source_that_no_document_has(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = [FOUND[1], FOUND[4]]
+    (shown,) = NearDuplicateFilter(max_tokens=30, source="ulr").compress_documents(given, "")
+    assert shown.metadata["near_duplicates_left_out"] == ["5"]
+    assert "none of 2 passages has anything under 'metadata.ulr'" in caplog.text
 
 
 def test_a_misspelt_setting_is_refused_and_the_right_one_is_named() -> None:

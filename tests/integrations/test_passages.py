@@ -180,7 +180,26 @@ def test_a_merge_without_the_field_of_documents_says_that_it_joins_nothing(caplo
     caplog.clear()
     assert len(passages(hits, merge=True, document="doc", start="at")) == 1
     assert len(passages(hits[:1], merge=True)) == 1
-    assert not caplog.text
+    assert "merge" not in caplog.text
+
+
+def test_a_field_that_nothing_can_be_cited_by_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    hits = [{"text": one, "url": url} for one, url in ((STEEL, "a"), (STEEL_AGAIN, "b"))]
+    sentence = "none of 2 passages has anything under {!r}, so none can be cited by it"
+    found = passages(hits)
+    assert [told.partition(":")[0] for told in found.warnings] == [sentence.format(one) for one in ("id", "source")]
+    assert sentence.format("source") in caplog.text
+    [told] = passages(hits, id="url", source="ulr").warnings
+    assert told.startswith(sentence.format("ulr"))
+    assert passages(hits, id="url").warnings == passages(hits, source="url").warnings == ()
+    assert passages([STEEL, STEEL_AGAIN]).warnings == passages([hits[0], {"text": FINAL}]).warnings == ()
+
+
+def test_a_budget_that_suffices_for_nothing_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    found = passages([FINAL, STEEL], max_tokens=5)
+    assert found.warnings == ("max_tokens=5 has room for none of 2 passages: raise it, or cut shorter passages",)
+    assert found.warnings[0] in caplog.text
+    assert passages([], max_tokens=0).warnings == ()
 
 
 def test_a_document_named_by_a_list_is_no_document() -> None:
@@ -407,6 +426,8 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
         (lambda: passages([STEEL], members="all"), TypeError, "members does not apply to passages"),
         (lambda: passages([STEEL], min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: passages([STEEL], treshold=2), TypeError, "unknown option 'treshold'"),
+        (lambda: passages([STEEL], top_k=2), TypeError, r"unknown option 'top_k' \(did you mean size\?\)"),
+        (lambda: passages([STEEL], top_n=2), TypeError, r"unknown option 'top_n' \(did you mean size\?\)"),
         (lambda: passages([STEEL], max_token=2), TypeError, r"\(did you mean max_tokens\?\): the options are size, "),
         (lambda: passages([STEEL], recipe="w3"), ValueError, "is no recipe id"),
         (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v4"),

@@ -5,6 +5,7 @@ An origin is a value of the field that says where a hit is from, as a source or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import isnan
@@ -20,6 +21,8 @@ from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import VALUES, Sketch
 
+_OF_A_SITE = re.compile(r"^(?:(?:www\d?|m|mobile|amp)\.)+(?=[^.]+\.[^.])")  # "m.de" is a site of its own
+_HOST = re.compile(r"(?:www\d?|m|mobile|amp)(?:\.[\w-]+){2,}", re.IGNORECASE)
 _SAME = 0.9  # share of the shingles of the shorter text that the longer one holds, from which a copy is a reprint
 
 
@@ -45,20 +48,29 @@ class Origins(NamedTuple):
 
 
 def origin_of(value: Any) -> Any:
-    """Return the origin that a value names: of a URL its host without "www.", else the value; None where it is missing.
+    """Return the origin that a value names, None where it is missing. Of a list, the first value counts.
 
-    Of a list, the first value counts.
+    Of a URL it is the host, without what a site puts before the name of its pages for phones ("www.", "m.", "amp."); of
+    another text the text without spaces around it.
     """
     if isinstance(value, list | tuple):
         value = value[0] if value else None
+    if isinstance(value, str):
+        value = " ".join(value.split())
     if is_missing(value) or value == "":
         return None
-    if isinstance(value, str) and "://" in value:
+    if isinstance(value, str) and ("://" in value or _HOST.fullmatch(value)):
         try:
-            return (urlsplit(value).hostname or value).removeprefix("www.")
+            host = (urlsplit(value).hostname if "://" in value else value.lower()) or value
         except ValueError:
             return value
+        return _OF_A_SITE.sub("", host)
     return value
+
+
+def _one(origin: Any) -> str:
+    """Return a text that is equal for one origin in several spellings: "Reuters", "REUTERS"."""
+    return comparable(origin.casefold() if isinstance(origin, str) else origin)
 
 
 def origins_of(
@@ -78,7 +90,7 @@ def origins_of(
     known = [place for place in times if not isnan(times[place])] or named[:1]
     first = min(known, key=lambda place: times.get(place, 0.0), default=0)
     reprints = sum(_have_one_text(sketches, recipe)) if len(members) > 1 else 0
-    count = len({comparable(found[place]) for place in named})
+    count = len({_one(found[place]) for place in named})
     return Origins(count, found[first], reprints, len(members) - 1 - reprints)
 
 
@@ -88,7 +100,7 @@ def independent(groups: Iterable[Origins]) -> str:
     Sources are independent if they were the first with different texts; an edited copy counts as a reprint.
     """
     listed = list(groups)
-    sources = len({comparable(one.first) for one in listed if one.first is not None})
+    sources = len({_one(one.first) for one in listed if one.first is not None})
     copies = sum(one.reprints + one.edited for one in listed)
     return f"{sources} independent source{'s' * (sources != 1)}, {copies} reprint{'s' * (copies != 1)}"
 
