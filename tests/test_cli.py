@@ -436,8 +436,8 @@ def test_an_error_that_nobody_foresaw_is_no_answer(
     def fail(_: object) -> int:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("ndd_search.cli.dedupe.run", fail)
-    assert main(["dedupe"]) == 2
+    monkeypatch.setattr("ndd_search.cli.corpus_page.run", fail)
+    assert main(["corpus", "page"]) == 2
     assert "RuntimeError: unforeseen" in capsys.readouterr().err
 
 

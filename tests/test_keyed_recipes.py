@@ -21,7 +21,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.shingles import P
 from ndd_search.errors import KeyNeeded
-from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.index_rules import recipe_named
 from ndd_search.search.settings_file import read_preset
 from tests.native.both import both
 

@@ -20,14 +20,30 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
+import sys
 from collections.abc import Mapping
+from typing import Any
 
-from ndd_search.cli import DONE, NO, explain
+from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_shared, console, print_json, styled, table
+from ndd_search.cli.output import (
+    add_set,
+    add_shared,
+    console,
+    page_settings,
+    preset_of,
+    print_json,
+    styled,
+    table,
+    tell,
+)
 from ndd_search.core.recipe import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 from ndd_search.native import in_use
+from ndd_search.search.clients.pages_and_explain import pages
+from ndd_search.search.clients.wrap import wrap
+from ndd_search.sources.text_files import read_text
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
@@ -36,13 +52,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_shared(parser, "--fields", "--field", "--recipe")
     parser.add_argument("--all", action="store_true", help="compare all sketches with their texts, and not a sample")
-    explain.configure(parser)
+    parser.add_argument("--explain", metavar="ID", nargs="+", help="say where documents are in a search, and why")
+    parser.add_argument("--query", metavar="WORDS", help="words of that search, in all fields")
+    parser.add_argument("--body", metavar="FILE", help='a file with its body as JSON; "-" for standard input')
+    add_shared(parser, "--min-similarity", "--preset")
+    add_set(parser)
     add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.explain:
-        return explain.run(arguments)
+        return _explain(arguments)
     doctor = Doctor(
         index=arguments.index,
         fields=tuple(arguments.fields),
@@ -57,6 +77,32 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show(diagnosis)
     return NO if any(finding.level in ("error", "warning") for finding in diagnosis.findings) else DONE
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    body = _body(arguments)
+    with connected(arguments, arguments.url) as client:
+        settings = {"recipe": arguments.recipe, "preset": preset_of(arguments), **page_settings(arguments)}
+        wrapped = wrap(client, cache=False, indexes={"*": {"field": arguments.field}}, **settings)
+        entries = pages(wrapped, index=arguments.index, body=body).explain(arguments.explain)
+    for entry in entries:
+        tell(arguments, entry, f"{entry['_id']}: {entry['description']}")
+    return DONE if any(entry["status"] in ("shown", "hidden") for entry in entries) else NO
+
+
+def _body(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the body of the search. Raises ValueError for a file that is not a JSON object, or without a search."""
+    if (arguments.query is None) == (arguments.body is None):
+        raise ValueError("--explain needs the search: give its words with --query, or a file with its body with --body")
+    if arguments.query is not None:
+        return {"query": {"simple_query_string": {"query": arguments.query}}}
+    try:
+        body = json.loads(read_text(arguments.body, sys.stdin))
+    except ValueError as error:
+        raise ValueError(f"--body {arguments.body}: not JSON ({error})") from None
+    if not isinstance(body, dict):
+        raise ValueError(f"--body {arguments.body}: expected the JSON object of a search, got {type(body).__name__}")
+    return body
 
 
 def _show(diagnosis: Diagnosis) -> None:

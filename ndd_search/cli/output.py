@@ -22,7 +22,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Kind, check_known, nearest
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
-from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.index_rules import recipe_named
 from ndd_search.search.settings_file import preset
 
 _NEAR = 0.7  # likeness of two names from which one may be meant for the other

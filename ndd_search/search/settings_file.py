@@ -33,8 +33,7 @@ from ndd_search.core.options import KINDS, CollapseOptions
 from ndd_search.core.presets import PRESETS, Preset, collapse_options, preset_of
 from ndd_search.core.setting_values import check_known
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.index_rules import IndexRules, recipe_named
 
 VERSION = 1
 

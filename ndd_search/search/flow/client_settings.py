@@ -20,8 +20,7 @@ from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.learned_targets import Learned
 from ndd_search.search.flow.observer import Observer
 from ndd_search.search.flow.page_cache import Memory
-from ndd_search.search.index_rules import OWN, IndexRule, IndexRules
-from ndd_search.search.named_recipe import recipe_named
+from ndd_search.search.index_rules import OWN, IndexRule, IndexRules, recipe_named
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 
