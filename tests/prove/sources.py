@@ -62,7 +62,7 @@ def draw(rng: random.Random) -> Case:
         "documents": world.documents(45), "options": options, "k": world.k, "table": world.table(),
         "pages": [[rng.choice([0, size, rng.randrange(30)]), size] for _ in range(rng.randint(1, 3))],
         "cursor": size if by_cursor else 0, "limit": rng.choice([1, 3, 7, 1000, 1000]), "counted": rng.random() < 0.5,
-        "cached": rng.random() < 0.5, "fails": rng.choice([0, 0, 0, 2, 3]),
+        "cached": rng.random() < 0.5, "fails": rng.choice([0, 0, 0, 1, 2, 3, 5]),
         "kind": rng.choice(list(KINDS)),
         "changes": [world.document(f"n{number}") for number in range(rng.choice([0, 0, 0, 1, 3]))],
     }  # fmt: skip
