@@ -14,7 +14,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from pkgutil import get_data
 from types import ModuleType
@@ -157,14 +156,23 @@ def _overview() -> argparse.ArgumentParser:
 
 
 def _add_program_options(parser: argparse.ArgumentParser) -> None:
-    made = f"ndd-search {version('ndd-search')}, with {in_use()}"
-    parser.add_argument("--version", action="version", version=made, help="print the version")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     parser.add_argument(
         "--completion",
         action=_Completion,
         choices=("bash", "zsh", "fish", "tcsh"),
         help="print a script that completes commands and options in this shell; print it again after an update",
     )
+
+
+class _Version(argparse.Action):
+    """Prints the version, and ends the program."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # imported here because it takes as long as the rest of the help
+
+        print(f"ndd-search {version('ndd-search')}, with {in_use()}")
+        parser.exit()
 
 
 class _Completion(argparse.Action):

@@ -22,8 +22,6 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Kind, check_known, nearest
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
-from ndd_search.search.index_rules import recipe_named
-from ndd_search.search.settings_file import preset
 
 _NEAR = 0.7  # likeness of two names from which one may be meant for the other
 T = TypeVar("T")
@@ -132,7 +130,7 @@ def add_set(
             raise ValueError(f"{name} has a flag of its own: {flag}")
         check_known([name], [*names, *beside])
         if name == "preset":
-            return name, preset(value)
+            return name, _preset(value)
         return name, beside[name].read(name, value) if name in beside else read_option(name, value)
 
     what = "another setting, by name: mode=drop, guards=same:brand, keep=newest:date (see docs/reference)"
@@ -152,7 +150,19 @@ def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def preset_of(arguments: argparse.Namespace) -> Preset | None:
     """Return the preset that --preset names. Raises ValueError for an unknown one, OSError, InvalidSettings."""
-    return preset(arguments.preset) if arguments.preset else None
+    return _preset(arguments.preset) if arguments.preset else None
+
+
+def _preset(name: str) -> Preset:
+    from ndd_search.search.settings_file import preset  # imported here because it imports numpy
+
+    return preset(name)
+
+
+def _recipe(name: str) -> Recipe:
+    from ndd_search.search.index_rules import recipe_named  # imported here because it imports numpy
+
+    return recipe_named(name)
 
 
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
@@ -354,7 +364,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "documents a second (as many as the server takes)",
     },
     "--recipe": {
-        "type": checked(recipe_named),
+        "type": checked(_recipe),
         "metavar": "ID",
         "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
     },

@@ -198,14 +198,12 @@ class Conversation:
             state = yield from step.after_hits(state, plan, self.round_trips)
         reader = reader_of(state, plan)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
-        to_cache = state
+        to_cache = state  # without the documents of this page: the page itself is cached, and others show other ones
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
         needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks
         if missing := needed - state.documents.keys():
             named = missing - set(page.shown_ranks) if page.options.mode == "ids" and not chooses_anew else set[int]()
             state = yield from fetcher.fetch_documents(state, needed, named)
-            whole = {rank: hit for rank, hit in state.documents.items() if rank not in named}
-            to_cache = replace(state, documents=whole) if named else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, NO_DOCUMENTS))
         if to_cache is not cached and state.lasting:
