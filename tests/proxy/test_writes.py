@@ -318,6 +318,45 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     assert sorted(line.partition(":")[0] for line in told) == [f"/{index}-bulk", f"/{index}-one"]
 
 
+@pytest.mark.newest_servers
+def test_an_index_without_the_mapping_gets_it_before_the_first_sketch(engine: RealEngine, index: str) -> None:
+    document = json.dumps({"body": TEXT}).encode()
+    with serving(engine.url, indexes={f"{index}*": {"text": ["body"]}}) as served, engine.client() as direct:
+        for name, path, body, kind in (
+            (f"{index}-one", f"/{index}-one/_doc/1", document, JSON),
+            (f"{index}-path", f"/{index}-path/_bulk", b'{"index":{"_id":"1"}}\n%s\n' % document, NDJSON),
+            (
+                f"{index}-line",
+                "/_bulk",
+                b'{"index":{"_index":"%s-line","_id":"1"}}\n%s\n' % (index.encode(), document),
+                NDJSON,
+            ),
+        ):
+            direct.indices.create(index=name, body={"mappings": {"properties": {"body": {"type": "text"}}}})
+            assert ask(served.url, "POST", path, body, kind).header("warning") == ""
+            mapped = direct.indices.get_mapping(index=name)[name]["mappings"]["properties"]
+            assert mapped["ndd"]["properties"]["recipe"] == {"type": "keyword"}
+            assert direct.get(index=name, id="1")["_source"]["ndd"]["sketch"] == sketched({"body": TEXT})["sketch"]
+            direct.indices.delete(index=name)
+
+
+def test_a_document_passes_as_it_came_while_the_mapping_cannot_be_put(behind: Engine) -> None:
+    def reply(heard: Any) -> bytes:
+        if heard.method == "GET":
+            return response(json.dumps({"news": {"mappings": {}, "settings": {"index": {}}}}).encode())
+        return response(b"{}", status=403 if heard.target.endswith("_mapping") else 201)
+
+    behind.reply = reply
+    document = json.dumps({"body": TEXT}).encode()
+    lines = b'{"index":{"_index":"news"}}\n%s\n' % document
+    with serving(behind.url, indexes={"*": {"text": ["body"]}}) as served:
+        for path, body, kind in (("/news/_doc/1", document, JSON), ("/_bulk", lines, NDJSON)):
+            got = ask(served.url, "POST", path, body, kind)
+            assert "passed without a sketch" in got.header("warning")
+            assert "the mapping of sketches cannot be put" in got.header("warning")
+            assert behind.heard[-1].body == body
+
+
 def test_a_write_is_answered_if_the_mapping_does_not_come_and_a_refused_one_asks_for_none(behind: Engine) -> None:
     """The next accepted write says what is wrong."""
     ends, refused = Event(), [True, False, False]

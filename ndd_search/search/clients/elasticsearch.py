@@ -53,6 +53,8 @@ class Call(ClientCall):
             kind = request.headers.get("accept", "application/json")
             kind = kind.replace("json", "x-ndjson", 1) if request.parts else kind
             changed["headers"] = HttpHeaders({**request.headers, "content-type": kind})  # as the client does
+        elif request.headers != self.request.headers:  # the mapping that is put before a bulk is no lines
+            changed["headers"] = HttpHeaders(request.headers)
         return called, {**self._others, **changed}
 
     def answer(self, response: TransportApiResponse, sketches_of: Callable[[Any], CutSketches]) -> Answer:

@@ -27,8 +27,8 @@ from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
-from ndd_search.search.rest.mapping import faults_in, is_mapped
-from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.mapping import faults_in, is_mapped, mapping_properties
+from ndd_search.search.rest.read_answer import Answer, reason_of
 from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
 from ndd_search.search.rest.request_url import is_write
 from ndd_search.search.rest.wider_requests import mappings
@@ -40,6 +40,8 @@ Talk = Conversation | Flow
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _LOOKED_AT = 4  # most mappings that are read after one write
+_PUT = 30.0  # seconds to wait at most for a new mapping
+_MAPPED = 10_000  # names of indexes that are known to map sketches
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
@@ -54,6 +56,15 @@ async def _wait_for_async(step: Wait) -> Answer | None:
     return None
 
 
+def _asked(request: Request) -> Asking[Answer]:
+    """Send a request of our own; an error of the client is an answer with its status, 0 if it has none."""
+    try:
+        return (yield request)
+    except Exception as error:
+        status = getattr(error, "status_code", 0)
+        return Answer(getattr(error, "info", str(error)), status if isinstance(status, int) else 0)
+
+
 def _anything(body: Any) -> bool:
     return True
 
@@ -64,6 +75,7 @@ class Driver:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._flights, self._async_flights = SingleFlight(), SingleFlight(caller=object)
+        self._mapped: set[str] = set()  # indexes that map sketches
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned
@@ -107,7 +119,7 @@ class Driver:
                 raise
         answer: Answer | None = None
         plain = stripped(request)
-        sent = self.settings.writes(plain)
+        sent = yield from self._sketched(plain)
         try:
             answer = yield sent
             if sent is not plain:
@@ -116,6 +128,48 @@ class Driver:
         finally:
             if is_write(request.method, request.path):  # searches through this client see it
                 self.settings.wrote(indexes_written(request, answer))
+
+    def _sketched(self, request: Request) -> Asking[Request]:
+        """Return a write with sketches in the documents of the indexes that map them."""
+        writes = self.settings.writes
+        lines = writes.bulk_lines(request.path)
+        sent = writes(request, lines=lines)
+        index = writes.index_of(request.path)
+        indexes = lines.indexes if lines is not None else () if index is None else (index,)
+        if sent is request or not (unmapped := (yield from self.unmapped(indexes, request.headers))):
+            return sent
+        for index, why in unmapped.items():
+            self.settings.tell(f"/{index}", why)
+        return request if lines is None else writes(request, lines=writes.bulk_lines(request.path, unmapped))
+
+    def unmapped(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[dict[str, str]]:
+        """Before the first sketches for some indexes, put the mapping where it is missing.
+
+        Returns why documents of an index get no sketch: its mapping cannot be put, and the engine would map recipes as
+        text. An index that does not exist, or whose mapping cannot be read, counts as mapped. headers: of the caller.
+        """
+        found: dict[str, str] = {}
+        for index in sorted(indexes):
+            fields = self.settings.writes.fields_of(index)
+            if not fields or index in self._mapped:
+                continue
+            if why := (yield from self._why_unmapped(index, fields, headers)):
+                found[index] = f"documents pass without a sketch: {why}"
+            elif len(self._mapped) < _MAPPED:
+                self._mapped.add(index)
+        return found
+
+    def _why_unmapped(self, index: str, fields: Collection[str], headers: Mapping[str, str]) -> Asking[str]:
+        """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known."""
+        path = f"/{quote(index, safe='')}"
+        answer = yield from _asked(mappings(path, fields, headers))  # of an index that does not exist there are none
+        known = answer.body.values() if answer.ok and isinstance(answer.body, Mapping) else ()
+        if all(is_mapped(one.get("mappings", {}), name) for one, name in product(known, fields)):
+            return ""
+        properties = {key: one for name in fields for key, one in mapping_properties(name).items()}
+        given = {name: value.replace("x-ndjson", "json") for name, value in headers.items()}  # of a bulk
+        put = yield from _asked(Request("PUT", f"{path}/_mapping", {}, given, {"properties": properties}, _PUT))
+        return "" if put.ok else f"the mapping of sketches cannot be put ({reason_of(put.body)})"
 
     def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
         """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.

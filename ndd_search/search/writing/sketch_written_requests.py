@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -64,14 +65,15 @@ class SketchedWrites:
         rules = tuple((pattern, _sketcher(pattern, rule)) for pattern, rule in sketched.items())
         return cls(rules, indexes, carried or StoredSketches(SketchField(), Recipe()))
 
-    def __call__(self, request: Request, tell: Tell = _nobody) -> Request:
+    def __call__(self, request: Request, tell: Tell = _nobody, lines: BulkLines | None = None) -> Request:
         """Return the request with sketches in its documents, the same object if there is nothing to add.
 
         tell: called with the reason for each document of a request that is no bulk, if it gets no sketch.
+        lines: of a bulk, as `bulk_lines` returns them; None for new ones.
         """
         if request.method not in ("PUT", "POST") or request.body is None:
             return request
-        if (lines := self.bulk_lines(request.path)) is not None:
+        if (lines := lines or self.bulk_lines(request.path)) is not None:
             body = self._bulk(request.body, lines)
         elif found := _ONE.fullmatch(request.path):
             id = found["id"] and unquote(found["id"])
@@ -80,10 +82,18 @@ class SketchedWrites:
             return request
         return request if body is request.body else replace(request, body=body)
 
-    def bulk_lines(self, path: str) -> BulkLines | None:
-        """Return what adds sketches to the lines of a bulk request, None for the path of any other request."""
+    def bulk_lines(self, path: str, unmapped: Mapping[str, str] = MappingProxyType({})) -> BulkLines | None:
+        """Return what adds sketches to the lines of a bulk request, None for the path of any other request.
+
+        unmapped: why documents of an index get none.
+        """
         found = _BULK.fullmatch(path)
-        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]))
+        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]), unmapped)
+
+    def index_of(self, path: str) -> str | None:
+        """Return the index that the path of a write names, None if it names none."""
+        found = _ONE.fullmatch(path) or _BULK.fullmatch(path)
+        return None if found is None or found["index"] is None else unquote(found["index"])
 
     def concerns(self, method: str, path: str) -> bool:
         """Return whether a request may hold documents that get a sketch: a bulk, or one for an index with a rule."""
@@ -193,8 +203,8 @@ class SketchedWrites:
 class BulkLines:
     """Adds sketches to the lines of one bulk request, given one by one in their order."""
 
-    def __init__(self, writes: SketchedWrites, index: str | None) -> None:
-        self._writes, self._index = writes, index
+    def __init__(self, writes: SketchedWrites, index: str | None, unmapped: Mapping[str, str]) -> None:
+        self._writes, self._index, self._unmapped = writes, index, unmapped
         self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
         self.indexes: set[str] = set()  # of the documents so far
 
@@ -207,6 +217,9 @@ class BulkLines:
         if self._header is not None:
             (kind, index, id), self._header = self._header, None
             if index is None:
+                return line
+            if index in self._unmapped:
+                tell(self._unmapped[index])
                 return line
             self.indexes.add(index)
             return self._writes.sketched(line, kind, index, id, tell)

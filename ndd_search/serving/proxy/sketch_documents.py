@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -42,7 +42,7 @@ class SketchedDocuments:
     async def write(self, exchange: Exchange, path: str) -> None:
         """Add sketches to documents, and send them to the engine."""
         encoding = exchange.header(b"content-encoding").strip().lower()
-        lines = self._writes.bulk_lines(path)
+        is_bulk = self._writes.bulk_lines(path) is not None
         kind = exchange.header(b"content-type")
         if "json" not in kind or "," in kind or encoding not in _ENCODINGS:
             if await exchange.read(0) is None:
@@ -51,14 +51,16 @@ class SketchedDocuments:
             return
         exchange.kind = "sketched"
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
-        if lines is None:
+        if not is_bulk:
             async with self._budget.of(exchange, SMALL, self._most):
                 await self._write_one(exchange, path, encoding, headers)
             return
+        small = await exchange.read(SMALL) if encoding in ("", "identity") else None
+        lines = self._writes.bulk_lines(path, await self._unmapped(exchange, path, small))
+        assert lines is not None
         sketched = SketchedBody(lines, self._most, self._budget)
-        small = encoding in ("", "identity") and await exchange.read(SMALL) is not None
         parts = sketched(unpacking(exchange.parts(), encoding))
-        body: Body = b"".join([part async for part in parts]) if small else parts
+        body: Body = parts if small is None else b"".join([part async for part in parts])
 
         async def answered(status: int) -> None:
             if count := sketched.missed:
@@ -78,6 +80,10 @@ class SketchedDocuments:
             await self._pass_through.pass_on(exchange)
             return
         request = Request(exchange.method, path, {}, {}, plain)
+        for why in (await self._unmapped(exchange, path, None)).values():
+            _missed(exchange, f"a document passed without a sketch: {why}")
+            await self._pass_through.pass_on(exchange)
+            return
         try:
             after = self._writes(request, lambda why: _missed(exchange, f"a document passed without a sketch: {why}"))
         except Exception as error:
@@ -90,13 +96,26 @@ class SketchedDocuments:
             check = partial(self._check_mappings, exchange, indexes)
             await self._pass_through.forward(exchange, exchange.target, headers, after.body, check)
 
+    async def _unmapped(self, exchange: Exchange, path: str, body: bytes | None) -> Mapping[str, str]:
+        """Put the mapping where it is missing. Returns why documents get no sketch, by index.
+
+        body: of a short bulk; of a longer one only the index in its path is looked at.
+        """
+        names = {name for name in [self._writes.index_of(path)] if name is not None}
+        if body is not None and (lines := self._writes.bulk_lines(path)) is not None:
+            with suppress(Exception):  # it is read again, and then told
+                for line in body.split(b"\n"):
+                    lines(line.rstrip())
+            names |= lines.indexes
+        asked = partial(sent, self._upstream, {})
+        return await run_async(self._driver.unmapped(names, _credentials(exchange)), asked) if names else {}
+
     async def _check_mappings(self, exchange: Exchange, indexes: Collection[str], status: int) -> None:
         """After the first sketches for indexes, say in the answer what is wrong with their mappings."""
         if status >= HTTPStatus.MULTIPLE_CHOICES:  # nothing was written
             return
-        others = [one for one in exchange.headers if not one[0].startswith((b"content-", b"accept"))]
-        headers = {name.decode(): value.decode("latin-1") for name, value in others}
-        for fault in await run_async(self._driver.mapping_faults(indexes, headers), partial(sent, self._upstream, {})):
+        faults = self._driver.mapping_faults(indexes, _credentials(exchange))
+        for fault in await run_async(faults, partial(sent, self._upstream, {})):
             exchange.note(fault)
 
 
@@ -176,6 +195,12 @@ class SketchedBody:
     def _taken(self) -> bytes:
         line, self._held, self._size = b"".join(self._held), [], 0
         return line
+
+
+def _credentials(exchange: Exchange) -> dict[str, str]:
+    """Return the headers of a caller, without those of the body."""
+    others = [one for one in exchange.headers if not one[0].startswith((b"content-", b"accept"))]
+    return {name.decode(): value.decode("latin-1") for name, value in others}
 
 
 def _missed(exchange: Exchange, sentence: str, documents: int = 1) -> None:
