@@ -93,7 +93,8 @@ test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, 
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py $(FRAMEWORKS) tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
-reference: $(VENV)/dev-installed  ## write the manual page again
+reference: $(VENV)/dev-installed  ## write the manual page and the table of options again
+	$(VENV)/bin/python -m tests.option_table > docs/reference/options.md
 	$(UV) pip install --quiet --python $(VENV)/bin/python --requirements pyproject.toml --extra agents
 	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
 		--description "search results without near-duplicates" --manual-title "User Commands" \

@@ -8,6 +8,8 @@ import pytest
 
 from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.output import every_action
+from ndd_search.core.options import KINDS
+from tests import option_table
 from tests.command_line import run as ndd
 from tests.examples import ROOT
 
@@ -26,6 +28,12 @@ def test_the_manual_page_names_every_command_and_option() -> None:
     options = {option for action in every_action(whole_parser()) for option in action.option_strings} - {"-h", "--help"}
     missing += [option for option in options if option not in page]
     assert not missing, "run `make reference`"
+
+
+def test_the_table_of_options_is_that_of_their_declarations() -> None:
+    written = (ROOT / "docs" / "reference" / "options.md").read_text()
+    assert written == option_table.page(), "run `make reference`"
+    assert all(f"| `{name}` |" in written for name in KINDS)
 
 
 # Words that name different things in commands for different people.

@@ -84,6 +84,9 @@ class Enabled(YesNo):
     pipeline of OpenSearch that only filters, normalises or reranks; "templates" are rendered.
     """
 
+    def __str__(self) -> str:
+        return f"true, false, {_LISTED}"
+
     def check(self, name: str, value: Any) -> Any:
         if isinstance(value, bool):
             return value
@@ -102,7 +105,7 @@ _LISTED = Several(OneOf(EVERY_SEARCH))
 
 
 class _Similarity(Kind):
-    """A name of a similarity, or a number above 0 and at most 1."""
+    """`auto`, `identical`, `high`, `moderate`, a number above 0 and at most 1."""
 
     def check(self, name: str, value: Any) -> float | str:
         if isinstance(value, str):
@@ -123,7 +126,7 @@ class _Similarity(Kind):
 
 
 class _Wish(Kind):
-    """An entry of `keep`."""
+    """`score`, `newest:FIELD`, `oldest:FIELD`, `highest:FIELD`, `lowest:FIELD`, `longest`, `preferred:FIELD=A,B`."""
 
     def check(self, name: str, value: Any) -> Keep:
         preference_of(value)
@@ -131,7 +134,7 @@ class _Wish(Kind):
 
 
 class _Guard(Kind):
-    """An entry of `guards`."""
+    """`same:FIELD`, `numbers`, `within:FIELD=1d`, `length:0.5`."""
 
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
@@ -183,14 +186,14 @@ class CollapseOptions:
                       "newest:FIELD", "oldest:FIELD" (by time), "highest:FIELD", "lowest:FIELD" (by number), "longest"
                       (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or a
                       callable(hit) that returns a sort key, the smallest first.
-    guards:           what near-duplicates must have in common beside their words, a list: "same:FIELD", an equal value
+    guards:           what near-duplicates must have in common beside their words: "same:FIELD", an equal value
                       (price, version, language; a missing value equals only another missing value); "numbers", the same
                       numbers in their texts, as for products and releases (an index must store them beside the sketch,
                       numbers=True; a hit without them stands alone); "within:FIELD=1d", times at most that far apart, a
                       number with ms, s, m, h, d or w (the field holds a datetime, an ISO 8601 text, or a number of
                       seconds or milliseconds since 1970; a hit without a readable time stands alone); "length:0.5",
                       shingles of the shorter one / of the longer one at least that, 0..1.
-    group_by:         a field, or several: hits with an equal value in one of them are one group, whatever the guards
+    group_by:         hits with an equal value in this field, or in one of several, are one group, whatever the guards
                       say. A missing value and an empty text equal none. Near-duplicates are one group as well.
     origins:          the field that says where a hit is from (of a URL its host counts), and perhaps the field with its
                       time, ("source", "published"). Each group then tells how many different origins its hits have,

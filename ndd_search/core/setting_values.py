@@ -41,6 +41,10 @@ class Kind:
         """Return the value that a word stands for. Raises TypeError or ValueError, which name the setting."""
         return self.check(name, text)
 
+    def __str__(self) -> str:
+        """Return the values in a few words, for the reference."""
+        return (type(self).__doc__ or "").rstrip(".")
+
 
 @dataclass(frozen=True)
 class Text(Kind):
@@ -56,6 +60,9 @@ class Text(Kind):
             raise ValueError(f'{name} must be like "{self.example}", got {value!r}')
         return value
 
+    def __str__(self) -> str:
+        return f'a text like "{self.example}"' if self.example else "text"
+
 
 @dataclass(frozen=True)
 class OneOf(Kind):
@@ -67,9 +74,12 @@ class OneOf(Kind):
         check_one_of(name, value, self.words)
         return value
 
+    def __str__(self) -> str:
+        return ", ".join(f"`{word}`" for word in self.words)
+
 
 class YesNo(Kind):
-    """True or false."""
+    """true, false."""
 
     def check(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -93,12 +103,15 @@ class Whole(Kind):
         check_whole(name, value, self.least, self.most)
         return index(value)
 
+    def __str__(self) -> str:
+        return f"a whole number in {self.least}..{'' if self.most is None else self.most}"
+
     def read(self, name: str, text: str) -> Any:
         return self.check(name, _number(int, text))
 
 
 class Share(Kind):
-    """A number in 0..1."""
+    """a number in 0..1."""
 
     def check(self, name: str, value: Any) -> Any:
         check_share(name, value)
@@ -109,7 +122,7 @@ class Share(Kind):
 
 
 class Seconds(Kind):
-    """A number of seconds, above 0; None where there is no limit."""
+    """seconds, above 0; None for no limit."""
 
     def check(self, name: str, value: Any) -> Any:
         if value is None:
@@ -148,6 +161,9 @@ class Several(Kind):
     def read(self, name: str, text: str) -> tuple[Any, ...]:
         return tuple(self.kind.read(name, word.strip()) for word in text.split(","))
 
+    def __str__(self) -> str:
+        return f"{self.kind}, or a list of these" if self.one else f"a list of {self.kind}"
+
 
 class Fixed(dict[str, Any]):
     """A dict that does not change: settings that are created once serve all of a process."""
@@ -182,9 +198,12 @@ class OfFields(Kind):
             Field().check(name, each)
         return Fixed((each, self.kind.check(f"{name} of {each}", value[each])) for each in sorted(value))
 
+    def __str__(self) -> str:
+        return f"a table like `{self.example}`"
+
 
 class Field(Kind):
-    """The name of a field, dotted for one inside another."""
+    """a field, dotted for one inside another."""
 
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):

@@ -71,14 +71,14 @@ def _key(text: str) -> str:
 
 
 class _OfRecipe(Kind):
-    """A recipe; in a file its id, and where its key is."""
+    """a recipe, or its id and where its key is."""
 
     def check(self, name: str, value: Any) -> Recipe | None:
         return None if value is None else recipe_named(value)
 
 
 class _TextFields(Kind):
-    """One field, several, or the fields of several sketches by the name of the object that holds each."""
+    """a field, a list of fields, or these by the name of the object that holds their sketch."""
 
     def check(self, name: str, value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -1,0 +1,60 @@
+"""Writes docs/reference/options.md from the declarations of the options: `make reference`.
+
+Each option is declared once, in a class: its name, kind of values and default, and a sentence in the docstring.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, fields
+from typing import Any
+
+from ndd_search.core.options import CollapseOptions
+from ndd_search.search.index_rules import IndexRule
+
+_HEAD = """\
+# All options
+
+Written by `make reference`. An option has the same name and values wherever it stands: as an argument
+(`ndd.collapse(hits, window=50)`, `ndd.wrap`, `ndd.options`), in the body of a search (`"ndd": {"window": 50}`), in its
+URL at the proxy (`ndd.window=50`), for indexes (`indexes={"news*": {"window": 50}}`), below `[collapse]` in a file of
+settings (`window = 50`), and on the command line (`--set window=50`). In a URL and after `--set`, commas separate the
+entries of a list, and a table is `FIELD:VALUE,FIELD:VALUE`. [Python](python.md#settings) has the whole text of each.
+
+"""
+_PRESET = "a name (`news`, `web`, `products`, `messages`, `chunks`), or what `ndd.preset(FILE)` returns"
+
+
+def sentences(settings: type) -> dict[str, str]:
+    """Return what the docstring of a class says first about each setting."""
+    found = re.findall(r"(?m)^ {4}(\w+):\s+((?:.|\n {5,})+)", settings.__doc__ or "")
+    texts = {name: " ".join(text.split()) for name, text in found}
+    return {name: re.split(r"(?<=[\w)`}])[.:;] ", text)[0].rstrip(".") for name, text in texts.items()}
+
+
+def rows(settings: type) -> list[str]:
+    """Return a row of a table for each setting of a class that has a kind."""
+    told = sentences(settings)
+    return [
+        f"| `{one.name}` | {one.metadata['kind']} | {_shown(one)} | {told[one.name].replace('|', '')} |"
+        for one in fields(settings)
+        if "kind" in one.metadata
+    ]
+
+
+def _shown(one: Any) -> str:
+    default = one.default_factory() if one.default is MISSING else one.default
+    value = {True: "true", False: "false"}.get(default) if isinstance(default, bool) else default
+    return "" if value is None or value in ((), {}) else f"`{', '.join(value) if isinstance(value, tuple) else value}`"
+
+
+def page() -> str:
+    """Return the page."""
+    head = "| {} | values | default | |\n|---|---|---|---|"
+    parts = [head.format("option"), *rows(CollapseOptions), f"| `preset` | {_PRESET} | | options that go together |"]
+    rules = ["", "## Beside them, for indexes", "", head.format("setting"), *rows(IndexRule)]
+    return _HEAD + "\n".join([*parts, *rules]) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
