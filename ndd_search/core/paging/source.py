@@ -95,7 +95,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
 
 
 class Source:
-    """The deduplicated hits of one query, in pages (see `stream`). Several threads or coroutines may use it."""
+    """The deduplicated hits of one query, in pages (see `stream`). Threads may share one, or coroutines, not both."""
 
     def __init__(
         self,
