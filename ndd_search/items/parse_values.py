@@ -12,6 +12,7 @@ from typing import Any
 from unicodedata import category, normalize
 from urllib.parse import unquote, urlsplit
 
+from ndd_search.core.text.tokens import without_idle_signs
 from ndd_search.core.text.unicode_tables import few_marks
 
 Date = tuple[int, int, int]  # year, month, day; 0 is unknown
@@ -34,7 +35,8 @@ _TRACKING = re.compile(
 _MACHINE = re.compile(r"^(www|m|mobile|amp)\.(?=[^.]+\.)")
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _QUOTES = re.compile("['’‘`´ʼ]")
-_WORDS = re.compile(r"[^\W_]+|&")
+_WORDS = re.compile(r"[-+]?[^\W_]+(?:[-+#]+[^\W_]*)*|[&<>%°±≤≥$¢-¥\u20a0-\u20cf]")
+_PARTS = re.compile(r"[^\W_]+|&")  # of a code
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'’\s]*(?:e[-+]?\d+)?", re.IGNORECASE)
 _HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
 _ISO = re.compile(r"(?!00)(\d{4})-(\d{2})-(\d{2})", re.ASCII)
@@ -69,13 +71,14 @@ def folded(text: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in order; "&" is the word "and". Apostrophes join what they divide.
+    """Return the words of a text in order, with signs that count, as in C++; "&" is the word "and".
 
-    A run of characters of a script without spaces is one word, because names are compared letter by letter.
+    Apostrophes join what they divide. A run of characters of a script without spaces is one word, because names are
+    compared letter by letter.
     """
     if text.isalpha() and text.isascii():
         return (text.lower(),)
-    words = _WORDS.findall(_QUOTES.sub("", folded(text)))
+    words = _WORDS.findall(without_idle_signs(_QUOTES.sub("", folded(text))))
     return tuple("and" if word == "&" else word for word in words) if "&" in words else tuple(words)
 
 
@@ -167,7 +170,7 @@ def code_of(value: Any) -> str:
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    code = "".join(words_of(str(value)))
+    code = "".join(_PARTS.findall(_QUOTES.sub("", folded(str(value))))).replace("&", "and")
     if not code:
         raise ValueError(f"{quoted(value)} holds no letters or digits")
     if _NO_CODE.fullmatch(code) or _NO_MAIL.fullmatch(str(value).strip()):

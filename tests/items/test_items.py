@@ -69,6 +69,16 @@ def test_without_a_location_the_name_needs_the_summary() -> None:
     assert PLACES.similarity(cork, {**finbarr, "summary": CORK["summary"] + "; consecrated in 1870"}).is_match
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Senior C++ Developer", "Senior C# Developer"), ("Sensor +5 V", "Sensor -5 V"), ("Voucher €10", "Voucher $10")],
+)
+def test_names_with_other_signs_are_not_equal(one: str, other: str) -> None:
+    schema = ndd.items.Items(name=ndd.items.Name())
+    assert schema.similarity({"name": one}, {"name": one}).similarity == 1
+    assert schema.similarity({"name": one}, {"name": other}).similarity < 0.95
+
+
 def test_names_with_other_numbers_are_other_names() -> None:
     rows = [{"name": f"Hotel Number {number // 2}"} for number in range(40)]
     assert len(ndd.items.Items(name=ndd.items.Name()).groups(rows)) == 20
@@ -128,6 +138,8 @@ def test_a_place_is_read_in_every_form_that_the_engines_take(value: Any) -> None
         (url_of, "web.archive.org/web/2010/http://b.de", ("web.archive.org", "/web/2010/http://b.de")),
         (url_of, "HTTPS://www.Example.org:80/a/?b=2&a=1#c", ("example.org", "/a?a=1&b=2")),
         (words_of, "St. Finbarr’s &amp; Søn", ("st", "finbarrs", "and", "son")),
+        (words_of, "Senior C++/C# Developer", ("senior", "c++", "c#", "developer")),
+        (words_of, "Jean-Luc Sensor -5 V, 3-5 €", ("jean", "luc", "sensor", "-5", "v", "3", "5", "€")),
     ],
 )
 def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value: Any, expected: Any) -> None:

@@ -202,7 +202,7 @@ class HitReader:
         def why(one: Any, other: Any) -> str:
             if self.compares_words and not self.share_a_word(one, other):
                 return NO_WORD
-            return "a difference in numbers alone" if weighs and differ_in_numbers(one, other) else ""
+            return "a difference in numbers or signs alone" if weighs and differ_in_numbers(one, other) else ""
 
         return why
 

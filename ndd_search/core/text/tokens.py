@@ -20,6 +20,7 @@ from ndd_search.core.text.markup import strip_markup
 from ndd_search.core.text.signs import Kinds, settled
 from ndd_search.core.text.unicode_tables import (
     MARK,
+    PLUS,
     SEPARATOR,
     SINGLE,
     Numbers,
@@ -32,6 +33,7 @@ from ndd_search.core.text.unicode_tables import (
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _SIGN = re.compile("[-+#<>$%]")  # of ASCII; texts without need no tables
+_MAY_COUNT = re.compile(r"[+#<>]|-(?![^\W\d_])")
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else ord(" ") for code in range(128)).ljust(256)
 _BESIDE = np.zeros(1, np.uint8)  # a SEPARATOR
 
@@ -92,6 +94,17 @@ def split(text: str, apart: bool) -> list[str]:
     folded = fold(text)
     points = code_points(folded)
     return [folded[start:end] for start, end in _places(kinds_of_folded()[points], points, apart).tolist()]
+
+
+def without_idle_signs(folded: str) -> str:
+    """Return a folded text with a space for each of the signs + # - < > that does not count (see `text.signs`)."""
+    if not _MAY_COUNT.search(folded):
+        return folded.replace("-", " ")
+    points = code_points(folded)
+    kinds = kinds_of_folded()[points]
+    counts = settled(np.concatenate((_BESIDE, kinds, _BESIDE)), np.concatenate((_BESIDE, points, _BESIDE)))[1:-1]
+    shown = np.where((kinds >= PLUS) & (counts == SEPARATOR), np.uint32(ord(" ")), points)
+    return shown.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def find_tokens(texts: Sequence[str]) -> Tokens:
