@@ -11,12 +11,15 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from http import HTTPStatus
 
+import numpy as np
+
 from ndd_search.core.immutable import dataclass
+from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.fill_page import Fetch, first_window, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.fits_text import misfit, whole_text
-from ndd_search.core.sketching.sketches import Lack, Sketch
+from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.core.sketching.stored_sketch import fields_in_text
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.engines_own_page import (
@@ -253,7 +256,7 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
     documents = dict(state.documents)
     for request, answer in zip(requests, answers, strict=True):
         found = documents_of(state.stream, plan, request.found, answer)
-        documents.update((rank, found[rank]) for rank in request.wanted)
+        documents.update({rank: found[rank] for rank in request.wanted})
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
     return state
@@ -301,27 +304,26 @@ def documents_of(stream: Stream, plan: Plan, ranks: Sequence[int], answer: Answe
 
     ranks: of the hits of the answer. Raises AskAnew if these are not the hits of the stream.
     """
-    hits, sketches = answer.hits, sketches_in(answer, plan)
-    if len(hits) != len(ranks):
+    hits, places = answer.hits, stream.ranks.searchsorted(np.array(ranks, np.int64))
+    known = [stream.hits[place] for place in places.tolist()]
+    versions = [[(hit["_index"], hit.get("_seq_no")) for hit in listed] for listed in (hits, known)]
+    if versions[0] != versions[1] or not _are_of(stream, places, sketches_in(answer, plan)):
         raise AskAnew
-    for rank, hit, sketch in zip(ranks, hits, sketches, strict=True):
-        at = stream.index_of(rank)
-        before = stream.hits[at]
-        if not _is_of(hit, sketch, before, stream.lacking[at], stream.sketches[at]):
-            raise AskAnew
+    added = () if plan.search.body.get("seq_no_primary_term") else ("_seq_no", "_primary_term")
+    for hit, before in zip(hits, known, strict=True):
         for name in ("_score", "sort"):
             if name in before:
                 hit[name] = before[name]
-        if not plan.search.body.get("seq_no_primary_term"):
-            hit.pop("_seq_no", None)
-            hit.pop("_primary_term", None)
+        for name in added:
+            hit.pop(name, None)
         if "fields" in hit:
             drop_fields(hit, plan.sketch_fields)
     return dict(zip(ranks, hits, strict=True))
 
 
-def _is_of(hit: Hit, sketch: Sketch | Lack, before: Hit, lack: str, known: Sketch) -> bool:
-    """Return whether a document is that of a hit, by the number of its version and by its sketch."""
-    if any(hit.get(name) != before.get(name) for name in ("_index", "_seq_no")):
-        return False
-    return sketch == lack if isinstance(sketch, str) else not lack and sketch.tobytes() == known.tobytes()
+def _are_of(stream: Stream, places: Ranks, sketches: Sequence[Sketch | Lack]) -> bool:
+    """Return whether these are the sketches of a stream at some places, and are lacking for the same reasons."""
+    if isinstance(sketches, Sketches) and isinstance(stream.sketches, Sketches):
+        return stream.sketches.holds(sketches, places)
+    known = [stream.lacking[place] or stream.sketches[place].tobytes() for place in places.tolist()]
+    return known == [one if isinstance(one, str) else one.tobytes() for one in sketches]
