@@ -118,7 +118,7 @@ class Snapshot:
 
     def _odd(self, body: dict[str, Any], error: Exception) -> Any:
         """Return the answer to a search for one document that no client can read. error: the client's."""
-        odd = _COMMENTS if "codec" not in str(error) else _NOT_UTF_8
+        odd = _NOT_UTF_8 if any(isinstance(one, UnicodeDecodeError) for one in _causes(error)) else _COMMENTS
         try:
             response = self._search({**body, "_source": {"excludes": [ODD]}})
         except Exception as refused:  # the engine cannot read it either
@@ -134,7 +134,7 @@ def _unreadable(error: Exception) -> str:
 
     An engine that has to parse such a document, because `_source` is filtered, refuses the search.
     """
-    causes = (*error.args, *getattr(error, "errors", ()))
+    causes = _causes(error)
     if text := next((one.doc for one in causes if isinstance(one, json.JSONDecodeError)), ""):
         return text
     if coded := [one for one in causes if isinstance(one, UnicodeDecodeError)]:
@@ -142,6 +142,11 @@ def _unreadable(error: Exception) -> str:
     if type(error).__name__ != "SerializationError" and "arse" not in str(error):  # of either client; failed to parse
         raise error
     return ""
+
+
+def _causes(error: Exception) -> tuple[Any, ...]:
+    """Return what may be the causes of an error of a client."""
+    return (*error.args, *getattr(error, "errors", ()), error.__cause__, error.__context__)
 
 
 def sampled(client: Any, index: str, body: Mapping[str, Any], size: int) -> Hits:

@@ -332,5 +332,8 @@ def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(en
             report = Backfill(index=index, fields=["body"]).run(client)
             assert (report.tally.written, report.tally.left, report.remaining) == (written, {}, 0)
         after = client.get(index=index, id="a")["_source"]["ndd"]
-        assert after == {**marked["ndd"], **SketchField().encode(ndd.sketch(DOCUMENTS[0]["body"]), ndd.Recipe())}
+        assert after == {
+            **marked["ndd"],
+            **SketchField().encode(ndd.sketch(DOCUMENTS[0]["body"]), ndd.Recipe(), text=["body"]),
+        }
         assert len(after["sketch"]) > 5
