@@ -94,21 +94,23 @@ def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
 
 
-def test_of_texts_of_five_words_only_equals_are_copies_of_seven_those_with_the_last_word_changed_too() -> None:
+def test_of_two_short_texts_a_changed_word_makes_another_one_and_of_longer_ones_it_does_not() -> None:
     assert (
         len(ndd.collapse(["late ferries in fog today", "late ferries in fog tonight", "Late ferries, in fog: today!"]))
         == 2
     )
-    assert len(ndd.collapse(["all ferries are late in fog today", "all ferries are late in fog tonight"])) == 1
+    assert len(ndd.collapse(["all ferries are late in fog today", "all ferries are late in fog tonight"])) == 2
+    assert len(ndd.collapse([CLIMATE, CLIMATE.replace("Friday", "Monday")])) == 1
 
 
 def test_many_copies_of_a_short_text_make_no_form_of_it() -> None:
     post = "the ferry to the island leaves an hour later because of fog"
     ways = ("{1}", "{0} says: {1}", "{1} (via {0})", "RT from {0} in the harbour: {1} #ferry #{0}", "Wow! {1}")
     posts = [ways[place % len(ways)].format(name, post) for place, name in enumerate(TOWNS)]
-    assert ndd.collapse(posts).hits == posts[:1]
+    assert len(ndd.collapse(posts)) <= 2
     reworded = [post.replace(word, name) for word, name in zip(post.split(), TOWNS, strict=False)]
-    assert len(ndd.collapse([post, *reworded])) < 6
+    assert len(ndd.collapse([post, *reworded])) > 6  # a changed word may be another thing
+    assert len(ndd.collapse([post, *reworded], preset="messages")) < 6
 
 
 def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_the_same_table() -> None:
@@ -279,7 +281,7 @@ AIRPORT = "{} Airport is a small public airport with one runway that lies ten ki
 
 def test_six_short_texts_of_one_form_are_shown_and_fewer_are_copies() -> None:
     hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
-    copies = [hits[3].upper(), f"{hits[5]} of the same name"]
+    copies = [hits[3].upper(), f"UPDATE - {hits[5]}"]
     assert ndd.collapse(hits, size=20).hits == hits
     assert ndd.collapse([*NEWS, *hits, *copies], size=20).hits == [*NEWS[:2], *hits]
     assert ndd.collapse(hits[:6]).hits == hits[:6]
@@ -324,9 +326,8 @@ def test_texts_of_few_words_are_told_with_the_preset_that_finds_their_copies() -
     assert (page.hits, page.info.warnings) == (heads, ())
     assert ndd.collapse([CLIMATE, FOOTBALL, heads[0]]).info.warnings == ()
     forms = [f"Well paid job for one nurse in {city}" for city in CITIES[:8]]
-    few, entries = ndd.collapse([*forms, heads[0]], frequency_table=False).info.warnings
-    assert few.startswith("2 of 2 texts have fewer than 10 words")
-    assert entries.startswith("8 of 9 hits are short texts that differ in a few words and are shown as one")
+    [few] = ndd.collapse([*forms, heads[0]], frequency_table=False).info.warnings
+    assert few.startswith("9 of 9 texts have fewer than 10 words")
 
 
 @pytest.mark.parametrize("settings", [{"mode": "annotate"}, {"mode": "demote"}, {"max_per_group": 3}])

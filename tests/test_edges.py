@@ -365,7 +365,7 @@ def test_texts_with_the_same_words_are_copies_whatever_shows_their_edges(change:
     texts = [f"Note: a place is free at {town} for a child of four whose parents work [Green Homes]" for town in TOWNS]
     page = ndd.collapse([*texts, *map(change, texts)], size=100)
     assert page.hits == texts
-    assert str(page.explain(len(texts))).endswith("and the two have the same words")
+    assert str(page.explain(len(texts))).endswith("the two have the same words")
 
 
 @pytest.mark.parametrize("core", [True, False])

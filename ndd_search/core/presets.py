@@ -163,8 +163,9 @@ _ALL = (
     ),
     Preset(
         name="messages",
-        about="shingles of five characters, links dropped: messages have too few words for shingles of words",
+        about="shingles of five characters, links dropped, and a bar of 0.45: a few words of a message may differ",
         recipe=Recipe.characters(size=5, urls="drop"),
+        options=CollapseOptions(min_similarity=0.45),
     ),
 )
 PRESETS = {preset.name: preset for preset in _ALL}

@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
         j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  bar
         j  >=  bar + max(0, 1 - least - bar) * x / (1 + x)
-        bar = least + asked / max(few, min(n, known))
+        bar = least + asked * min(1, (1 - s) / common + min(1/2, few / documents)) / n
         x = (own / content) ** 6, 0 if content is 0
 
     or if 1 - j <= differ * min(n, 80), or if the two differ at their edges.
@@ -33,9 +33,10 @@ class Rule(NamedTuple):
     """
 
     least: float  # the bar of the longest texts, 0..1
-    asked: float = 0.0  # at least 0: what a short text adds to the bar, times its number of shingles
-    few: float = 1.0  # shingles, above 0: shorter texts count as this long
-    known: float = 1.0  # shingles, at least `few`: longer texts count as this long
+    asked: float = 0.0  # at least 0: shingles that a short text shares beyond that
+    common: float = 1.0  # 1 - s, above 0, from which a text is asked for all of these
+    few: float = 1.0  # documents, above 0: see the bar
+    documents: float = 0.0  # at least 0: counted in the frequency table; 0 without one
     power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
     margin: float = 0.0  # shingles, at least 0
     content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one

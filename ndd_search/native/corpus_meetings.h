@@ -153,7 +153,7 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
     Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
     int edges = may_differ_at_edges(edges_of(page, rule, first), edges_of(page, rule, second));
-    double bar = edges ? 0 : least_resemblance(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
+    double bar = edges ? 0 : least_resemblance(rule, rule->asked > 0 ? sizes.shorter : 1) - ROUNDING;
     if ((double)most < bar * (double)all) /* all values count of the one that ends first */
         return NO;
     int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);

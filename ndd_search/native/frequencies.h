@@ -7,6 +7,7 @@
 #include "page_calls.h"
 
 enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
+static const double EDITED = 0.85; /* as in document_frequency.py */
 enum { BARE = 2 };     /* a story counts once if it has at most this many sketches without edges for each with edges */
 
 /* Whether no earlier hit has the same values. */
@@ -198,28 +199,21 @@ static void count_groups(Frequencies *frequencies, const Page *page, const int64
     }
 }
 
-/* The leaders of possible copies: pairs that would resemble if `margin` shingles of the shorter one were changed.
-   pairs: ordered by the second, then the first. */
-static void lead_copies(const Page *page, const Rule *rule, const Pair *pairs, int64_t count, int64_t *leaders)
+/* Whether two texts count as one that was edited: they would still resemble if `margin` shingles more were changed. */
+static int is_edited(const Page *page, const Rule *rule, const Pair *pair)
 {
-    for (int64_t hit = 0; hit < page->count; hit++)
-        leaders[hit] = hit;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t first = pairs[i].hits[0], second = pairs[i].hits[1];
-        double left = shingles_of(page, first), right = shingles_of(page, second);
-        if (leaders[second] == second && leaders[first] == first
-            && resemblance_of(pairs + i) >= rule->least + rule->margin / (left < right ? left : right))
-            leaders[second] = first;
-    }
+    double shorter = sizes_of(shingles_of(page, pair->hits[0]), shingles_of(page, pair->hits[1])).shorter;
+    return resemblance_of(pair) >= larger(EDITED, rule->least + rule->margin / shorter) - ROUNDING;
 }
 
-/* The first row of the connected component of each row. */
-static void connect(const Page *page, const Pair *pairs, int64_t count, int64_t *groups)
+/* Connect rows by pairs: the group of a row is the first one of its connected component. edited: of which rule, or NULL for
+ * all pairs. */
+static void connect(const Page *page, const Pair *pairs, int64_t count, const Rule *edited, int64_t *groups)
 {
-    for (int64_t hit = 0; hit < page->count; hit++)
-        groups[hit] = hit;
     for (int64_t i = 0; i < count; i++) {
         int64_t left = pairs[i].hits[0], right = pairs[i].hits[1];
+        if (edited && !is_edited(page, edited, pairs + i))
+            continue;
         while (groups[left] != left) /* each visit halves the path */
             left = groups[left] = groups[groups[left]];
         while (groups[right] != right)
@@ -239,10 +233,10 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
                              Weights *weights, char **table)
 {
     int64_t slots = slots_for(frequencies->found);
-    rule->known = rule->few;
+    rule->documents = 0;
     if (frequencies->documents <= handful) /* too few to tell common values from rare ones */
         return 1;
-    rule->known += frequencies->documents;
+    rule->documents = frequencies->documents;
     double scale = log(frequencies->documents / handful);
     double twice = UNIT * log(2) / scale;
     if (is_between(twice))
@@ -279,33 +273,36 @@ static void free_weights(Weights *weights, char **table)
 static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
                                double handful, int brief, int64_t *groups)
 {
-    Rule alike = {.least = rule.least, .few = 1, .known = 1};
+    Rule alike = {.least = rule.least, .common = 1, .few = 1};
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;
-    int64_t met = find_pairs(page, &alike, NULL, &pairs), copied = 0, *sizes = groups + page->count;
+    int64_t met = find_pairs(page, &alike, NULL, &pairs), at_edges = 0, *sizes = groups + page->count;
     if (met > 0 || (met == 0 && !brief)) {
+        for (int64_t hit = 0; hit < page->count; hit++)
+            groups[hit] = hit;
         if (!make_frequencies(frequencies, page, handful))
             met = -1;
         else {
-            lead_copies(page, &rule, pairs, met, groups);
+            connect(page, pairs, met, &rule, groups);
             count_groups(frequencies, page, groups, NULL, sizes, handful);
         }
     }
     if (met > 0) {
         rule.shortest = 0;
         rule.differ = 0;
-        copied = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
-                     ? find_pairs(page, &rule, weights.slots ? &weights : NULL, &pairs)
-                     : -1;
-        if (copied >= 0) {
-            connect(page, pairs, copied, groups);
+        rule.asked = INFINITY; /* none but pairs that differ at their edges */
+        at_edges = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
+                       ? find_pairs(page, &rule, weights.slots ? &weights : NULL, &pairs)
+                       : -1;
+        if (at_edges >= 0) {
+            connect(page, pairs, at_edges, NULL, groups);
             count_groups(frequencies, page, groups, edged, sizes, handful);
         }
     }
     free_weights(&weights, &table);
     free(pairs);
-    return copied < 0 ? -1 : met;
+    return at_edges < 0 ? -1 : met;
 }
 
 /* Copy a page without values that touch an edge, so that copies which differ only there are equal. */

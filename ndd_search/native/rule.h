@@ -11,7 +11,7 @@
 #include "weights.h"
 
 typedef struct {
-    double least, asked, few, known; /* the bar is least + asked / shingles of the shorter, limited to few..known */
+    double least, asked, common, few, documents; /* of the bar, see bar_of */
     double power, margin;       /* of the discount of the resemblance for common values */
     double differ;              /* the share that may differ whatever the idf, for each of ENOUGH shingles */
     double edges;               /* 1: odd values touch an edge of their text, see short_copies.h; */
@@ -37,11 +37,15 @@ enum { NO, YES, UNSURE = -1 }; /* whether a pair is accepted; UNSURE also withou
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* The bar of a pair whose shorter document has this number of shingles. */
-static double bar_of(const Rule *rule, double shingles)
+/* The bar of a pair whose shorter document has this number of shingles. commonness: 1 - the mean idf of what both hold; the
+ * bar grows with it. */
+static double bar_of(const Rule *rule, double shingles, double commonness)
 {
-    double evidence = shingles < rule->few ? rule->few : shingles;
-    double bar = rule->least + rule->asked / (evidence < rule->known ? evidence : rule->known);
+    if (!rule->asked)
+        return rule->least;
+    double unknown = rule->documents > 2 * rule->few ? rule->few / rule->documents : 0.5;
+    double family = commonness / rule->common + unknown;
+    double bar = rule->least + rule->asked * (family < 1 ? family : 1) / shingles;
     return bar < 1 ? bar : 1;
 }
 
@@ -50,7 +54,7 @@ enum { ENOUGH = 80 };
 /* The resemblance that such a pair has at least: of its bar, or because hardly anything differs. */
 static double least_resemblance(const Rule *rule, double shingles)
 {
-    double bar = bar_of(rule, shingles), sure = 1 - rule->differ * ENOUGH;
+    double bar = bar_of(rule, shingles, 0), sure = 1 - rule->differ * ENOUGH;
     return bar < sure ? bar : sure;
 }
 
@@ -107,9 +111,9 @@ static double differing(const Rule *rule, const Pair *pair, const Sizes *sizes)
  * values of one hit. This decides most copies with one look-up. */
 static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes, uint64_t weight)
 {
-    double bar = bar_of(rule, sizes->shorter), resemblance = resemblance_of(pair);
-    double power = rule->power * differing(rule, pair, sizes);
     double specificity = rare(pair->shared, weight) / pair->shared; /* a lower bound, as idf is at most 1 */
+    double bar = bar_of(rule, sizes->shorter, 1 - specificity), resemblance = resemblance_of(pair);
+    double power = rule->power * differing(rule, pair, sizes);
     double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
     return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING
            && resemblance > own_bar(rule, bar, pair, most_own(pair), sizes->longer) + ROUNDING;
@@ -118,7 +122,7 @@ static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes,
 /* Whether a pair without common values is accepted. */
 static int counts_unweighed(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
-    double bar = bar_of(rule, sizes->shorter);
+    double bar = bar_of(rule, sizes->shorter, 0);
     return resemblance_of(pair) >= own_bar(rule, bar, pair, most_own(pair), sizes->longer) - ROUNDING;
 }
 
@@ -130,7 +134,8 @@ static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
     double own_right = rare(pair->within[1], pair->weights[1]) - shared;
     double own = own_left + own_right > ROUNDING ? own_left + own_right : ROUNDING;
     double smaller = own_left < own_right ? own_left : own_right;
-    double least = bar_of(rule, sizes->shorter), bar = least - ROUNDING, resemblance = resemblance_of(pair);
+    double commonness = (pair->shared - shared) / larger(pair->shared, 1);
+    double least = bar_of(rule, sizes->shorter, commonness), bar = least - ROUNDING, resemblance = resemblance_of(pair);
     int32_t apart = pair->within[0] + pair->within[1] - 2 * pair->shared;
     if (resemblance < own_bar(rule, least, pair, smaller, sizes->longer) - ROUNDING)
         return NO;

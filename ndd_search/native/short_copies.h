@@ -27,7 +27,7 @@ static int may_differ_at_edges(int edges, int others) { return edges & others & 
 static double least_bar_of(const Page *page, const Rule *rule, int64_t hit)
 {
     int by_length = rule->asked > 0 || rule->power > 0 || rule->content > 0;
-    return least_resemblance(rule, by_length ? shingles_of(page, hit) : rule->known);
+    return least_resemblance(rule, by_length ? shingles_of(page, hit) : 1);
 }
 
 static int64_t count_inner(const int32_t *values, int64_t length)

@@ -1,13 +1,16 @@
 """The decision which pairs are near-duplicates: a fixed bar on resemblance, or "auto".
 
-"auto" uses the resemblance of two texts and three more questions.
+"auto" hides a text under another one if it adds nothing, as far as two sketches tell. In doubt it shows both. It asks:
+How much do the two share? A short text has to share more: one changed word may be another thing. Less is enough if
+hardly any other document of the index has what they share. Nothing else resembles the two then, so they are no members
+of a family, such as the entries of one form.
 Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in counters,
 headers and advertisements. Two texts in one template share what many documents of the index contain, and differ in
 their own content.
 Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
 rare the frame is.
-Does each of the two have half a page or more of its own? Two editions of a report may share most of their words.
-Frames and corrections seldom fill half a page on both sides. With
+Does each of the two have a third of a page or more of its own? Two editions of a report may share most of their words.
+Frames and corrections seldom fill that much on both sides. With
 
     j  resemblance, KMV estimate (see `sketching.estimate_similarity`)
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
@@ -19,18 +22,18 @@ Frames and corrections seldom fill half a page on both sides. With
 two hits are near-duplicates when both of these hold:
 
     j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b
-    j  >=  b + (1 - 0.27 - b) * o**6 / (o**6 + 150**6)
-    with  b = 0.27 + q / max(16, min(n, 16 + N))
+    j  >=  b + (1 - 0.24 - b) * o**6 / (o**6 + 100**6)
+    with  b = 0.24 + 4 * q / n * min(1, (1 - s) / 0.05 + min(1/2, 25 / N))
 
 The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
 grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a
 long text, its idf means little, but in a short text the same difference may decide. The bar b is higher for short
-texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. The second bar rises,
-up to 0.73, with the content that each of two long texts has of its own (150 shingles of three words are half a page of
-print). It applies to the resemblance itself, so that one difference does not count twice.
-Without a frequency table s / d is 1, N is 0 and each idf is 1, which gives a bar of 0.46 for words, and more for two
-long texts with content of their own. docs/quality.md has the evidence, and the effect of halving and doubling each
-constant.
+texts, where one changed word (q shingles) is a large share, unless the mean idf s says that the shared text is rare; a
+table of few documents cannot say so. The second bar rises, up to 0.76, with the content that each of two long texts
+has of its own (100 shingles of three words are a third of a page of print). It applies to the resemblance itself, so
+that one difference does not count twice.
+Without a frequency table s / d is 1, N is 0 and each idf is 1. docs/quality.md has the evidence, and the effect of
+halving and doubling each constant.
 """
 
 from __future__ import annotations
@@ -57,24 +60,27 @@ ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a similarity that e
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The six constants of "auto"; changed only to measure their effect (`python -m benchmarks.study --sensitivity`).
+    """The constants of "auto"; changed only to measure their effect (`python -m benchmarks.study --sensitivity`).
 
-    least:   resemblance below which no pair is accepted: nearly three times as much differs as is shared.
+    least:   resemblance below which no pair is accepted: three times as much differs as is shared.
+    asked:   words, q shingles each, that a short text shares beyond that.
+    common:  1 - s from which a short text shares all of these: a twentieth of the shared text is in most documents.
+    few:     twice as many counted documents are the fewest that tell whether the shared text is rare.
     power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
     margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
-    unknown: shingles, of characters twice as many. Shorter texts count as this long, and so do all texts if no
-             documents were counted.
     pages:   pages of print (see PAGE) that both texts have of their own if the bar on their resemblance is half-way up
              to 1 - least, where nearly three times as much is shared as differs.
     handful: documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
-    least: float = 0.27
+    least: float = 0.24
+    asked: float = 4.0
+    common: float = 0.05
+    few: float = 25.0
     power: float = 11.0
     margin: float = 8.0
-    unknown: float = 16.0
-    pages: float = 0.5
+    pages: float = 1 / 3
     handful: int = HANDFUL
     differ: float = 0.1
 
@@ -112,6 +118,12 @@ class Overlaps:
         specific: Shares = np.minimum(mean_shared * apart / self._rare_apart, 1.0)
         specific[apart <= 0] = 1.0
         return specific
+
+    @property
+    def commonness(self) -> Shares:
+        """Return 1 - s, 0..1: 0 if no other documents hold what both contain."""
+        common: Shares = (self.shared - self.rare_shared) / np.maximum(self.shared, 1)
+        return common
 
     @property
     def mutuality(self) -> Shares:
@@ -191,27 +203,32 @@ class Decision:
     @cached_property
     def rule(self) -> Rule:
         """Return the rule that numpy and the native core apply."""
-        power = self.constants.power if self.frequency_table else 0.0
-        margin = self.constants.margin * self.size
-        if self.bar is not None:
-            return Rule(self.bar, power=power, margin=margin)
-        few = self.constants.unknown * (2 if self.kind == "characters" else 1)  # a changed word is in ten of these
-        known = few + (self.frequency_table.documents if self.frequency_table else 0)
-        content = self.constants.pages * PAGE[self.kind]
-        edges = float(self.kind == "words")
+        constants, table = self.constants, self.frequency_table
         rule = Rule(
-            self.constants.least, self.size, few, known, power, margin, content, self.constants.differ / ENOUGH, edges
+            constants.least if self.bar is None else self.bar,
+            power=constants.power if table else 0.0,
+            margin=constants.margin * self.size,
         )
-        if self.frequency_table is None:
+        if self.bar is not None:
             return rule
-        scale = log(self.frequency_table.documents / self.frequency_table.handful)
-        return rule._replace(twice=round(UNIT * log(2) / scale))
+        rule = rule._replace(
+            asked=constants.asked * self.size,
+            common=constants.common,
+            few=constants.few,
+            documents=table.documents if table else 0.0,
+            content=constants.pages * PAGE[self.kind],
+            differ=constants.differ / ENOUGH,
+            edges=float(self.kind == "words"),
+        )
+        if table is None:
+            return rule
+        return rule._replace(twice=round(UNIT * log(2) / log(table.documents / table.handful)))
 
     @property
     def floor(self) -> float:
         """Return the resemblance below which no pair is accepted, above 0; but pairs that differ at their edges."""
         rule = self.rule
-        return min(rule.least + rule.asked / rule.known, 1 - rule.differ * ENOUGH)
+        return min(rule.least, 1 - rule.differ * ENOUGH)
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """Return the value that is compared with the bar, 0..1: resemblance, with a table discounted by the idf."""
@@ -219,7 +236,7 @@ class Decision:
 
     def bars(self, pairs: Overlaps) -> Shares:
         """Return the bar of each pair on its similarity: the higher of the two, the second one discounted alike."""
-        bars = self._bars(pairs.shorter)
+        bars = self._bars(pairs)
         own_bars = self._own_bars(bars, pairs.own)
         return own_bars if self.frequency_table is None else np.maximum(bars, own_bars * self._discounts(pairs))
 
@@ -230,10 +247,14 @@ class Decision:
         discounts: Shares = pairs.specificity ** (rule.power * apart * pairs.mutuality)
         return discounts
 
-    def _bars(self, shorter: Shares) -> Shares:
-        """Return b of pairs whose shorter documents have these numbers of shingles."""
+    def _bars(self, pairs: Overlaps) -> Shares:
+        """Return b of pairs."""
         rule = self.rule
-        bars: Shares = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(shorter, rule.few), rule.known), 1.0)
+        if not rule.asked:
+            return np.full(pairs.shorter.shape, rule.least)
+        unknown = rule.few / rule.documents if rule.documents > 2 * rule.few else 0.5
+        family = np.minimum(pairs.commonness / rule.common + unknown, 1)
+        bars: Shares = np.minimum(rule.least + rule.asked * family / np.maximum(pairs.shorter, 1), 1.0)
         return bars
 
     def _own_bars(self, bars: Shares, own: Shares) -> Shares:
@@ -248,7 +269,7 @@ class Decision:
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Return which pairs are near-duplicates, apart from those that differ at their edges (see `similar_pairs`)."""
-        bars = self._bars(pairs.shorter)
+        bars = self._bars(pairs)
         accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= bars - ROUNDING
         accepted &= pairs.resemblance >= self._own_bars(bars, pairs.own) - ROUNDING
         return accepted | self.surely_copies(pairs.resemblance, pairs.shorter)

@@ -6,10 +6,10 @@ more there are, the more certainly it is a form. As a compromise, g documents th
 sqrt(g). They count once if at least a third of their different sketches have edges (see `text.edges`), which fillings
 of a form seldom have.
 
-Possible copies are identified in two passes. Pass 1 has no frequency table and uses resemblance alone: two texts that
-would still be similar if `margin` words of the shorter one were changed. In a short text nearly nothing may differ.
-Pass 2 uses the default decision with the table of pass 1, and connects copies of copies, because the twentieth revision
-of a text may share little with the first.
+Copies, for this purpose, are texts with a resemblance of at least EDITED, and copies of copies; in a short text, nearly
+nothing may differ. Texts that share most
+of a page and differ in forty words, such as the adverts of one employer, each count: what they share is common. A
+second pass adds short texts that differ at their edges; to tell these, it needs the table of the first.
 
 In a large sample, each document is compared only with the first ones to contain its values, because the first version
 of an article is the first to contain its own values. So the work grows with the sample, not with its square. Texts
@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.core.matching.choose_leaders import choose_leaders, components
-from ndd_search.core.matching.decision import Constants, Decision, telling_shingles
+from ndd_search.core.matching.choose_leaders import components
+from ndd_search.core.matching.decision import ROUNDING, Constants, Decision, telling_shingles
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
@@ -37,6 +38,7 @@ from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import starts_of_runs
 
+EDITED = 0.85  # resemblance from which two texts count as one that was edited
 UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
@@ -65,7 +67,7 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     value that several hits hold is less common in the index than in the list: UNSEEN further documents are counted,
     which hold none of the values. A list too short to tell common values from rare ones gets none.
 
-    Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
+    In a text of fewer than telling_shingles, one changed word is much. A sample of an index has few copies of one short
     text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
     fills a form. The table is empty for a recipe whose measure is not "kmv".
     """
@@ -135,19 +137,20 @@ def _counted(
 
 def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
     """Count the values of different rows, in two passes. edged: sketches with edges that each of them stands for."""
-    pairs = _pairs(rows, Decision(constants.least, recipe.size))
+    edited, count = _edited(rows, recipe, constants), len(rows.lengths)
+    table = _count(rows, components(count, edited), edged * 0, recipe, constants)
+    edges = replace(constants, asked=inf, differ=0)  # none but pairs that differ at their edges
+    decision = Decision(None, recipe.size, table if table.telling else None, edges, kind=recipe.kind)
+    at_edges = _pairs(rows, decision)
+    return _count(rows, components(count, edited.with_more(at_edges)), edged, recipe, constants)
+
+
+def _edited(rows: Rows, recipe: Recipe, constants: Constants) -> Pairs:
+    """Return the pairs that count as one text that was edited."""
+    pairs = _pairs(rows, Decision(EDITED, recipe.size))
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
-    copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
-    leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    frequency_table = _count(rows, leaders, edged * 0, recipe, constants)
-    if not len(pairs):
-        return frequency_table
-    table = frequency_table if frequency_table.telling else None
-    decision = Decision(None, recipe.size, table, replace(constants, differ=0), kind=recipe.kind)
-    few = len(rows.lengths) <= _FEW
-    copied = resembling_pairs(rows, decision) if few else given_pairs(rows, decision, pairs.first, pairs.second)
-    return _count(rows, components(len(rows.lengths), copied), edged, recipe, constants)
+    return pairs.where(pairs.similarity >= constants.least + constants.margin * recipe.size / shorter - ROUNDING)
 
 
 def _fillings(rows: Rows, recipe: Recipe) -> list[int]:

@@ -48,6 +48,14 @@ class Pairs:
         at = np.flatnonzero(wanted)
         return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
+    def with_more(self, others: Pairs) -> Pairs:
+        """Return these pairs, then the others, which need not be different ones."""
+        return Pairs(
+            np.concatenate((self.first, others.first)),
+            np.concatenate((self.second, others.second)),
+            np.concatenate((self.similarity, others.similarity)),
+        )
+
 
 def as_compared(sketches: Rowwise, k: int, decision: Decision) -> Rowwise | Sketches:
     """Return sketches as a decision compares them: a fixed bar does not ask what touches an edge."""
