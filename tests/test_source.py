@@ -49,6 +49,21 @@ def ids(page: Any) -> list[int]:
     return [hit["id"] for hit in page]
 
 
+def test_ranks_on_a_page_of_a_cursor_count_from_the_leaders_that_earlier_pages_have_shown() -> None:
+    source = ndd.stream(Source(NEWS), text="text", window=4, max_window=8, key="news")
+    cursor: Any = True
+    before: list[int] = []
+    late: list[tuple[int, int]] = []
+    while cursor:
+        page = source.page(4, cursor=cursor)
+        for rank, leader, _ in page.info.late:
+            assert page.hit_at(leader).id == str(before[leader])
+            late.append((page.hit_at(rank)["id"], before[leader]))
+        assert all(group.rank >= len(before) and page.hit_at(group.rank) is group.hit for group in page.groups)
+        before, cursor = [*before, *ids(page)], page.cursor
+    assert late == [(leader + 10, leader) for leader in range(10)]
+
+
 def test_pages_of_a_source_are_full_disjoint_and_repeatable_and_list_what_they_hide() -> None:
     fetch = Source(NEWS)
     found = ndd.stream(fetch, text="text", window=5)
