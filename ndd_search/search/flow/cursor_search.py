@@ -49,6 +49,11 @@ from ndd_search.search.rest.read_request import Request, Search, is_search, opti
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "keep")
 NO_POINT = "the engine opens no further point in time: the page has no cursor, use from and size for the next one"
+# What an engine says if it has freed a point in time, or a node that held a part of one has left.
+_LOST = (
+    *("No search context", "search_context_missing", "no node found for id", "Node not connected"),
+    *("node_not_connected", "node_disconnected", "connect_transport", "node_closed"),
+)
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
@@ -246,7 +251,7 @@ class CursorSearch:
     def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:
         """Raise the error for a complaint of the engine about a point in time, or AskAnew. Returns for any other."""
         path = self.search.request.path
-        if "No search context" in complaint or "search_context_missing" in complaint:
+        if any(sign in complaint for sign in _LOST):
             remedy = "begin again with a new cursor"
             raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
         if "No mapping found for [_shard_doc]" in complaint:

@@ -362,7 +362,7 @@ def can_be_split(search: Search, options: CollapseOptions) -> bool:
     A filter of ours would be a part of an explanation, and show hits that the engine's own `collapse` hides.
     """
     body = search.body
-    if search.limits.bounded or any(map(callable, options.keep)) or body.get("explain"):
+    if any(map(callable, options.keep)) or body.get("explain"):
         return False
     if not _APART.issuperset(body) or not goes_together(search.request):
         return False

@@ -131,7 +131,7 @@ def _is_about_ids(name: str, inner: Any) -> bool:
         case "ids":  # a field of that name has no "values"
             return isinstance(inner, Mapping) and "values" in inner
         case "pinned":
-            return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
+            return isinstance(inner, Mapping) and "ids" in inner  # its "docs" name an "_id"
         case "fields" | "default_field":
             return any(str(one).partition("^")[0] == "_id" for one in listed(inner))
         case "query_string":
