@@ -40,6 +40,9 @@ def test_options_that_serve_a_whole_process_cannot_be_changed(options: ndd.Colla
     for held in (options.max_per, replace(options, max_per={"source": 2}).max_per):
         with pytest.raises(TypeError, match="make new options"):
             held["site"] = "1d"  # type: ignore[index]
+    guarded = replace(options, guards=("same:price", "length:0.5"))
+    assert (guarded.same_fields, guarded.length_ratio) == (("price",), 0.5)  # kept beside the options
+    assert pickle.loads(pickle.dumps(guarded)) == guarded
     again = replace(options, max_per={"source": 2})
     assert pickle.loads(pickle.dumps(again)) == deepcopy(again) == again
     assert asdict(again)["max_per"] == {"source": 2}

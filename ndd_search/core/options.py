@@ -257,7 +257,7 @@ class CollapseOptions:
     @cached_property
     def same_fields(self) -> tuple[str, ...]:
         """The fields in which near-duplicates have equal values."""
-        return tuple(dict.fromkeys(found[1] for found in self._guards if found[1]))
+        return tuple(dict.fromkeys(found[0] for found in self._guards if found[0]))
 
     @cached_property
     def same_numbers(self) -> bool:
@@ -269,18 +269,18 @@ class CollapseOptions:
         """How far apart near-duplicates are at most, in seconds, by the field with a time."""
         apart: dict[str, float] = {}
         for found in self._guards:
-            if name := found[3]:
-                apart[name] = min(seconds_of(found[4]), apart.get(name, inf))
+            if name := found[2]:
+                apart[name] = min(seconds_of(found[3]), apart.get(name, inf))
         return apart
 
     @cached_property
     def length_ratio(self) -> float:
         """Shingles of the shorter text / of the longer one, at least, 0..1."""
-        return max((float(found[5]) for found in self._guards if found[5]), default=0.0)
+        return max((float(found[4]) for found in self._guards if found[4]), default=0.0)
 
     @cached_property
-    def _guards(self) -> list[re.Match[str]]:
-        return [found for one in self.guards if (found := _GUARD.fullmatch(one))]
+    def _guards(self) -> list[tuple[str, ...]]:
+        return [found.groups("") for one in self.guards if (found := _GUARD.fullmatch(one))]
 
     @cached_property
     def preferences(self) -> tuple[Preference, ...]:
