@@ -1,6 +1,8 @@
 """Passages for a language model: facts in the first ten and within a budget, and the time that choosing them takes.
 
     python -m benchmarks.passages [facts] [pools] [wordings] [times] [--json out.json]
+    python -m benchmarks.passages vectors --data FOLDER
+    python -m benchmarks.passages engine --elasticsearch URL
 
 facts: The demonstration collection (sections of the CIA World Factbook, each as of July and of October 2022) is cut
        into chunks of 120 words, 40 of them repeated from the chunk before. An embedded index finds 50 chunks for each
@@ -19,6 +21,11 @@ wordings: What embeddings find and a comparison of words does not, and the rever
        passage in the form of the Factbook, and another one as a sentence; all seven facts about a country also make
        one passage in either form. A method drops passages from the list of all passages of both forms. It is right
        where a passage is dropped for the other form of the same passage, and wrong otherwise.
+vectors: Whether the cosine of two WordLlama vectors decides better than sketches, or beside them: F1 over the labelled
+       pairs of each collection in the folder `--data`, with the same bar on the cosine for all collections.
+engine: The same on an Elasticsearch (9.3 or later), which finds 50 chunks by `match` for 40 of the questions about one
+       section and the 20 about many countries: the first ten of them, ten by its `diversify` (lambda 0.5, vectors of
+       WordLlama), ten by `ndd.passages`. The index is made for it, and deleted.
 times: 50 and 5,000 passages of 200 words to ten, with and without stored sketches: all different, a fifth of them
        copies, and all with the same 60 words at their head; and as many chunks of 120 words as hold most words of a
        question (all 4,157 instead of 5,000). Milliseconds of processor time, the median of the runs.
@@ -244,6 +251,7 @@ def holds(line: str, topic: str) -> bool:
     return all(word.casefold() in folded for word in topic.split())
 
 
+RECORDS = {"airports", "febrl", "persons"}  # collections of records, which have no text
 POOLS, POOL_BUDGET, FACTS_EACH, EDIT = 30, 400, 5, "so-called"
 FRAMES = [
     ("PARIS, May 3 (AFP) -", ""),
@@ -406,6 +414,84 @@ def _dropped_by_us(texts: list[str]) -> dict[int, int | None]:
     return {copy.rank: one.rank for one in ndd.passages(texts, size=len(texts)) for copy in one.copies}
 
 
+def engine(address: str) -> list[dict[str, Any]]:
+    from elasticsearch import Elasticsearch, helpers
+
+    every, lines = chunks()
+    all_lines = set().union(*lines.values())
+    titles = sorted(lines)
+    questions = {title: lines[title] for title in titles[:: len(titles) // 40][:40]}
+    questions |= {topic: {line for line in all_lines if holds(line, topic)} for topic in TOPICS}
+    rows = static_embeddings([one["text"] for one in every])
+    vector = {"type": "dense_vector", "dims": rows.shape[1], "similarity": "cosine"}
+    name, covering = "ndd-benchmark-passages", dict[str, list[int]]()
+    with Elasticsearch(address, request_timeout=60) as client:
+        client.indices.create(index=name, mappings={"properties": {"text": {"type": "text"}, "vector": vector}})
+        try:
+            actions = ({"_index": name, **one, "vector": row.tolist()} for one, row in zip(every, rows, strict=True))
+            helpers.bulk(client, actions, refresh=True)
+            for question, relevant in questions.items():
+                match = {"standard": {"query": {"match": {"text": question}}}}
+                spread = {
+                    "type": "mmr",
+                    "field": "vector",
+                    "lambda": 0.5,
+                    "size": SHOWN,
+                    "rank_window_size": FOUND,
+                    "query_vector": static_embeddings([question])[0].tolist(),
+                    "retriever": match,
+                }
+                found = [
+                    [hit["_source"] for hit in client.search(index=name, retriever=one, size=size)["hits"]["hits"]]
+                    for one, size in ((match, FOUND), ({"diversify": spread}, SHOWN))
+                ]
+                chosen = {
+                    "as ranked": as_ranked(question, found[0], None),
+                    "diversify": as_ranked(question, found[1], None),
+                    "ndd.passages": ours(question, found[0], None),
+                    "ndd.passages, merge": ours_merged(question, found[0], None),
+                }
+                for method, texts in chosen.items():
+                    covering.setdefault(method, []).append(covered(texts, relevant))
+        finally:
+            client.indices.delete(index=name)
+    return [
+        {"method": method, "one section (40)": mean(facts[:40]), "many countries (20)": mean(facts[40:])}
+        for method, facts in covering.items()
+    ]
+
+
+def vectors(folder: Path) -> list[dict[str, Any]]:
+    from benchmarks.study.collection import read_collection
+    from benchmarks.study.methods import by_presets
+
+    default, found = by_presets()[0], dict[str, dict[str, float]]()
+    for place in sorted(folder.iterdir()):
+        if not (place / "pairs.jsonl.gz").exists():
+            continue
+        collection = read_collection(place)
+        if (pairs := collection.pairs) is None or (place.name in RECORDS):
+            continue
+        scored = pairs.label >= 0
+        first, second, label = pairs.first[scored], pairs.second[scored], pairs.label[scored] == 1
+        texts = collection.texts
+        ours = default.prepare(texts).scores(first, second) >= default.bar
+        parts = [static_embeddings(texts[at : at + 256]) for at in range(0, len(texts), 256)]
+        cosines = np.einsum("ij,ij->i", np.concatenate(parts)[first], np.concatenate(parts)[second])
+        said = {"default": ours}
+        for bar in (COSINE, 0.9):
+            said[f"cosine of {bar}"] = cosines >= bar
+            said[f"default or {bar}"] = ours | (cosines >= bar)
+            said[f"default and {bar}"] = ours & (cosines >= bar)
+        found[place.name] = {name: round(_f1(one, label), 3) for name, one in said.items()}
+    means = {name: round(mean(one[name] for one in found.values()), 3) for name in next(iter(found.values()))}
+    return [{"collection": name, **one} for name, one in {**found, "mean": means}.items()]
+
+
+def _f1(said: Any, label: Any) -> float:
+    return float(2 * (said & label).sum() / max(said.sum() + label.sum(), 1))
+
+
 def times() -> list[dict[str, Any]]:
     recipe = ndd.Recipe()
     rows = []
@@ -443,17 +529,28 @@ def lists(count: int) -> dict[str, list[str]]:
     }
 
 
+ELSEWHERE: dict[str, tuple[str, Callable[[Any], list[dict[str, Any]]]]] = {
+    "vectors": ("data", vectors),
+    "engine": ("elasticsearch", engine),
+}
 PARTS = {"facts": facts, "pools": pools, "wordings": wordings, "times": times}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, pools, wordings, times (all)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, pools, wordings, times (all); vectors, engine")
+    parser.add_argument("--data", type=Path, help="a folder of labelled collections, for vectors")
+    parser.add_argument("--elasticsearch", metavar="URL", help="of an Elasticsearch, for engine")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     arguments = parser.parse_args()
-    if unknown := set(arguments.parts) - set(PARTS):
+    if unknown := set(arguments.parts) - {*PARTS, *ELSEWHERE}:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     found = {name: part() for name, part in PARTS.items() if not arguments.parts or name in arguments.parts}
+    for name, (option, part) in ELSEWHERE.items():
+        if name in arguments.parts:
+            if (where := getattr(arguments, option)) is None:
+                parser.error(f"{name} needs --{option}")
+            found[name] = part(where)
     for rows in found.values():
         print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
         for row in rows:
