@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -50,7 +50,7 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
     if len(looked_at) < 2:
         what = "fields are guessed from how their values differ, which takes two records at least"
         raise InvalidDocument(many(len(looked_at), "record"), what, "give more, or name the fields: Items(name=Name())")
-    names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
+    names = _names(looked_at)
     fields: dict[str, Field] = {}
     reasons: Reasons = {}
     for name in names:
@@ -77,6 +77,15 @@ def guess_fields(records: Iterable[Any]) -> tuple[dict[str, Field], Reasons]:
             many(len(looked_at), "record"), what, "give mappings, or name the fields: Items(name=Name())"
         )
     return fields, reasons
+
+
+def _names(records: Sequence[Any]) -> list[str]:
+    """Return the names of fields by their usual place in a record, whatever the order of the records."""
+    places: dict[str, list[int]] = {}
+    for record in records:
+        for place, name in enumerate(record if isinstance(record, Mapping) else ()):
+            places.setdefault(name, []).append(place)
+    return sorted(places, key=lambda name: (sum(places[name]) / len(places[name]), str(name)))
 
 
 def _unused(name: str, more: str, taken: Container[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from functools import cached_property
 from heapq import nsmallest
 from operator import is_
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -89,13 +90,18 @@ class Table:
             columns[name] = replace(column, codes=rank[column.codes], values=[column.values[i] for i in order.tolist()])
         return replace(self, columns=columns)
 
-    def in_order_of_values(self) -> Table:
-        """Return the records in an order that depends on their values only: what is learnt from them depends on it."""
+    @cached_property
+    def order(self) -> Places:
+        """The places of the records in an order that depends on their values only."""
         keys = np.zeros(self.records, np.uint64)
         for column in self.columns.values():
             keys = keys * np.uint64(_ODD) + np.append(_numbers(column.values), np.uint64(0))[column.codes]
-        order = np.argsort(keys, kind="stable")
-        return Table({name: replace(one, codes=one.codes[order]) for name, one in self.columns.items()}, self.records)
+        return np.argsort(keys, kind="stable")
+
+    def in_order_of_values(self) -> Table:
+        """Return the records in `order`."""
+        columns = {name: replace(one, codes=one.codes[self.order]) for name, one in self.columns.items()}
+        return Table(columns, self.records)
 
     @property
     def bad(self) -> dict[str, int]:
@@ -106,9 +112,7 @@ class Table:
 def _numbers(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
     """Return a number of each value that is the same in every process."""
     texts = (repr(sorted(value) if isinstance(value, frozenset) else value) for value in values)
-    return np.frombuffer(
-        b"".join(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts), np.uint64
-    )
+    return np.fromiter((crc32(text.encode(errors="surrogatepass")) + 1 for text in texts), np.uint64, len(values))
 
 
 def read_table(fields: Mapping[str, Field], records: Iterable[Any], *, known: Table | None = None) -> Table:

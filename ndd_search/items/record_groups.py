@@ -242,6 +242,7 @@ def led_by(
     """Return of each record the first one of its group. pairs, odds: see `correlation`.
 
     apart: of each record a number; records with equal ones are not compared.
+    Of equal evidence, what counts depends on the values of the records, not on their order.
     """
     count = comparison.table.records
 
@@ -251,7 +252,14 @@ def led_by(
         return found if apart is None else np.where(apart[a] == apart[b], alone, found)
 
     if method == "correlation":
-        return correlation(count, pairs, odds, evidence)
+        order = comparison.table.order
+        rank = np.argsort(order)
+        ends = np.sort(rank[np.stack((pairs.first, pairs.second))], axis=0)
+        ranked = Pairs(ends[0], ends[1], pairs.similarity)
+        group = correlation(count, ranked, odds, lambda a, b: evidence(*np.sort(order[np.stack((a, b))], axis=0)))[rank]
+        leader = np.full(count, count)
+        np.minimum.at(leader, group, np.arange(count))
+        return leader[group]
     found, own = pairs.where(odds >= 0), np.arange(count)
     if method == "leaders":
         return choose_leaders(count, found)[0]

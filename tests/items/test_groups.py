@@ -472,3 +472,17 @@ def test_a_link_is_between_two_lists_and_names_an_id_of_each(
     assert "link takes two lists, got 1" in capsys.readouterr().err
     with pytest.raises(ValueError, match="links are between two lists, got 1 list"):
         list(schema.groups(ours).links())
+
+
+def test_the_order_of_records_changes_no_group() -> None:
+    """Of equal evidence for several groups, what decides are the values of the records."""
+    names = ("Acme Works", "Bolt Store", "Crane House", "Delta Mill")
+    rows = [{"name": name, "code": code and f"{code} {name}"} for name in names for code in ("first", None, "second")]
+    schema = ndd.items.Items(name=ndd.items.Name(), code=ndd.items.Exact(veto=True))
+    found = []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(rows)).tolist()
+        groups = schema.groups([rows[place] for place in order])
+        found.append({frozenset(order[place] for place in members) for members in groups.members.values()})
+    assert all(one == found[0] for one in found)
+    assert len(found[0]) == 8  # each record without a code is in one of two groups
