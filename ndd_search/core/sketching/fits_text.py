@@ -20,7 +20,7 @@ from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import fields_in_text, fields_text
 
 DIGITS = 16  # hexadecimal ones of the hash
-_GLANCE = 2**14  # characters of the texts of a page that are sketched again: a fifth of a millisecond
+_GLANCE = 2**14  # characters of the texts of a page that are sketched again: a tenth of a millisecond
 
 
 def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
