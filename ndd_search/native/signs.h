@@ -65,7 +65,7 @@ static int role_in(const uint8_t *text, int64_t length, int64_t at, const uint8_
     const uint8_t before = at ? text[at - 1] : 0, ahead = at + 1 < length ? text[at + 1] : 0, *next = text + at + 1;
     if (text[at] == '$' || text[at] == '%')
         return ALONE;
-    if (text[at] == '-' && (clean_ascii(ahead) > '9' || (before == ' ' && before == ahead))) /* nearly all of them */
+    if (text[at] == '-' && (clean_ascii(ahead) > '9' || is_digit(before) || (before == ' ' && before == ahead)))
         return SEPARATES;
     Around around = {
         .word = clean_ascii(before) || ((before == '+' || before == '#') && count && clean[count - 1]),
@@ -85,28 +85,23 @@ static int role_in(const uint8_t *text, int64_t length, int64_t at, const uint8_
     return role_of(text[at], &around);
 }
 
-/* Add text[at], which may count, to what stands clean up to it and, as if no sign counted, from there to text[end]; `more`
-   characters than in the text. Returns how many are more then. */
-static int64_t add_ascii_sign(const uint8_t *text, int64_t length, int64_t at, int apart, uint8_t *clean, int64_t more, int64_t end)
+enum { PIECE = 64 };
+
+/* Eight bytes as a number whose lowest byte is the first one. */
+static inline uint64_t in_order(uint64_t eight)
 {
-    uint8_t *here = clean + at + more, *stop = clean + end + more;
-    int role = role_in(text, length, at, clean, at + more);
-    if (role != SEPARATES)
-        *here = text[at];
-    if (role != ALONE || !apart)
-        return more;
-    if (here > clean && here[-1]) {
-        memmove(here + 1, here, (size_t)(stop++ - here));
-        *here++ = 0, more++;
-    }
-    if (here + 1 == stop || here[1]) {
-        memmove(here + 2, here + 1, (size_t)(stop - here - 1));
-        here[1] = 0, more++;
-    }
-    return more;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap64(eight);
+#else
+    return eight;
+#endif
 }
 
-enum { PIECE = 64 };
+/* The number of the lowest byte that is 1, of eight that are 0 or 1. */
+static inline int64_t first_of(uint64_t marks)
+{
+    return (int64_t)((marks & (0 - marks)) * UINT64_C(0x0001020304050607) >> 56);
+}
 
 static inline uint8_t hyphen_before(uint8_t sign, uint8_t ahead)
 {
@@ -126,26 +121,39 @@ static uint8_t clean_piece(const uint8_t *restrict text, int64_t size, uint8_t *
     return any;
 }
 
-/* Clean a text; apart: whether signs that are ALONE are set apart; clean: room for twice its length and PIECE. Returns the
-   number of characters: small letters, digits, signs that count, and 0 for what separates tokens. */
+/* Clean a text, behind which a byte may be read; apart: whether signs that are ALONE are set apart; clean: room for twice its length and two PIECEs.
+   Returns the number of characters: small letters, digits, signs that count, and 0 for what separates tokens. */
 static int64_t clean_bytes(const uint8_t *text, int64_t length, int apart, uint8_t *clean)
 {
     uint64_t eight[PIECE / 8] = {0}; /* not 0 where one of eight characters may count */
-    uint8_t *marked = (uint8_t *)eight;
-    int64_t more = 0; /* characters than in the text, up to here */
-    for (int64_t start = 0; start < length; start += PIECE) {
-        int64_t size = length - start < PIECE ? length - start : PIECE;
-        if (size < PIECE)
-            memset(eight, 0, sizeof eight);
-        if (!(size == PIECE ? clean_piece(text + start, PIECE, clean + start + more, marked)
-                            : clean_piece(text + start, size, clean + start + more, marked)))
-            continue;
-        for (int64_t i = 0; i < size; i++) {
-            if (!(i & 7) && !eight[i / 8])
-                i += 7;
-            else if (marked[i])
-                more = add_ascii_sign(text, length, start + i, apart, clean, more, start + size);
-        }
+    uint8_t piece[2 * PIECE] = {0}, *marked = (uint8_t *)eight;
+    int64_t count = 0;
+    for (int64_t start = 0, size; start < length; start += size) {
+        size = length - start < PIECE ? length - start : PIECE;
+        int64_t done = 0;
+        uint8_t any = size == PIECE ? clean_piece(text + start, PIECE, clean + count, marked)
+                                    : clean_piece(text + start, size, clean + count, marked);
+        if (any && size < PIECE)
+            memset(marked + size, 0, (size_t)(PIECE - size));
+        if (any)
+            memcpy(piece, clean + count, PIECE);
+        for (int64_t of_eight = 0, i; any && of_eight < PIECE; of_eight += 8)
+            for (uint64_t left = in_order(eight[of_eight / 8]); left; left &= left - 1) {
+                i = of_eight + first_of(left);
+                count += i - done, done = i;
+                int role = role_in(text, length, start + i, clean, count);
+                if (role != SEPARATES)
+                    clean[count] = text[start + i];
+                if (role != ALONE || !apart)
+                    continue;
+                if (count && clean[count - 1])
+                    clean[count++] = 0;
+                clean[count++] = text[start + i];
+                clean[count++] = 0;
+                memcpy(clean + count, piece + i + 1, PIECE); /* more than is left: no loop */
+                done = i + 1;
+            }
+        count += size - done;
     }
-    return length + more;
+    return count;
 }

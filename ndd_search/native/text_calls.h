@@ -81,9 +81,9 @@ static Source clean(Tools *tools, const uint8_t *bytes, const uint32_t *codes, i
         source.points = tools->cleaner.points;
         return source;
     }
-    if (2 * length > tools->room || !tools->bytes) {
+    if (2 * length + 2 * PIECE > tools->room) {
         free(tools->bytes);
-        tools->room = 2 * length + PIECE;
+        tools->room = 2 * length + 2 * PIECE;
         tools->bytes = malloc((size_t)tools->room);
     }
     if (tools->bytes)
@@ -119,6 +119,8 @@ static int64_t mark_edges(Tools *tools, const Text *text, int64_t count)
     int length = copy_between_edges(text->bytes, text->codes, (int)text->length, letters);
     if (length == text->length)
         return count;
+    if (text->bytes)
+        ((uint8_t *)letters)[length] = 0;
     Source inside = clean(tools, text->bytes ? (const uint8_t *)letters : NULL, letters, length);
     if (inside.length < 0)
         return -1;
