@@ -8,6 +8,7 @@ import re
 import resource
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -308,6 +309,35 @@ def test_a_head_that_the_engine_cannot_read_holds_up_nobody_else(engine: RealEng
         for _ in range(3):
             assert ask(served.url, "GET", "/_cat/health?h=status", headers={"x": "a" * 20_000}).status == 400
             assert ask(served.url, "GET", "/_cat/health?h=status").status == 200
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_nothing_is_sent_on_a_connection_on_which_the_engine_has_answered_400(
+    slow: bool, through: Served, behind: Engine
+) -> None:
+    """It may have closed its ears: the next caller would wait for ever."""
+    refused, again = set[int](), list[str]()
+
+    def answer(heard: Heard, handler: Any) -> None:
+        port = handler.client_address[1]
+        if port in refused:
+            again.append(heard.target)
+        status = 400 if "bad" in heard.target else 200
+        if status == 400:
+            refused.add(port)
+        whole = response(b"{}", status=status)
+        handler.wfile.write(whole[:-1])
+        handler.wfile.flush()
+        if slow:
+            time.sleep(0.05)  # the answer ends after the proxy has read its head
+        handler.wfile.write(whole[-1:])
+
+    behind.stream = answer
+    for _ in range(3):
+        assert ask(through.url, "GET", "/_cat/bad").status == 400
+        assert ask(through.url, "GET", "/_cat/health").status == 200
+    assert refused
+    assert again == []
 
 
 def _comparable(got: Got) -> tuple[Any, ...]:
