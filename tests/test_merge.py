@@ -350,7 +350,7 @@ def test_texts_are_near_duplicates_as_in_a_list_of_them() -> None:
 
 def test_hits_with_a_sketch_of_another_recipe_are_sketched_if_their_text_can_be_read() -> None:
     text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
-    fields = {"ndd.sketch": [3, 5, 7], "ndd.recipe": ["w9-k64-v3"]}
+    fields = {"ndd.sketch": [3, 5, 7], "ndd.recipe": ["w9-k64-v4"]}
     hits = [{"_index": "news", "_id": id, "_score": 1.0, "_source": {"body": text}, "fields": fields} for id in "ab"]
     merged = ndd.merge([{"hits": {"hits": hits}}], text="body")
     assert (merged["ndd"]["kept"], merged["ndd"]["lacking"]) == (1, {})

@@ -109,7 +109,8 @@ static inline uint8_t hyphen_before(uint8_t sign, uint8_t ahead)
 }
 
 /* Clean up to PIECE characters as if no sign counted, and mark the signs. Returns 0 if there are none. */
-static uint8_t clean_piece(const uint8_t *restrict text, int64_t size, uint8_t *restrict clean, uint8_t *restrict marked)
+static uint8_t clean_piece(const uint8_t *restrict text, int64_t size, uint8_t *restrict clean,
+                           uint8_t *restrict marked)
 {
     uint8_t any = 0;
     for (int64_t i = 0; i < size; i++) {
