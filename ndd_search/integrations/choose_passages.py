@@ -39,7 +39,7 @@ from ndd_search.integrations.passages_and_copies import Copy, Passage, Passages,
 
 __all__ = ["Copy", "Fields", "Passage", "PassageOptions", "Passages", "count_words", "passage_options", "passages"]
 
-_REPEATED = 0.25  # of the pairs of neighbouring words of a passage that may be shown already when its turn comes
+_REPEATED = 0.5  # of the pairs of neighbouring words of a passage that may be shown already when its turn comes
 
 _USUAL = Fields()
 
