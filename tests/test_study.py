@@ -16,7 +16,7 @@ from benchmarks.study.__main__ import main
 from benchmarks.study.collection import read_collection
 from benchmarks.study.measures import best_common_bar, curve, quality
 from benchmarks.study.methods import Method, rows_of_sets, shared_sums
-from benchmarks.study.pages import page_quality
+from benchmarks.study.pages import harms
 from benchmarks.study.report import page
 from benchmarks.study.study import all_methods, halved_and_doubled, study
 from benchmarks.study.tables import tables
@@ -157,11 +157,6 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
             '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t2", "b": "t1", "label": 0}',
             r"pairs\.jsonl, line 2: the pair 't2' and 't1' has two labels",
         ),
-        (
-            "pairs",
-            '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t2", "b": "t1", "label": 1}',
-            r"pairs\.jsonl, line 2: the pair 't2' and 't1' is there twice",
-        ),
         ("pairs", '{"a": "t1", "b": "t1", "label": 1}', "line 1: the pair 't1' and 't1' is one document"),
         ("clusters", '{"members": ["t1", "t2"]}\n{"members": ["t2"]}', "'t2' is in two clusters"),
         ("documents", '["t1"]', "line 1: it is not an object with id"),
@@ -204,22 +199,36 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
         read_collection(tmp_path)
 
 
-def test_pages_are_judged_by_what_a_reader_sees(folder: Path) -> None:
+def test_pages_are_judged_by_the_two_harms_that_a_reader_meets(folder: Path) -> None:
     collection = read_collection(folder)
-    nothing = page_quality(collection, lambda first, second: np.zeros(len(first), bool))
-    everything = page_quality(collection, lambda first, second: np.ones(len(first), bool))
-    right = page_quality(collection, lambda a, b: collection.cluster[a] == collection.cluster[b])
-    assert (nothing.repeated, nothing.missed, nothing.lost, nothing.fill) == (0.25, 1.0, 0.0, pytest.approx(0.4))  # type: ignore[comparison-overlap]
-    assert (right.repeated, right.missed, right.lost, right.fill) == (0.0, 0.0, 0.0, pytest.approx(0.3))  # type: ignore[comparison-overlap]
-    assert (everything.repeated, everything.lost, everything.fill) == (0.0, pytest.approx(2 / 3), pytest.approx(0.1))  # type: ignore[comparison-overlap]
+    nothing = harms(collection, lambda first, second: np.zeros(len(first), bool))
+    everything = harms(collection, lambda first, second: np.ones(len(first), bool))
+    right = harms(collection, lambda a, b: collection.cluster[a] == collection.cluster[b])
+    assert (nothing.hidden, nothing.shown) == (0.0, 1.0)
+    assert (everything.hidden, everything.shown) == (1.0, 0.0)
+    assert (right.hidden, right.shown) == (0.0, 0.0)
 
 
-def test_a_cluster_shown_under_a_doubtful_partner_is_not_held_against_a_method(tmp_path: Path) -> None:
-    write(tmp_path / "documents.jsonl", [{"id": name, "text": name} for name in "abc"])
-    write(tmp_path / "pairs.jsonl", [{"a": "a", "b": "b", "label": -1}, {"a": "a", "b": "c", "label": 0}])
-    write(tmp_path / "results.jsonl", [{"qid": 1, "results": [{"id": name} for name in "abc"]}])
-    found = page_quality(read_collection(tmp_path), lambda first, second: np.ones(len(first), bool))
-    assert (found.lost, found.lost_hard) == (pytest.approx(2 / 3), pytest.approx(1 / 3))  # type: ignore[comparison-overlap]
+def test_a_pair_that_two_lines_label_alike_counts_once(tmp_path: Path) -> None:
+    write(tmp_path / "documents.jsonl", [{"id": name, "text": name} for name in "ab"])
+    write(tmp_path / "pairs.jsonl", [{"a": "a", "b": "b", "label": 1}, {"a": "b", "b": "a", "label": 1}])
+    pairs = read_collection(tmp_path).pairs
+    assert pairs is not None
+    assert len(pairs) == 1
+
+
+def test_a_text_under_a_doubtful_partner_or_of_which_a_copy_is_shown_is_not_lost(tmp_path: Path) -> None:
+    write(tmp_path / "documents.jsonl", [{"id": name, "text": name} for name in "abcd"])
+    labels = [("a", "b", -1), ("a", "c", 0), ("c", "d", 1)]
+    write(tmp_path / "pairs.jsonl", [{"a": one, "b": other, "label": label} for one, other, label in labels])
+    write(tmp_path / "results.jsonl", [{"qid": 1, "results": [{"id": name} for name in "abdc"]}])
+    collection = read_collection(tmp_path)
+
+    def under_a(*names: str) -> bool:
+        places = [collection.ids.index(name) for name in names]
+        return bool(harms(collection, lambda first, second: (first == 0) & np.isin(second, places)).hidden)
+
+    assert (under_a("b"), under_a("c"), under_a("c", "d")) == (False, False, True)
 
 
 def test_the_default_tells_copies_from_frames_where_no_plain_bar_does_and_every_table_says_so(folder: Path) -> None:
@@ -228,8 +237,8 @@ def test_the_default_tells_copies_from_frames_where_no_plain_bar_does_and_every_
     found = study([collection], methods, lambda step: None)
     auto, plain = found.results
     assert auto.quality.f1 == 1.0
-    assert auto.pages is not None
-    assert auto.pages.repeated == auto.pages.lost == 0
+    assert auto.harms is not None
+    assert (auto.harms.hidden, auto.harms.shown) == (0, 0)
     assert [share.called for share in auto.kinds] == [1.0, 0.0, 0.0]
     made = dict(tables(found))
     assert "1.000 (1.00/1.00)" in made["F1 at the default bar"]

@@ -1,7 +1,7 @@
 """Read a folder of labelled pairs.
 
     documents.jsonl[.gz]  {"id", "text", ...} or {"id", "fields": {...}}, optionally "lang"
-    pairs.jsonl[.gz]      {"a", "b", "label", "kind"}: each pair once; label 1 near-duplicates, 0 not, -1 not scored
+    pairs.jsonl[.gz]      {"a", "b", "label", "kind"}; label 1 near-duplicates, 0 not, -1 not scored
     clusters.jsonl[.gz]   {"cluster", "members"}
     results.jsonl[.gz]    {"qid", "results": [{"id", "rank"}]}
 
@@ -101,22 +101,18 @@ def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
     rows = [row for _, row in lines]
     first, second = (_places(folder, [row[end] for row in rows], place) for end in "ab")
     known: dict[frozenset[int], int] = {}
-    for (where, row), one, other in zip(lines, first.tolist(), second.tolist(), strict=True):
+    once = np.zeros(len(lines), bool)  # True at the first of the lines that label a pair
+    for number, ((where, row), one, other) in enumerate(zip(lines, first.tolist(), second.tolist(), strict=True)):
         label, pair, ends = row["label"], f"the pair {row['a']!r} and {row['b']!r}", frozenset((one, other))
         if label not in (-1, 0, 1):
             raise InvalidDocument(where, f"a label is {label!r}, not 1, 0 or -1", "correct it")
         if one == other:
             raise InvalidDocument(where, f"{pair} is one document", "remove the line")
-        if ends in known:
-            problem = "is there twice" if known[ends] == label else "has two labels"
-            raise InvalidDocument(where, f"{pair} {problem}", "keep one of the lines")
-        known[ends] = label
-    return LabelledPairs(
-        first,
-        second,
-        np.array([row["label"] for row in rows], np.int64),
-        np.array([str(row.get("kind", "")) for row in rows]),
-    )
+        once[number] = ends not in known
+        if known.setdefault(ends, label) != label:
+            raise InvalidDocument(where, f"{pair} has two labels", "keep one of the lines")
+    labels, kinds = [row["label"] for row in rows], [str(row.get("kind", "")) for row in rows]
+    return LabelledPairs(first[once], second[once], np.array(labels, np.int64)[once], np.array(kinds)[once])
 
 
 def _pages(folder: Path, place: dict[str, int]) -> list[Places]:

@@ -1,4 +1,4 @@
-"""Quality of whole result pages, before and after near-duplicates are collapsed."""
+"""The two harms of result pages: a different text that is hidden, and a copy that is shown."""
 
 from __future__ import annotations
 
@@ -10,81 +10,61 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.study.collection import Collection, Places
-from ndd_search.core.matching.choose_leaders import choose_leaders
-from ndd_search.core.matching.similar_pairs import Pairs
 
-DEPTH, SHOWN = 20, 10
+WINDOW, SHOWN = 100, 10
 Judge = Callable[[Places, Places], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
-class PageQuality:
-    """Means over the pages of a collection, empty pages included; shares 0..1.
+class Harms:
+    """Shares of the pages of ten that a reader finds fault with, 0..1.
 
-    repeated_before, repeated: share of the first ten hits whose cluster was already shown above (dup@10), before and
-               after collapsing.
-    lost:      share of the clusters among the twenty results without a member that is shown.
-    lost_hard: lost, without clusters all of whose members are listed under a hit with which they are labelled -1
-               (excerpts, digests).
-    missed:    share of the duplicates among the twenty results that are shown.
-    fill:      number of hits shown from twenty results, at most ten, as a share of ten.
+    hidden: a text is listed under a different one, and no copy of it is shown. The first harm: it is gone.
+    shown:  two hits are copies of one another. The second harm: a line is lost.
+
+    Pairs labelled -1 are neither copies nor different. Pairs without a label are copies if they are in one cluster.
     """
 
-    repeated_before: float
-    repeated: float
-    lost: float
-    lost_hard: float
-    missed: float
-    fill: float
+    hidden: float
+    shown: float
 
 
-def page_quality(collection: Collection, judge: Judge) -> PageQuality:
-    """Collapse the top twenty results of every query. judge: whether pairs of documents are near-duplicates."""
-    pages = [page[:DEPTH] for page in collection.pages]
-    wanted = sorted({tuple(sorted(pair)) for page in pages for pair in combinations(page.tolist(), 2)})
+def harms(collection: Collection, judge: Judge) -> Harms:
+    """Collapse the first hundred results of each query to a page. judge: whether pairs are near-duplicates."""
+    pages = [list(dict.fromkeys(page[:WINDOW].tolist())) for page in collection.pages]
+    wanted = sorted({pair for page in pages for pair in combinations(page, 2)})
     first, second = np.array(wanted, np.int64).reshape(-1, 2).T
     yes = judge(first, second)
     similar = set(zip(first[yes].tolist(), second[yes].tolist(), strict=True))
-    unscored = collection.unscored()
-    rows = [result_page(page, collection.cluster[page], similar, unscored) for page in pages]
-    before, after, missed, fill = np.mean([row[:4] for row in rows], axis=0).tolist()
-    lost, lost_hard, clusters = np.sum([row[4:] for row in rows], axis=0).tolist()
-    return PageQuality(before, after, lost / max(clusters, 1), lost_hard / max(clusters, 1), missed, fill)
+    labels = _labels(collection)
+    found = [_harms_of(page, similar, labels, collection.cluster) for page in pages]
+    hidden, shown = np.mean(found, axis=0).tolist()
+    return Harms(hidden, shown)
 
 
-def result_page(
-    page: Places, cluster: Places, similar: set[tuple[int, int]], unscored: set[tuple[int, int]]
-) -> tuple[float, float, float, float, int, int, int]:
-    """Return (repeated_before, repeated, missed, fill, lost, lost_hard, clusters) of a page; the last three are counts.
-
-    cluster: cluster of each document of the page. similar, unscored: pairs of documents, the smaller position first.
-    """
-    couples = [(i, j) for i, j in combinations(range(len(page)), 2) if _ends(page, i, j) in similar]
-    first, second = np.array(couples, np.int64).reshape(-1, 2).T
-    leader, _ = choose_leaders(len(page), Pairs(first, second, np.ones(len(first))))
-    shown = np.flatnonzero(leader == np.arange(len(page)))
-    clusters, kept = set(cluster.tolist()), set(cluster[shown].tolist())
-    hard = 0
-    for lost in clusters - kept:
-        members = np.flatnonzero(cluster == lost)
-        hard += not all(_ends(page, int(i), int(leader[i])) in unscored for i in members)
-    duplicates = len(page) - len(clusters)
-    missed = (len(shown) - len(kept)) / duplicates if duplicates else 0.0
-    return (
-        _repeated(cluster[:SHOWN]),
-        _repeated(cluster[shown[:SHOWN]]),
-        missed,
-        min(len(shown), SHOWN) / SHOWN,
-        len(clusters - kept),
-        hard,
-        len(clusters),
-    )
+def _labels(collection: Collection) -> dict[frozenset[int], int]:
+    if (pairs := collection.pairs) is None:
+        return {}
+    ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    return dict(zip(map(frozenset, ends), pairs.label.tolist(), strict=True))
 
 
-def _ends(page: Places, i: int, j: int) -> tuple[int, int]:
-    first, second = int(page[i]), int(page[j])
-    return min(first, second), max(first, second)
+def _harms_of(
+    page: list[int], similar: set[tuple[int, int]], labels: dict[frozenset[int], int], cluster: Places
+) -> tuple[bool, bool]:
+    """Return whether a page hides a different text, and whether it shows a copy."""
 
+    def label(one: int, other: int) -> int:
+        return labels.get(frozenset((one, other)), int(cluster[one] == cluster[other]))
 
-def _repeated(clusters: Places) -> float:
-    return (len(clusters) - len(set(clusters.tolist()))) / max(len(clusters), 1)
+    leaders, hidden = list[int](), list[tuple[int, int]]()
+    for hit in page:
+        leader = next((one for one in leaders if (one, hit) in similar), None)
+        if leader is not None:
+            hidden.append((leader, hit))
+        elif len(leaders) == SHOWN:
+            break
+        else:
+            leaders.append(hit)
+    gone = any(not label(leader, hit) and not any(label(one, hit) for one in leaders) for leader, hit in hidden)
+    return gone, any(label(one, other) == 1 for one, other in combinations(leaders, 2))

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.study.collection import Collection, LabelledPairs
 from benchmarks.study.measures import Curve, Flags, Quality, best_common_bar, curve, quality
 from benchmarks.study.methods import Method, Prepared, automatic, methods
-from benchmarks.study.pages import PageQuality, page_quality
+from benchmarks.study.pages import Harms, harms
 from ndd_search.core.matching.decision import ROUNDING, Constants
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.recipe import Recipe
@@ -38,6 +38,7 @@ class Result:
 
     quality: at the method's own bar; curve: at every bar; scores: one per labelled pair, in their order.
     kinds: by kind of pair; languages: quality by language of the first document, if there are at least two languages.
+    harms: of the result pages at the method's own bar; tuned_harms: at the bar with the best F1 of this collection.
     prepare_seconds: for all documents; check_seconds: for all labelled pairs; bytes: stored per document.
     """
 
@@ -48,7 +49,8 @@ class Result:
     scores: Shares
     kinds: list[Share]
     languages: dict[str, Quality]
-    pages: PageQuality | None
+    harms: Harms | None
+    tuned_harms: Harms | None
     bytes: float
     prepare_seconds: float
     check_seconds: float
@@ -129,25 +131,26 @@ def _result(method: Method, collection: Collection, pairs: LabelledPairs) -> Res
     ready = perf_counter()
     scores = prepared.scores(pairs.first, pairs.second)
     checked = perf_counter()
-    yes = accepted(scores, method)
+    yes, found = accepted(scores, method.bar), curve(scores, pairs.label)
     return Result(
         method,
         collection,
         quality(yes, pairs.label),
-        curve(scores, pairs.label),
+        found,
         scores,
         _kinds(yes, pairs),
         _languages(yes, pairs, collection),
-        _pages(method, prepared, collection),
+        _harms(method.bar, prepared, collection),
+        _harms(found.best[1], prepared, collection),
         prepared.bytes / max(len(collection.texts), 1),
         ready - started,
         checked - ready,
     )
 
 
-def accepted(scores: Shares, method: Method) -> Flags:
-    """Return which scores reach the method's bar."""
-    reached: Flags = scores >= method.bar - ROUNDING
+def accepted(scores: Shares, bar: float) -> Flags:
+    """Return which scores reach a bar."""
+    reached: Flags = scores >= bar - ROUNDING
     return reached
 
 
@@ -169,7 +172,7 @@ def _languages(yes: Flags, pairs: LabelledPairs, collection: Collection) -> dict
     return {name: quality(yes[languages == name], pairs.label[languages == name]) for name in names if positive[name]}
 
 
-def _pages(method: Method, prepared: Prepared, collection: Collection) -> PageQuality | None:
+def _harms(bar: float, prepared: Prepared, collection: Collection) -> Harms | None:
     if not collection.pages:
         return None
-    return page_quality(collection, lambda first, second: accepted(prepared.scores(first, second), method))
+    return harms(collection, lambda first, second: accepted(prepared.scores(first, second), bar))

@@ -16,8 +16,8 @@ def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
     yield "Best F1 with its bar, average precision", best_table(study)
     if len(study.collections) > 1:
         yield "F1 at the bar that suits all other collections best (leave one out)", left_out_table(study)
-    if any(result.pages for result in study.results):
-        yield "Result pages: top 20, first 10 shown", pages_table(study)
+    if any(result.harms for result in study.results):
+        yield "Pages of ten: share that hides a different text / share that shows a copy", harms_table(study)
     yield "Share called near-duplicates, by kind of pair", kinds_table(study)
     if any(result.languages for result in study.results):
         yield "F1 by language at the default bar", languages_table(study)
@@ -65,15 +65,19 @@ def best_elsewhere_table(study: Study) -> str:
     return markdown(["left out", "best on the others", "F1"], rows)
 
 
-def pages_table(study: Study) -> str:
-    """Return the quality of result pages."""
-    heads = ["collection, method", "dup@10 before", "dup@10", "missed", "lost", "lost, -1 forgiven", "fill"]
+def harms_table(study: Study) -> str:
+    """Return both harms of result pages, at the bar of each method and at the best one of each collection."""
+    heads = ["method", *(collection.name for collection in study.collections if collection.pages), "mean"]
     rows = []
-    for result in study.results:
-        if result.pages:
-            page = result.pages
-            shares = (page.repeated_before, page.repeated, page.missed, page.lost, page.lost_hard, page.fill)
-            rows.append([f"{result.collection.name}, {result.method.name}", *(f"{share:.4f}" for share in shares)])
+    for method in study.methods:
+        results = [result for result in study.of(method) if result.harms]
+        for name, found in (
+            (method.name, [result.harms for result in results]),
+            (f"{method.name}, tuned", [result.tuned_harms for result in results]),
+        ):
+            shares = [(one.hidden, one.shown) for one in found if one]
+            shares.append(tuple(np.mean(shares, axis=0)))
+            rows.append([name, *(f"{hidden:.3f} / {shown:.2f}" for hidden, shown in shares)])
     return markdown(heads, rows)
 
 
