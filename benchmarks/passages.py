@@ -45,6 +45,7 @@ import argparse
 import gzip
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -58,6 +59,7 @@ import numpy as np
 import ndd_search as ndd
 from benchmarks.real_words import FACTBOOK
 from ndd_search.core.sketching import sketch_many
+from ndd_search.errors import InvalidDocument
 
 CHUNK, REPEATED, FOUND, SHOWN, BUDGET = 120, 40, 50, 10, 1000
 COSINE = 0.95
@@ -469,7 +471,11 @@ def vectors(folder: Path) -> list[dict[str, Any]]:
     for place in sorted(folder.iterdir()):
         if not (place / "pairs.jsonl.gz").exists():
             continue
-        collection = read_collection(place)
+        try:
+            collection = read_collection(place)
+        except InvalidDocument as error:
+            print(f"{error}: left out", file=sys.stderr)
+            continue
         if (pairs := collection.pairs) is None or (place.name in RECORDS):
             continue
         scored = pairs.label >= 0
