@@ -136,7 +136,8 @@ def test_the_bar_falls_with_the_length_of_the_shorter_text_and_rises_with_what_o
     decision = Decision.of("auto", RECIPE, table())
     bars = [float(decision.bars(overlap(9, 9, 12, shorter=n))[0]) for n in (1, 12, 24, 300)]
     assert bars == pytest.approx([0.24 + 12 / n * 0.025 for n in (1, 12, 24, 300)])
-    common = [float(decision.bars(overlap(10, 10, 12, rare=(rare, 10, 12), shorter=24))[0]) for rare in (10, 9.9, 9.5, 5)]
+    rarities = [(rare, 10, 12) for rare in (10, 9.9, 9.5, 5)]
+    common = [float(decision.bars(overlap(10, 10, 12, rare=rare, shorter=24))[0]) for rare in rarities]
     assert common == pytest.approx([0.24 + 0.5 * share for share in (0.025, 0.225, 1, 1)])
 
 
