@@ -3,7 +3,7 @@
     python -m benchmarks.evidence FOLDER...    # as `python -m benchmarks.study` takes them
 
 Prints medians over the pairs with a resemblance of at least LEAST, and F1 with frequency tables of all documents and of
-SMALL of them. Then, about the content that both texts have of their own (`o` in study/quality.md): F1 of the decision
+SMALL of them. Then, about the content that both texts have of their own (`o` in matching/decision.py): F1 of the decision
 without it, with a table and without one; the 95th percentile of `o` of the copies; and the relative error of the number
 of shingles that only one text has, the smaller of two such numbers of OWN or more, estimated from sketches of 64 and of
 128 values: the median and the 90th percentile.

@@ -6,7 +6,7 @@
     python -m benchmarks.language_collections unpacked bases        # bases/lang_a.jsonl.gz ... fresh_b.jsonl.gz
 
 Each base goes through a generator of near-duplicates (headers, footers, advertisements, dropped sentences, typos, other
-figures, templates, frames); study/quality.md lists the settings of the collections that it reports. Texts are
+figures, templates, frames). Texts are
 CC-BY-SA (GNOME), MPL (LibreOffice) and GPL (programs); they are not part of this repository.
 """
 

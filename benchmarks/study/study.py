@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.study.collection import Collection, LabelledPairs
 from benchmarks.study.measures import Curve, Flags, Quality, best_common_bar, curve, quality
 from benchmarks.study.methods import Method, Prepared, automatic, methods
-from benchmarks.study.pages import Harms, harms
+from benchmarks.study.pages import Harms, harms, harms_in_lists
 from ndd_search.core.matching.decision import ROUNDING, Constants
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.recipe import Recipe
@@ -39,6 +39,7 @@ class Result:
     quality: at the method's own bar; curve: at every bar; scores: one per labelled pair, in their order.
     kinds: by kind of pair; languages: quality by language of the first document, if there are at least two languages.
     harms: of the result pages at the method's own bar; tuned_harms: at the bar with the best F1 of this collection.
+    harms_in_lists: with a frequency table of each list; of the default only.
     prepare_seconds: for all documents; check_seconds: for all labelled pairs; bytes: stored per document.
     """
 
@@ -51,6 +52,7 @@ class Result:
     languages: dict[str, Quality]
     harms: Harms | None
     tuned_harms: Harms | None
+    harms_in_lists: Harms | None
     bytes: float
     prepare_seconds: float
     check_seconds: float
@@ -142,6 +144,7 @@ def _result(method: Method, collection: Collection, pairs: LabelledPairs) -> Res
         _languages(yes, pairs, collection),
         _harms(method.bar, prepared, collection),
         _harms(found.best[1], prepared, collection),
+        harms_in_lists(collection, Recipe()) if method.name == "auto" and collection.pages else None,
         prepared.bytes / max(len(collection.texts), 1),
         ready - started,
         checked - ready,

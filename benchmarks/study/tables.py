@@ -74,7 +74,10 @@ def harms_table(study: Study) -> str:
         for name, found in (
             (method.name, [result.harms for result in results]),
             (f"{method.name}, tuned", [result.tuned_harms for result in results]),
+            (f"{method.name}, counted in each list", [result.harms_in_lists for result in results]),
         ):
+            if not all(found):
+                continue
             shares = [(one.hidden, one.shown) for one in found if one]
             shares.append(tuple(np.mean(shares, axis=0)))
             rows.append([name, *(f"{hidden:.3f} / {shown:.2f}" for hidden, shown in shares)])

@@ -4,7 +4,7 @@
     page = ndd_search.collapse(posts, preset="messages", size=20)
 
 A preset changes only the options, and the recipe, for which other values than the defaults measured better.
-benchmarks/study/quality.md has the figures of each preset on every labelled collection, and how they are made.
+`python -m benchmarks.study FOLDER... --presets` measures each preset on labelled collections.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.text.tokens import sorted_distinct
 
 _FORM = 6  # so many different short texts in one group may be entries of one form
-_FEW_WORDS = 10  # of texts with fewer, many copies have too few shingles of words in common (study/quality.md)
+_FEW_WORDS = 10  # of texts with fewer, many copies have too few shingles of words in common (docs/quality.md)
 
 
 def few_words(values: npt.NDArray[np.int64], recipe: Recipe) -> str:
