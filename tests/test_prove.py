@@ -91,7 +91,7 @@ def test_a_facet_counts_documents_in_their_own_order_where_others_have_the_same_
         {**document(id, scores[id], time=100), "values": those, "price": 1 if id in ("d5", "d15") else 2}
         for id, those in values.items()
     ]
-    options = {"window": 2, "facets": ["kinds"], "mode": "drop", "total": "groups"}
+    options = {"window": 2, "facets": ["kinds"], "mode": "drop", "total": "groups", "min_similarity": 0.3}
     case = {"documents": documents, "options": options, "k": 2, "table": {}, "steps": [["cursor", 2, None]]}
     assert PROGRAMS["cursors"].check({**case, "cache": True, "counts": False})["exact counts"] > 1
 

@@ -104,11 +104,12 @@ def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -
     """Return similarities shifted so that one bar, `constants.least`, is equivalent to the bar of each pair.
 
     The default decision has a bar for each pair; a Curve needs one bar for all. Pairs that the decision joins below
-    their bar, as they differ at their edges or hardly, are at the bar.
+    their bar, as they differ at their edges or hardly, are at the bar; those that it keeps apart are below.
     """
     pairs, least = overlaps(rows, first, second, decision.frequency_table), decision.constants.least
     scores = np.clip(decision.similarity(pairs) - decision.bars(pairs) + least, 0, 1)
-    return np.where(accepted(rows, decision, first, second, pairs), np.maximum(scores, least), scores)
+    below = np.minimum(scores, least - 0.01)
+    return np.where(accepted(rows, decision, first, second, pairs), np.maximum(scores, least), below)
 
 
 @dataclass(frozen=True, eq=False)

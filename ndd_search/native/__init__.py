@@ -27,6 +27,7 @@ class Rule(NamedTuple):
         j  >=  bar + max(0, 1 - least - bar) * x / (1 + x)
         bar = least + asked * min(1, (1 - s) / common + min(1/2, few / documents)) / n
         x = (own / content) ** 6, 0 if content is 0
+        at most `adds` of the idf sum of either lacks in the other
 
     or if 1 - j <= differ * min(n, 80), or if the two differ at their edges.
     n is the number of shingles of the shorter document, own the smaller idf sum of the shingles that only one holds.
@@ -39,6 +40,7 @@ class Rule(NamedTuple):
     documents: float = 0.0  # at least 0: counted in the frequency table; 0 without one
     power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
     margin: float = 0.0  # shingles, at least 0
+    adds: float = 1.0  # above 0, at most 1: share of the idf of either text that the other may lack
     content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one
     differ: float = 0.0  # share that may differ whatever the idf, for each of 80 shingles of the shorter document
     edges: float = 0.0  # 1: odd values touch an edge of their text, and texts that differ there count

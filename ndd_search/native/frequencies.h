@@ -273,7 +273,7 @@ static void free_weights(Weights *weights, char **table)
 static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
                                double handful, int brief, int64_t *groups)
 {
-    Rule alike = {.least = rule.least, .common = 1, .few = 1};
+    Rule alike = {.least = rule.least, .common = 1, .few = 1, .adds = 1};
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;

@@ -16,6 +16,7 @@ typedef struct {
     double differ;              /* the share that may differ whatever the idf, for each of ENOUGH shingles */
     double edges;               /* 1: odd values touch an edge of their text, see short_copies.h; */
     double twice;               /* a weight, see there */
+    double adds;                /* the share of the idf of either text that the other may lack */
     double content;             /* shingles of both documents' own that put `own_bar` half-way to 1 - least; 0: none do */
     int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
     int64_t measure;            /* that `least` is a bar on; only collections read it, see is_measured_pair */
@@ -93,6 +94,9 @@ static int hardly_differs(const Rule *rule, const Pair *pair, double shorter)
            && 1 - resemblance_of(pair) <= rule->differ * (shorter < ENOUGH ? shorter : ENOUGH) + ROUNDING;
 }
 
+/* Whether a text whose values have this idf adds too much to one that has `shared` of it. own: what the other lacks. */
+static int adds_much(const Rule *rule, double own, double shared) { return own > rule->adds * (own + shared) + ROUNDING; }
+
 /* What the decision of a pair needs to know of its documents: the shingles of the shorter and the longer one. */
 typedef struct {
     double shorter, longer;
@@ -115,7 +119,9 @@ static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes,
     double bar = bar_of(rule, sizes->shorter, 1 - specificity), resemblance = resemblance_of(pair);
     double power = rule->power * differing(rule, pair, sizes);
     double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
-    return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING
+    int32_t longer = pair->within[0] > pair->within[1] ? pair->within[0] : pair->within[1];
+    return specificity > 0 && fourth > 0 && !adds_much(rule, longer - pair->shared, rare(pair->shared, weight))
+           && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING
            && resemblance > own_bar(rule, bar, pair, most_own(pair), sizes->longer) + ROUNDING;
 }
 
@@ -123,7 +129,9 @@ static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes,
 static int counts_unweighed(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
     double bar = bar_of(rule, sizes->shorter, 0);
-    return resemblance_of(pair) >= own_bar(rule, bar, pair, most_own(pair), sizes->longer) - ROUNDING;
+    int32_t longer = pair->within[0] > pair->within[1] ? pair->within[0] : pair->within[1];
+    return !adds_much(rule, longer - pair->shared, pair->shared)
+           && resemblance_of(pair) >= own_bar(rule, bar, pair, most_own(pair), sizes->longer) - ROUNDING;
 }
 
 /* Whether a pair is accepted: by its resemblance alone, and after the discount for common values. */
@@ -137,7 +145,8 @@ static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
     double commonness = (pair->shared - shared) / larger(pair->shared, 1);
     double least = bar_of(rule, sizes->shorter, commonness), bar = least - ROUNDING, resemblance = resemblance_of(pair);
     int32_t apart = pair->within[0] + pair->within[1] - 2 * pair->shared;
-    if (resemblance < own_bar(rule, least, pair, smaller, sizes->longer) - ROUNDING)
+    if (adds_much(rule, own_left > own_right ? own_left : own_right, shared)
+        || resemblance < own_bar(rule, least, pair, smaller, sizes->longer) - ROUNDING)
         return NO;
     if (!apart || !pair->weights[2] || rule->power == 0)
         return YES;

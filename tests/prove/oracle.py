@@ -115,6 +115,11 @@ class Oracle:
             rarity = min(1.0, sum(map(idf, a & b)) / len(a & b) / ((only_a + only_b) / len(a ^ b)))
             apart = min(1.0, 1 - alike + MARGIN * self.size / shorter)
             value *= rarity ** (POWER * apart * 2 * min(only_a, only_b) / (only_a + only_b))
+        shared_idf = sum(map(idf, a & b))
+        if abs(max(only_a, only_b) - shared_idf) < CLOSE:
+            raise Undecided
+        if max(only_a, only_b) > shared_idf:
+            return False
         own = (min(only_a, only_b) * longer / max(len(a), len(b)) / OWN) ** 6
         counted = self.table.documents if self.table else 0
         common = 1 - sum(map(idf, a & b)) / len(a & b) if alike else 0.0

@@ -1,16 +1,20 @@
 """The decision which pairs are near-duplicates: a fixed bar on resemblance, or "auto".
 
 "auto" hides a text under another one if it adds nothing, as far as two sketches tell. In doubt it shows both. It asks:
-How much do the two share? A short text has to share more: one changed word may be another thing. Less is enough if
-hardly any other document of the index has what they share. Nothing else resembles the two then, so they are no members
-of a family, such as the entries of one form.
-Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in counters,
-headers and advertisements. Two texts in one template share what many documents of the index contain, and differ in
-their own content.
-Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
-rare the frame is.
-Does each of the two have a third of a page or more of its own? Two editions of a report may share most of their words.
-Frames and corrections seldom fill that much on both sides. With
+
+* How much do the two share? The shorter a text is, the more it has to share: one changed word may be another thing.
+  Less is enough if hardly any other document of the index has what they share. Nothing else resembles the two then, so
+  they are no members of a family, such as the entries of one form.
+* Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in
+  counters, headers and advertisements. Two texts in one template share what many documents of the index contain, and
+  differ in their own content. Each has content that the other lacks, where a text inside a frame contains all of the
+  bare text.
+* Does one of them say twice as much? If more than half of a text is not in the other one, it is an update or another
+  part.
+* Has each of the two a third of a page of its own? Two editions of a report share most of their words. Frames and
+  corrections seldom fill that much on both sides.
+
+With
 
     j  resemblance, KMV estimate (see `sketching.estimate_similarity`)
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
@@ -18,11 +22,14 @@ Frames and corrections seldom fill that much on both sides. With
     m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
     n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
     o  shingles that one of them has of its own, the smaller of the two numbers; each counts its idf
+    r  sum of the idf of the values that both contain
+    a  sum of the idf of the values that only one of them contains, the larger of the two sums
 
-two hits are near-duplicates when both of these hold:
+two hits are near-duplicates when all of these hold:
 
     j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b
     j  >=  b + (1 - 0.24 - b) * o**6 / (o**6 + 100**6)
+    a  <=  0.5 * (a + r)
     with  b = 0.24 + 4 * q / n * min(1, (1 - s) / 0.05 + min(1/2, 25 / N))
 
 The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
@@ -72,6 +79,8 @@ class Constants:
     pages:   pages of print (see PAGE) that both texts have of their own if the bar on their resemblance is half-way up
              to 1 - least, where nearly three times as much is shared as differs.
     handful: documents that may share a value before it is common: a name, a quotation, a saying.
+    differ:  share of a text of ENOUGH shingles that may differ, whatever the idf.
+    adds:    share of the idf of either text that the other may lack: more than half is another text.
     """
 
     least: float = 0.24
@@ -83,6 +92,7 @@ class Constants:
     pages: float = 1 / 3
     handful: int = HANDFUL
     differ: float = 0.1
+    adds: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +140,11 @@ class Overlaps:
         """Return m, 0..1: twice the smaller share of the idf that only one of the two contains."""
         mutual: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
         return mutual
+
+    @property
+    def added(self) -> Shares:
+        """Return the sum of the idf that one of the two adds to the other, the larger of the two sums."""
+        return np.maximum(np.maximum(*self._own), 0)
 
     @property
     def own(self) -> Shares:
@@ -213,6 +228,7 @@ class Decision:
             return rule
         rule = rule._replace(
             asked=constants.asked * self.size,
+            adds=constants.adds,
             common=constants.common,
             few=constants.few,
             documents=table.documents if table else 0.0,
@@ -272,6 +288,7 @@ class Decision:
         bars = self._bars(pairs)
         accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= bars - ROUNDING
         accepted &= pairs.resemblance >= self._own_bars(bars, pairs.own) - ROUNDING
+        accepted &= pairs.added <= self.rule.adds * (pairs.added + pairs.rare_shared) + ROUNDING
         return accepted | self.surely_copies(pairs.resemblance, pairs.shorter)
 
     def surely_copies(self, resemblance: Shares, shorter: Shares) -> npt.NDArray[np.bool_]:

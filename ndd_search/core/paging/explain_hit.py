@@ -12,7 +12,7 @@ import numpy as np
 from ndd_search.core.matching.decision import ALIKE, ROUNDING, Decision
 from ndd_search.core.matching.guards import allowed, allowed_by_fields
 from ndd_search.core.matching.short_copies import differ_at_edges, inside
-from ndd_search.core.matching.similar_pairs import Pairs, as_compared
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared, overlaps
 from ndd_search.core.matching.similarity_measures import estimate, judged_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
@@ -35,6 +35,7 @@ class Explanation:
     compared:       the value that was compared with `bar`: the similarity, discounted by what many documents share.
     bar:            the least value of a near-duplicate; None if there was nothing to compare.
     shared:         number of values that both sketches contain.
+    adds:           estimated share of the hit's shingles that its leader, or `nearest`, lacks, 0..1.
     guards:         names of the guards that keep the hit and `nearest` apart.
     """
 
@@ -47,6 +48,7 @@ class Explanation:
     compared: float = 0.0
     bar: float | None = None
     shared: int = 0
+    adds: float = 0.0
     guards: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -88,9 +90,11 @@ def explain(
     rows = rows_of([sketches[nearest], sketches[index]], reader.recipe.k)
     hits = [stream.hits[nearest], stream.hits[index]]
     compared, bar, guards = _verdict(stream, rows, hits, decision, reader, options)
-    figures = f"{estimated.value:.2f} alike"
+    adds = _share_added(rows) if reader.recipe.measure == "kmv" else 0.0
+    notes = [f"adds {adds:.0%} of its text"] if adds >= 0.005 else []
     if estimated.standard_error:
-        figures += f" (standard error {estimated.standard_error:.2f})"
+        notes.append(f"standard error {estimated.standard_error:.2f}")
+    figures = f"{estimated.value:.2f} alike" + (f" ({', '.join(notes)})" if notes else "")
     if compared < estimated.value - 0.005:
         figures += f", {compared:.2f} without what many documents have in common"
     if leader != index:
@@ -105,7 +109,8 @@ def explain(
         if short and options.min_similarity == "auto" and estimated.value >= ALIKE:
             rule += ": they look like two entries of one form"
     else:
-        rule = f"{name(other)} is {figures}, but {', '.join(guards)} keeps them apart"
+        apart = f"{', '.join(guards)} keeps them apart" if guards else "more than half of one is not in the other"
+        rule = f"{name(other)} is {figures}, but {apart}"
     return Explanation(
         rank,
         int(stream.ranks[leader]),
@@ -116,8 +121,15 @@ def explain(
         compared=compared,
         bar=bar,
         shared=len(np.intersect1d(sketches[nearest], sketches[index], assume_unique=True)),
+        adds=adds,
         guards=guards,
     )
+
+
+def _share_added(rows: Rows) -> float:
+    """Return the share of the second document's shingles that the first one lacks, estimated from their sketches."""
+    pair = overlaps(rows, np.array([0]), np.array([1]), None)
+    return float((1 - pair.shared / np.maximum(pair.right, 1))[0])
 
 
 def _where_they_differ(rows: Rows, hits: Sequence[Any], decision: Decision, reader: Reader) -> str:
