@@ -31,7 +31,7 @@ def hidden(texts: list[str], watched: int) -> int:
 
 
 @pytest.mark.parametrize(("documents", "adverts"), [(100, 6), (300, 12), (2000, 20)])
-@pytest.mark.parametrize("own", [15, 40])
+@pytest.mark.parametrize("own", [25, 40])
 def test_adverts_of_one_employer_are_shown(documents: int, adverts: int, own: int) -> None:
     draw = random.Random(5)
     texts = [f"{prose(draw, own)} {EMPLOYER}" for _ in range(adverts)]

@@ -73,8 +73,8 @@ def test_a_table_of_next_to_nothing_is_empty(sketches: list[list[int]]) -> None:
     assert (counted.documents, len(counted.values), counted.telling) == (int([6] in sketches), 0, False)
 
 
-def test_edited_copies_of_one_story_do_not_make_its_words_common() -> None:
-    copies = [edited(story(0), seed) for seed in range(1000, 1018, 2)]
+def test_copies_of_which_hardly_anything_was_changed_do_not_make_their_words_common() -> None:
+    copies = [story(0).replace(word, f"x{word}", 1) for word in story(0).split()[4:40:4]]
     others = [story(seed) for seed in range(1, 40)]
     counted = count_document_frequency(sketch_many([*copies, *others], RECIPE), RECIPE)
     assert len(counted.values) == 0

@@ -7,7 +7,7 @@
 #include "page_calls.h"
 
 enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
-static const double EDITED = 0.85; /* as in document_frequency.py */
+static const double EDITED = 0.68; /* as in document_frequency.py */
 enum { BARE = 2 };     /* a story counts once if it has at most this many sketches without edges for each with edges */
 
 /* Whether no earlier hit has the same values. */

@@ -38,7 +38,7 @@ from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import starts_of_runs
 
-EDITED = 0.85  # resemblance from which two texts count as one that was edited
+EDITED = 0.68  # resemblance from which two texts count as one that was edited
 UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
