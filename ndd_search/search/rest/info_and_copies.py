@@ -116,13 +116,14 @@ def copies(hit: Any) -> Copies:
          `collapse`; or a passage.
     Raises TypeError for anything else.
     """
-    hit = hit if isinstance(hit, Mapping | Group) else getattr(hit, "body", hit)  # of a client's response
-    if isinstance(hit, Mapping) and isinstance(hit.get("hits"), Mapping):
+    of_dsl = not isinstance(hit, Mapping) and hasattr(getattr(hit, "meta", None), "id")  # its documents may have a body
+    answer = hit if of_dsl else getattr(hit, "body", hit)  # of a client's response
+    if isinstance(answer, Mapping) and isinstance(answer.get("hits"), Mapping):
         raise TypeError('copies takes one hit: for hit in answer["hits"]["hits"]: copies(hit)')
     if isinstance(hit, Group):
         listed = [Copy(one.rank, "", hit.rank, one.similarity, one.hit, one.shares) for one in hit.duplicates]
         return Copies(listed, len(listed), hit.whole)
-    if hasattr(hit, "meta"):  # of a DSL, which makes each inner answer an object, and adds fields to documents
+    if of_dsl:  # of a DSL, which makes each inner answer an object, and adds fields to documents
         inner = getattr(hit.meta, "inner_hits", {})
         hit = {"_id": hit.meta.id, "inner_hits": {INNER: inner[INNER].to_dict()} if INNER in inner else {}}
     if isinstance(hit, Mapping):
