@@ -228,19 +228,16 @@ def test_a_request_that_only_our_wider_form_breaks_is_answered_as_it_came(
 def test_a_document_below_the_page_that_cannot_be_fetched_costs_no_hit(
     shards: int, engine: Engine, index: str, connect: Connect
 ) -> None:
-    """A script fails for one document, which the window holds and the page does not."""
+    """Highlighting fails for one document, which the window holds and the page does not."""
     made = mapping(engine)
-    made["settings"] = {"number_of_shards": shards}
+    made["settings"] = {"number_of_shards": shards, "index.highlight.max_analyzed_offset": 1000}
     acts = actions(index, engine, where=documents()[:40])
     for place, one in enumerate(acts):
-        one["price"] = place
-    del acts[13]["price"]
+        one |= {"price": place, "note": "note " * (300 if place == 13 else 3)}
     with engine.client() as client:
         client.indices.create(index=index, body=made)
         bulk(engine, client, acts)
-    script = {"lang": "painless", "source": "doc['price'].value * 1.2"}
-    sort = [{"price": {"order": "asc", "missing": 13}}]
-    body = {"query": {"match_all": {}}, "sort": sort, "script_fields": {"gross": {"script": script}}}
+    body = {"query": {"match": {"note": "note"}}, "sort": ["price"], "highlight": {"fields": {"note": {}}}}
     plain, caller = connect(wrapped=False), connect(cache=False)
     right = plain.search(index=index, body=body)["hits"]["hits"]
     assert len(right) == 10

@@ -23,6 +23,7 @@ from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 pytestmark = pytest.mark.one_kind_of_client
 
 SKETCH = {"_source": {"excludes": ["ndd"]}}
+OURS = ("ndd.sketch", "ndd.smallest", "ndd.recipe", "ndd.text")
 
 # What to fetch of each hit: (body, parameters), and the same for a plain client that is to give the same hits.
 FETCHES: dict[str, Any] = {
@@ -82,7 +83,7 @@ def test_hits_look_as_the_user_asked_and_nothing_of_ours_is_left(
         assert all(hit["_source"].pop("ndd") for hit in of_engine.values())
     if name == "all fields":
         for hit in of_engine.values():
-            assert all(hit["fields"].pop(path) for path in ("ndd.sketch", "ndd.smallest", "ndd.recipe"))
+            assert all(hit["fields"].pop(path) for path in OURS)
     given = {"query": MATCH, **body, "size": 30}
     sent = copy.deepcopy(given)
     answer = wrapped.ask("POST", path, given, params)
