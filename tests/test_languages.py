@@ -1,7 +1,7 @@
 """Tokens suit every script: a copy in another frame is found, another text in the same frame is not.
 
-The texts are articles of the Universal Declaration of Human Rights (tests/data/README.md); the frames, around a third
-of a page, are other articles of it; the index is every article by itself and in each frame.
+The texts are articles of the Universal Declaration of Human Rights (tests/data/README.md); the frames, a third of a
+page and more than half of one, are other articles of it; the index is every article by itself and in each frame.
 """
 
 import gzip
@@ -38,7 +38,7 @@ def body(language: str, number: int) -> str:
 
 
 def framed(language: str, text: str, frame: int) -> str:
-    head, foot = ((23, 27), (24, 29))[frame]
+    head, foot = ((23, 27), (24, 27))[frame]
     return f"{articles(language)[head]}\n{text}\n{articles(language)[foot]}"
 
 
