@@ -118,7 +118,7 @@ def test_a_node_that_hangs_does_not_hold_up_the_start() -> None:
             assert time.monotonic() - began < 5  # seconds for which a node is asked
 
 
-def answers(checked: tuple[int, str, str], url: str) -> bool:
+def says_it_answers(checked: tuple[int, str, str], url: str) -> bool:
     """Whether a check says that the engine answers, and that pages take long if there is no native core."""
     code, output, errors = checked
     slow = bool(re.fullmatch("ndd-search: sketches and pages are computed with numpy .*\n", errors))
@@ -126,7 +126,7 @@ def answers(checked: tuple[int, str, str], url: str) -> bool:
 
 
 def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: Path, run: Any) -> None:
-    assert answers(run("--upstream", behind.url, "--check"), behind.url)
+    assert says_it_answers(run("--upstream", behind.url, "--check"), behind.url)
     (port,) = free_ports(1)
     down = f"http://127.0.0.1:{port}"
     without = run("--upstream", behind.url, "--set", f"cache=redis://{down.removeprefix('http://')}", "--check")
@@ -270,7 +270,7 @@ def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:
     code, _, errors = run(*words)
     assert code == 2
     assert "set NDD_SEARCH_API_KEY" in errors
-    assert answers(run(*words, NDD_SEARCH_API_KEY="abc"), behind.url)
+    assert says_it_answers(run(*words, NDD_SEARCH_API_KEY="abc"), behind.url)
 
 
 def test_an_address_in_use_is_named(behind: Engine, run: Any) -> None:
