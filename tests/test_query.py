@@ -1,16 +1,18 @@
 """What a user types into the search box of an index in a folder, and in which order the hits come."""
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 import ndd_search as ndd
 from ndd_search.core.text.tokens import tokens
-from ndd_search.core.text.unicode_tables import fold
+from ndd_search.core.text.unicode_tables import MARK, fold, kinds_of_folded
 from tests.strategies import texts
 from tests.test_embedded import documents, ids
 
@@ -19,6 +21,8 @@ pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 from ndd_search.embedded.tantivy_files import analyzer_of
 
 UNKNOWN = {"Cn", "Cs", "Co"}
+MARKS = "".join(map(chr, np.flatnonzero(kinds_of_folded() == MARK)))
+SIGNS = re.compile(f"[-+#<>%°±‰‱≤≥≰≱≦≧⩽⩾$¢£¤¥\u20a0-\u20cf][{MARKS}]*")  # words of sketches alone
 
 SHOP: list[dict[str, Any]] = [
     {
@@ -45,12 +49,18 @@ SHOP: list[dict[str, Any]] = [
 ]
 
 
+def is_one(char: str) -> bool:
+    """Whether folding and lower case make one character of one."""
+    return len(fold(char)) == len(char.lower()) == 1
+
+
 @given(texts.map(lambda text: normalize("NFKC", text)))
 def test_an_index_is_searched_by_the_words_that_sketches_are_made_of(text: str) -> None:
-    """Of characters that this Python and tantivy know, of which folding makes one, and no letter of a mark."""
-    kept = (char for char in text if char.isspace() or (len(fold(char)) == 1 and category(char) not in UNKNOWN))
+    """Without their signs; of characters that this Python and tantivy know, that stay one, and no mark a letter."""
+    kept = (char for char in text if char.isspace() or (is_one(char) and category(char) not in UNKNOWN))
     text = "".join(char for char in kept if char.isspace() or category(char)[0] == category(fold(char))[0])
-    assert [fold(word) for word in analyzer_of("none").analyze(text)] == tokens(text, ndd.Recipe())
+    words = [part for word in tokens(text, ndd.Recipe()) for part in SIGNS.split(word) if part]
+    assert [fold(word) for word in analyzer_of("none").analyze(text)] == words
 
 
 @pytest.fixture
