@@ -98,8 +98,8 @@ class Engine:
 
     @property
     def wrote(self) -> Heard:
-        """The last request but those that read, as the proxy reads the mapping of an index that it writes to."""
-        return [one for one in self.heard if one.method != "GET"][-1]
+        """The last request but those that read: the proxy asks whether the engine answers, and reads mappings."""
+        return [one for one in self.heard if one.method not in ("GET", "HEAD")][-1]
 
 
 def response(body: bytes, *headers: tuple[str, str], status: int = 200, chunked: bool = False) -> bytes:

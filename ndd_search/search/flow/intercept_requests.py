@@ -163,7 +163,8 @@ class Driver:
         """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known."""
         path = f"/{quote(index, safe='')}"
         answer = yield from _asked(mappings(path, fields, headers))  # of an index that does not exist there are none
-        known = answer.body.values() if answer.ok and isinstance(answer.body, Mapping) else ()
+        body = answer.body if answer.ok and isinstance(answer.body, Mapping) else {}
+        known = [one for one in body.values() if isinstance(one, Mapping)]  # an answer may be no engine's
         if all(is_mapped(one.get("mappings", {}), name) for one, name in product(known, fields)):
             return ""
         properties = {key: one for name in fields for key, one in mapping_properties(name).items()}
