@@ -23,7 +23,8 @@ from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.errors import InvalidSettings
 from ndd_search.serving.proxy import Proxy, app
-from ndd_search.serving.proxy.proxy_settings import PREFIX, SETTINGS, read_configuration, text_rules
+from ndd_search.serving.proxy.proxy_settings import PREFIX, SETTINGS, ProxySettings, read_configuration, text_rules
+from ndd_search.serving.proxy.server import listening
 from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until
@@ -95,6 +96,15 @@ def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: P
     assert [one["path"] for one in lines][-2:] == ["/_cat/health", "/news-1/_doc/1"]
     assert lines[-1].keys() == {"time", "client", "method", "path", "status", "bytes", "ms", "kind"}
     assert (lines[-1]["kind"], lines[-1]["status"]) == ("sketched", 200)
+
+
+def test_an_address_that_is_taken_leaves_the_other_one_free() -> None:
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = ProxySettings(listen=f"127.0.0.1:{port}", manage=f"127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(OSError, match="in use"):
+            listening(settings)
+        socket.create_server(("127.0.0.1", port)).close()
 
 
 def test_a_node_that_does_not_answer_is_named_at_the_start() -> None:

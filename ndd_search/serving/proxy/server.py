@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
 from tempfile import mkdtemp
@@ -180,7 +181,10 @@ def _worker(settings: ProxySettings, levels: int) -> Proxy:
 
 def listening(settings: ProxySettings) -> list[socket.socket]:
     """Return the sockets for callers and for management. Raises OSError with the address that cannot be used."""
-    return [_bound(given) for given in (settings.listen, settings.manage) if given]
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(_bound(given)) for given in (settings.listen, settings.manage) if given]
+        opened.pop_all()  # all are open
+    return sockets
 
 
 def serve(settings: ProxySettings, sockets: list[socket.socket]) -> None:
