@@ -21,9 +21,9 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.store_frequency_table import store_frequency_table
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, read_document
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect, settings_of
+from tests.wrapping.conftest import Caller, Connect, bulk, settings_of
 from tests.wrapping.forms import SEARCH, ask, at_once
-from tests.wrapping.library import FORMS, RECIPE
+from tests.wrapping.library import FORMS, RECIPE, actions, mapping
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
@@ -117,6 +117,23 @@ def test_a_refreshed_table_is_read_within_an_hour(engine: Engine, forms: str, co
     assert table_in(caller.search(index=forms, body=SEARCH)) == table.digest[:8]
     later(caller, HOUR)
     assert table_in(caller.search(index=forms, body=SEARCH)) == other.digest[:8]
+
+
+def test_the_total_that_is_asked_for_does_not_change_which_hits_are_shown(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    """Three hits are too few to show that 30 texts fill one form, although an exact total examines all of them."""
+    form = " ".join(f"form{place}" for place in range(100))
+    own = [" ".join(f"own{number}word{place}" for place in range(20)) for number in range(30)]
+    made = [{"id": str(number), "title": "", "body": f"market {form} {words}"} for number, words in enumerate(own)]
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine, where=made))
+    caller = connected(connect, window=3)
+    few, exact = (caller.search(index=index, body={**SEARCH, "ndd": {"total": total}}) for total in ("hits", "groups"))
+    assert table_in(few) == table_in(exact) == "list"
+    assert exact["ndd"]["hidden"] == 29
+    assert ids(few) == ids(exact)
 
 
 def test_each_caller_reads_the_table_with_own_rights(

@@ -74,8 +74,11 @@ def with_counted_table(state: State, plan: Plan) -> State:
 
 
 def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan) -> FrequencyTable:
-    """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
-    window = plan.options.initial_window
+    """Count the table of a stream's first `window` hits, so that no form of the total changes which hits are shown.
+
+    found: the sketches that follow those of the stream.
+    """
+    window = plan.options.window
     first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
     return count_in_list([one for one in first if not isinstance(one, str)], plan.settings.recipe)
 
