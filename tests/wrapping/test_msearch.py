@@ -77,6 +77,22 @@ def test_an_msearch_refused_as_a_whole_is_the_clients_own_error(library: Library
     assert refused.value.status_code == 400  # type: ignore[attr-defined]
 
 
+def test_an_msearch_refused_only_with_the_members_that_fetch_documents_is_the_clients_own_error(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, cache=False, window=100, frequency_table=False)
+    lines = [
+        {"index": library.news},
+        {"query": MATCH, "docvalue_fields": "x"},
+        {"index": library.news},
+        {"query": MATCH},
+    ]
+    with pytest.raises(Exception, match="docvalue_fields") as refused:
+        caller.msearch(body=lines)
+    assert refused.value.status_code == 400  # type: ignore[attr-defined]
+    assert len(proxy.searches) == 3  # ours was answered, what fetches documents was refused, and so was the caller's
+
+
 def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Connect, proxy: Proxy) -> None:
     caller = connect(proxy.url, splits=False)
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}]

@@ -62,7 +62,7 @@ class MultiConversation:
         done: dict[int, Line] = {}
         results: Mapping[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
         first: Answer | None = None
-        has_failed = False  # all together: then the caller's own searches decide
+        has_failed = False  # all together: then the caller's own searches decide, as the engine reads all or none
         took = 0
         while requests := _advance(flows, results, done):
             lines = self._lines_to_send(requests)
@@ -73,6 +73,7 @@ class MultiConversation:
                 if first is None and (has_failed or not (is_refused(error) or trip.timeout is not None)):
                     raise
                 failure: Answer | Exception = error
+                is_unread = is_refused(error, {HTTPStatus.BAD_REQUEST})
             else:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
                 if _are_responses(responses, len(lines) // 2):
@@ -82,7 +83,12 @@ class MultiConversation:
                 if first is None and (has_failed or not (answer.ok or answer.status in REFUSED)):
                     return answer
                 failure = Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE)
+                is_unread = answer.status == HTTPStatus.BAD_REQUEST
             results = dict.fromkeys(requests, failure)
+            if is_unread and not has_failed and first is not None:  # by a member that our first request did not have
+                has_failed, own = True, self._lines_to_send(dict(enumerate(self.searches)))
+                if not (whole := (yield replace(self.request, body=self._body(own)))).ok:
+                    return whole
             if first is None:
                 has_failed, results = True, dict.fromkeys(requests)
                 for place in requests:
