@@ -104,7 +104,7 @@ class HitFetcher:
         plan, settings = self.plan, self.plan.settings
         requests = plan.requests(fetch, first=True)
         beside = [request for step in self.steps for request in step.beside(plan)]
-        all_answers = yield from self.round_trips.first([*requests, *beside])
+        all_answers = yield from self.round_trips.first([*requests, *beside], plan.is_split)
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
         yield from self._check(answers, bool(beside))
         sketches = sketches_in(answers[-1], plan)

@@ -94,12 +94,14 @@ class RoundTrips:
         left = self._seconds_left
         return left is None or left > 0
 
-    def first(self, requests: list[Request]) -> Asking[list[Answer]]:
+    def first(self, requests: list[Request], is_split: bool) -> Asking[list[Answer]]:
         """Make the first trip. A failure after which the caller's own request decides is returned as a failed answer.
 
         No answer within the budget is such a failure, too. Other exceptions of the client pass through.
+        is_split: whether parts of the caller's request are left for a second trip. An engine finds faults in these
+        before it looks for the index.
         """
-        return self._go(requests, self._seconds_left, REFUSED | PLACE if len(requests) > 1 else REFUSED)
+        return self._go(requests, self._seconds_left, REFUSED | PLACE if is_split or len(requests) > 1 else REFUSED)
 
     def needed(self, requests: list[Request], refusals: Collection[int] | None = ()) -> Asking[list[Answer]]:
         """Make a trip without which there is no page, in all the time that the client gives it.
