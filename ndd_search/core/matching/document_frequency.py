@@ -7,9 +7,9 @@ sqrt(g). They count once if at least a third of their different sketches have ed
 of a form seldom have.
 
 Copies, for this purpose, are texts with a resemblance of at least EDITED, and copies of copies; in a short text, nearly
-nothing may differ. Texts that share most
-of a page and differ in forty words, such as the adverts of one employer, each count: what they share is common. A
-second pass adds short texts that differ at their edges; to tell these, it needs the table of the first.
+nothing may differ. Texts that share most of a page and differ in forty words, such as the adverts of one employer, each
+count: what they share is common. A second pass adds short texts that differ at their edges; to tell these, it needs the
+table of the first.
 
 In a large sample, each document is compared only with the first ones to contain its values, because the first version
 of an article is the first to contain its own values. So the work grows with the sample, not with its square. Texts
