@@ -71,7 +71,7 @@ class Constants:
 
     least:   resemblance below which no pair is accepted: three times as much differs as is shared.
     asked:   words, q shingles each, that a short text shares beyond that.
-    common:  1 - s from which a short text has to share all of these, as if all documents had a twentieth of what is shared.
+    common:  1 - s from which a short text has to share all of these: 0 if no other document has the shared text.
     few:     documents; a table of more than twice as many tells whether the shared text is rare.
     power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
