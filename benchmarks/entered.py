@@ -72,7 +72,7 @@ def filled(url: str) -> Iterator[None]:
     texts = [f"the market of town {number % 40} opened {number % 40 * 'again '}" for number in range(100)]
     documents = [{"_index": INDEX, "_id": str(n), "body": text} for n, text in enumerate(texts)]
     with Elasticsearch(url) as client:
-        client.indices.create(index=INDEX, mappings={"properties": ndd.mapping_properties()})
+        client.indices.create(index=INDEX, mappings={"properties": ndd.indexing.mapping_properties()})
         try:
             helpers.bulk(client, ndd.with_sketches(documents, fields=["body"]), refresh=True)
             yield

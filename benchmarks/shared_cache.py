@@ -61,7 +61,7 @@ def main() -> None:
     caches: dict[str, Any] = {"no cache": False, "memory": MemoryCache(seconds=600.0), "redis": shared}
     clients = {name: Elasticsearch(arguments.url) for name in ("plain", *caches)}
     plain = clients["plain"]
-    plain.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+    plain.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
     try:
         acts = ({"_index": index, **one} for one in documents(arguments.documents))
         helpers.bulk(plain, ndd.with_sketches(acts, fields=["body"]), refresh=True)

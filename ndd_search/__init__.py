@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ndd_search.search.clients.wrap import wrap
     from ndd_search.search.flow.options_context import options
     from ndd_search.search.rest.info_and_copies import copies, info
-    from ndd_search.search.rest.mapping import mapping_properties
     from ndd_search.search.rest.merge_clusters import merge
     from ndd_search.search.settings_file import preset
 
@@ -37,7 +36,6 @@ _LATER = {
     "errors": "errors",
     "indexing": "indexing",
     "items": "items",
-    "mapping_properties": "search.rest.mapping",
     "merge": "search.rest.merge_clusters",
     "options": "search.flow.options_context",
     "pages": "search.clients.pages_and_explain",
@@ -58,7 +56,6 @@ __all__ = [
     "collapse",
     "copies",
     "info",
-    "mapping_properties",
     "merge",
     "options",
     "pages",

@@ -17,7 +17,7 @@ def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{places[name]}")
+        module = import_module(f".{places[name]}", package)
         found = module if places[name] == name else getattr(module, name)
         setattr(sys.modules[package], name, found)
         return found

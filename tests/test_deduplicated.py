@@ -81,7 +81,7 @@ def test_an_index_of_an_engine_holds_each_text_once_as_a_folder_does(
         {"id": "tea", "text": f'{TEA} Or "coffee" - who knows?', "at": "2025-06-01"},
     ]
     with engine.client() as client:
-        properties = {"text": {"type": "text"}, **ndd.mapping_properties()}
+        properties = {"text": {"type": "text"}, **ndd.indexing.mapping_properties()}
         client.indices.create(index=index, body={"mappings": {"properties": properties}})
         wrapped = ndd.wrap(client, indexes={index: {"text": ["text"]}})
         for one in (client, wrapped):

@@ -163,7 +163,6 @@ def test_the_public_names_are_these() -> None:
         "collapse",
         "copies",
         "info",
-        "mapping_properties",
         "merge",
         "options",
         "pages",

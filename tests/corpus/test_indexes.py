@@ -92,7 +92,7 @@ def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: A
     texts = made.texts(80, seed=3, frames=2, copies=0.5)
     documents = [{"id": f"{number:03}", "body": text, "place": number} for number, text in enumerate(texts)]
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
         lines = []
         for one in ndd.with_sketches([{"_id": one["id"], **one} for one in documents], fields=["body"]):
             lines += [{"index": {"_index": index, "_id": one.pop("_id")}}, one]

@@ -58,7 +58,8 @@ def filled(engine: Engine, index: str) -> Iterator[str]:
     """The name of an index of a server that holds the memories."""
     with engine.client() as client:
         source = {"source": {"type": "keyword"}}
-        client.indices.create(index=index, body={"mappings": {"properties": {**ndd.mapping_properties(), **source}}})
+        properties = {**ndd.indexing.mapping_properties(), **source}
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
         for one in ndd.with_sketches([{"_id": one["id"], **one} for one in MEMORIES], fields=["text"]):
             client.index(index=index, id=one["_id"], body={name: one[name] for name in one if name != "_id"})
         client.indices.refresh(index=index)

@@ -81,7 +81,7 @@ def bulk(rng: random.Random, count: int) -> bytes:
 async def fill(engine: str, shards: int) -> None:
     """Create the index, and fill it through no proxy."""
     async with aiohttp.ClientSession(engine) as session:
-        properties = {**ndd.mapping_properties(), "source": {"type": "keyword"}}
+        properties = {**ndd.indexing.mapping_properties(), "source": {"type": "keyword"}}
         settings = {"number_of_shards": shards, "number_of_replicas": 1}
         await session.put(f"/{INDEX}", json={"mappings": {"properties": properties}, "settings": settings})
         rng = random.Random(0)

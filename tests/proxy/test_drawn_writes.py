@@ -121,7 +121,7 @@ class Draw:
 def indexes(engine: RealEngine) -> Iterator[list[str]]:
     """Two indexes whose names have the same length."""
     names = [f"ndd-writes-{uuid.uuid4().hex[:12]}" for _ in range(2)]
-    properties = {"body": {"type": "text"}, **ndd.mapping_properties()}
+    properties = {"body": {"type": "text"}, **ndd.indexing.mapping_properties()}
     with engine.client() as client:
         for name in names:
             client.indices.create(index=name, body={"mappings": {"dynamic": False, "properties": properties}})

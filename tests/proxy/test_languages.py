@@ -80,7 +80,7 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
     if engine.family == "elasticsearch" and engine.major != 9:
         pytest.skip("the JavaScript client 9 is refused by Elasticsearch 8")
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done = run(["node", "search.mjs", engine.family, served.url, index], javascript)
         if engine.family == "elasticsearch":
@@ -138,7 +138,7 @@ def test_the_low_level_java_client(engine: RealEngine, index: str) -> None:
         pytest.skip("the Java clients are tested with the newest release of each engine")
     folder, java = java_client(engine.family)
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done, in_docs = [
             run([java, "-cp", f"lib/*{os.pathsep}.", name, served.url, index], folder) for name in ("Search", "Copies")
@@ -157,7 +157,7 @@ def test_curl(engine: RealEngine, index: str) -> None:
     if shutil.which("curl") is None:
         missing("curl", "is not installed")
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
     text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
 

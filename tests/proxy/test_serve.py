@@ -199,7 +199,7 @@ def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEng
                 ("b", {"body": text, "title": text, "meta": {"properties": {"lead": text}}}),
                 ("c", {"note": {"type": "object", "enabled": False}}),
             ):
-                made = {"properties": {**ndd.mapping_properties(), **fields}}
+                made = {"properties": {**ndd.indexing.mapping_properties(), **fields}}
                 client.indices.create(index=f"{name}-{index}", body={"mappings": made})
             for named in ("body", "title,body", "meta.lead", "meta.lead,body"):
                 assert check(f"{name}-b:{named}") == (0, "")
@@ -213,7 +213,7 @@ def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEng
             assert code == 0
             assert "no field tittle" in errors
             assert check(f"{name}-b:meta.led")[0] == 2
-            unmapped = {"dynamic": False, "properties": {**ndd.mapping_properties(), "title": text}}
+            unmapped = {"dynamic": False, "properties": {**ndd.indexing.mapping_properties(), "title": text}}
             client.indices.create(index=f"{name}-d", body={"mappings": unmapped})
             assert check(f"{name}-d:bdy") == (0, "")  # there may be such a field in a document
             client.index(index=f"{name}-d", body={"body": "in no mapping"}, refresh=True)
@@ -244,7 +244,7 @@ def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str)
         got = ask(served.manage, "GET", "/_ndd/mapping")
         (found,) = json.loads(got.body)["findings"]
         assert (got.status, found["level"], "there is no field ndd" in found["what"]) == (503, "error", True)
-        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
         got = ask(served.manage, "GET", "/_ndd/mapping")
         assert (got.status, json.loads(got.body)) == (200, {"status": "ok", "findings": []})
         for id in ("1", "2"):
@@ -271,7 +271,7 @@ def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
 def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:
     def reply(heard: Heard) -> bytes:
         allowed = heard.header("authorization") == "ApiKey abc" or heard.target == "/"
-        mapping = {"properties": {"body": {"type": "text"}, **ndd.mapping_properties()}}
+        mapping = {"properties": {"body": {"type": "text"}, **ndd.indexing.mapping_properties()}}
         indexes = {"news": {"mappings": mapping, "settings": {"index": {}}}}
         return response(json.dumps(indexes if allowed else {}).encode(), status=200 if allowed else 401)
 

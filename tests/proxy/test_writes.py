@@ -276,7 +276,7 @@ def test_what_the_proxy_writes_is_what_a_wrapped_client_writes(engine: RealEngin
     rules = {f"{index}*": {"text": ["body"]}}
     with serving(engine.url, indexes=rules) as served, engine.client() as direct:
         through = RealEngine(**{**engine.__dict__, "url": served.url})
-        direct.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        direct.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
         with through.client() as plain:
             query = {"query": {"match": {"body": "ministers"}}}
             for _ in range(2):  # an index that was searched while it was empty is searched as any other afterwards
@@ -300,7 +300,7 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     """In its answer and in the log, once for each index, as a wrapped client does; a mapping that fits says nothing."""
     fits = f"{index}-fits"
     with serving(engine.url, indexes={f"{index}*": {"text": ["body"]}}) as served, engine.client() as direct:
-        direct.indices.create(index=fits, body={"mappings": {"properties": ndd.mapping_properties()}})
+        direct.indices.create(index=fits, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
         document = json.dumps({"body": TEXT}).encode()
         lines = b"".join(
             b'{"index":{"_index":"%s"}}\n%s\n' % (name.encode(), document) for name in (fits, f"{index}-bulk")

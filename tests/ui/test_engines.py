@@ -30,7 +30,7 @@ def test_the_page_behind_the_proxy(engine: RealEngine, index: str) -> None:
     acts = [{"_index": index, "_id": one["id"], "_source": one} for one in made]
     helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
     with engine.client() as client:
-        properties = {**ndd.mapping_properties(), **MAPPING}
+        properties = {**ndd.indexing.mapping_properties(), **MAPPING}
         client.indices.create(index=index, body={"mappings": {"properties": properties}})
         helpers.bulk(client, ndd.with_sketches(acts, fields=["title", "body"]), refresh=True)
         query = {"simple_query_string": {"query": "climate", "lenient": True}}
