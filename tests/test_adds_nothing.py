@@ -65,3 +65,45 @@ def test_an_explanation_says_how_much_a_hit_adds() -> None:
     assert page.explain(1).adds == pytest.approx(60 / 98, abs=0.1)
     assert page.explain(2).leader == 0
     assert page.explain(2).adds == pytest.approx(6 / 44, abs=0.01)
+
+
+BRIEF = "ministers agreed on Monday to a plan that nobody in the towns along the river had read before the vote"
+STEP = "To print the {} of the office, open the menu of the machine, choose the line of that name, and wait. " * 4
+THAI = "รัฐมนตรีเห็นชอบแผนการสร้างสะพานใหม่ข้ามแม่น้ำเมื่อวันจันทร์ หลังจากประชาชนรอคอยมานานหลายปี"
+JAPANESE = "政府は月曜日、川に新しい橋を架ける計画を承認した。住民は長年この橋を待ち望んでいた。"
+BRIDGE = "Bakanlar pazartesi günü nehir üzerine yeni bir köprü yapılması planını onayladı. İnşaat seneye başlayacak."
+BUDGET = "Belediye meclisi cuma günü gelecek yılın bütçesini oy birliğiyle kabul etti. Okullar için para artırıldı."
+NAMES = [f"{first} {last}" for first in ("Anna", "Ben", "Carl") for last in ("Smith", "Jones", "Green", "Stone")]
+MOVED = ["New bridge opened by mayor on Friday", "On Friday mayor opened new bridge"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "number"),
+    [
+        ([f"(LEAD) {BRIEF}\n(LEAD) {BRIEF}", f"(2nd LD) {BRIEF}\n(2nd LD) {BRIEF}"], 1),
+        ([f"7 hours ago {BRIEF}", f"{BRIEF} | City Post"], 1),  # no known edge, but nothing that fills a slot
+        (  # the name of an event
+            [
+                "@a: 90 dead in Brazil nightclub fire https://a.example/1",
+                "Three held over deadly Brazil nightclub fire @b",
+            ],
+            2,
+        ),
+        (MOVED, 2),
+        (["\n".join(NAMES), "\n".join(NAMES[::-1])], 2),
+        ([JAPANESE, JAPANESE.replace("月", "火")], 1),
+        ([f"{BRIDGE}\n{THAI}", f"{BUDGET}\n{THAI}"], 1),  # each character of Thai counts as a word
+    ],
+)
+def test_so_many_of_some_short_texts_are_shown(texts: list[str], number: int) -> None:
+    assert len(ndd.collapse(texts, size=50)) == number
+
+
+def test_versions_of_a_templated_page_are_copies_and_other_pages_of_the_template_are_not() -> None:
+    pages = [STEP.format(*4 * [noun]) for noun in ("letters", "tables", "notes", "pictures", "lists", "drafts")]
+    assert len(ndd.collapse([*pages, *(page.replace("menu", "list", 1) for page in pages)], size=50)) == 6
+
+
+def test_another_recipe_joins_what_stands_in_another_order() -> None:
+    assert len(ndd.collapse(MOVED, preset="messages")) == 1
+    assert len(ndd.collapse(["\n".join(NAMES), "\n".join(NAMES[::-1])], recipe=ndd.Recipe.lines())) == 1
