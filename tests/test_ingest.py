@@ -389,7 +389,7 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": [3]}, "fields must name fields, got 3"),
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
-        ({"duplicates": DuplicatePolicy("skip", client=None), "keys": 0}, "leave out keys=0"),
+        ({"duplicates": DuplicatePolicy(client=None), "keys": 0}, "leave out keys=0"),
         ({"duplicates": "skip"}, "duplicates must be a policy, as DuplicatePolicy"),
     ],
 )

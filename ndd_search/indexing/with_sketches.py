@@ -19,7 +19,6 @@ pauses or reuses its objects.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable
@@ -30,8 +29,7 @@ from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_no_table
 from ndd_search.core.sketching.stored_sketch import KEYS
-from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question
-from ndd_search.indexing.run_memory import NONE, Write
+from ndd_search.indexing.duplicate_policy import NONE, DuplicateFilter, DuplicatePolicy, Write
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.writing.read_helper_actions import open_action
 from ndd_search.search.writing.sketch_or_mark_stale import Fields, IngestReport, Sketcher
@@ -87,7 +85,7 @@ def with_sketches(
     an empty memory of `duplicates`.
     """
     if not isinstance(duplicates, DuplicatePolicy | None):
-        raise TypeError(f'duplicates must be a policy, as DuplicatePolicy("skip", client=client), got {duplicates!r}')
+        raise TypeError(f"duplicates must be a policy, as DuplicatePolicy(client=client), got {duplicates!r}")
     if isinstance(actions, str | bytes | Mapping):
         raise TypeError(f"actions must be a list or another iterable of them, got one {type(actions).__name__}")
     check_no_table("actions", actions)
@@ -99,8 +97,7 @@ def with_sketches(
 class SketchedActions:
     """The actions that with_sketches returns.
 
-    report:   counters, valid during and after the run.
-    left_out: with `duplicates`, the actions to send after the run.
+    report: counters, valid during and after the run.
     """
 
     def __init__(
@@ -110,21 +107,10 @@ class SketchedActions:
         self._batch_size = _BATCH if isinstance(actions, list | tuple) else 1
         self._filter: DuplicateFilter | None = None
         self._started: AsyncIterator[Any] | None = None
-        self._is_rest = False
 
     @property
     def report(self) -> IngestReport:
         return self._sketcher.report
-
-    def left_out(self) -> SketchedActions:
-        """Return the actions of copies whose original is not in the index, for the same helper; usually there are none.
-
-        Call it after the helper has sent all actions. If the engine has refused an original among the last 500 actions,
-        nothing could detect that while the helper was running. Refresh the index first if documents have no id.
-        """
-        rest = SketchedActions(iter(()), self._sketcher, self._duplicates)
-        rest._filter, rest._is_rest = self._filter, True
-        return rest
 
     def __iter__(self) -> Iterator[Any]:
         if not isinstance(self._actions, Iterable):
@@ -147,10 +133,7 @@ class SketchedActions:
     def _filtered(self, actions: Iterable[Any], policy: DuplicatePolicy) -> Iterator[Any]:
         chosen, ask = self._memory(policy), partial(_answer, policy.client)
         for batch in self._batches(actions):
-            run(chosen.decide(batch), ask)
-            yield from _drained(chosen.ready)
-        run(chosen.finish_sent() if self._is_rest else chosen.finish(), ask)
-        yield from _drained(chosen.ready)
+            yield from run(chosen.decide(batch), ask)
 
     async def _async_filtered(self, policy: DuplicatePolicy) -> AsyncIterator[Any]:
         chosen, actions, ask = self._memory(policy), self._actions, partial(_async_answer, policy.client)
@@ -159,12 +142,8 @@ class SketchedActions:
         else:
             batches = _asynchronous(self._batches(actions))
         async for batch in batches:
-            await run_async(chosen.decide(batch), ask)
-            for action in _drained(chosen.ready):
+            for action in await run_async(chosen.decide(batch), ask):
                 yield action
-        await run_async(chosen.finish_sent() if self._is_rest else chosen.finish(), ask)
-        for action in _drained(chosen.ready):
-            yield action
 
     def _memory(self, policy: DuplicatePolicy) -> DuplicateFilter:
         """Return the filter of the run: a new one for a list that is read again, the same for a continued iterator."""
@@ -194,21 +173,14 @@ class SketchedActions:
             yield batch
 
 
-def _drained(ready: deque[Any]) -> Iterator[Any]:
-    while ready:
-        yield ready.popleft()
-
-
-def _answer(client: Any, question: Question) -> Any:
+def _answer(client: Any, searches: list[dict[str, Any]]) -> Any:
     with options(enabled=False):  # a wrapped client would collapse the duplicates
-        method, body = question
-        return getattr(client, method)(body=body)
+        return client.msearch(body=searches)
 
 
-async def _async_answer(client: Any, question: Question) -> Any:
+async def _async_answer(client: Any, searches: list[dict[str, Any]]) -> Any:
+    answer = _answer(client, searches)
     with options(enabled=False):
-        method, body = question
-        answer = getattr(client, method)(body=body)
         return await answer if isawaitable(answer) else answer
 
 

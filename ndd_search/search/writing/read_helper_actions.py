@@ -17,7 +17,6 @@ class Action:
     kind:      its operation, "" for anything but a mapping.
     documents: in the copy, each with whether it is a partial document. Their values are not copied.
     reason:    why there are no documents, in a word.
-    upserts:   whether it is an update that creates its document if there is none.
     unsketched: filled by the Sketcher: why a document got no sketch, a sentence for each.
     """
 
@@ -25,7 +24,6 @@ class Action:
     kind: str = ""
     documents: tuple[tuple[dict[str, Any], bool], ...] = ()
     reason: str = ""
-    upserts: bool = False
     unsketched: list[str] = field(default_factory=list)
 
 
@@ -45,7 +43,7 @@ def open_action(action: Any) -> Action:
     body = _copied(content, "_source") or content  # a _source that is no mapping filters the response
     found = [(part, name == "doc") for name in ("doc", "upsert") if (part := _copied(body, name)) is not None]
     reason = "" if found else "script" if "script" in body else "not a document"
-    return Action(content, kind, tuple(found), reason, "upsert" in body or bool(body.get("doc_as_upsert")))
+    return Action(content, kind, tuple(found), reason)
 
 
 def touches(document: Mapping[str, Any], source: str) -> str:
