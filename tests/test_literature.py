@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import zlib
 from math import comb, cos, pi
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similarity_measures import estimate
-from ndd_search.core.methods.simhash import distance, fingerprints, key_masks
+from ndd_search.core.methods.simhash import distance, fingerprints, from_rows, key_masks
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.text.shingles import shingle_texts
 
@@ -108,3 +112,26 @@ def test_a_search_imports_a_method_only_for_its_recipe() -> None:
     for recipe, imported in (("w3-k64-v4", "False"), ("w1-k4-v4-simhash", "True"), ("w3-k64-v4-minhash", "True")):
         done = subprocess.run([sys.executable, "-c", code, recipe], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == imported
+
+
+def simhash_for_pairs_of_one_site(source: Any) -> Any:
+    """Return the place of the document that stands for each: of pairs of one site, simhash decides."""
+    shingles = ndd.Corpus.read(source, text="text", fields=["site"])
+    words = ndd.Corpus.read(source, text="text", recipe=ndd.Recipe.simhash())
+    prints, _ = from_rows(words.sketches.values, np.diff(words.sketches.offsets))
+    found, sites = shingles.pairs(0.5), np.array(shingles.columns["site"])
+    first, second = found.pairs.first, found.pairs.second
+    near = (sites[first] != sites[second]) | (distance(prints[first], prints[second]) <= 4)
+    return choose_leaders(len(sites), found.pairs.where(near))[0][found.same].tolist()
+
+
+def test_henzinger_2006_simhash_decides_about_the_pairs_of_one_site_that_shingles_find(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="collections need pyarrow")
+    source = tmp_path / "crawl.jsonl"
+    frame = " ".join(f"menu{number}" for number in range(120))
+    story = " ".join(f"bridge{number}" for number in range(60))
+    other = " ".join(f"goal{number}" for number in range(30))
+    texts = [f"{frame} {story}", f"{frame} {other}", f"{frame} {story} today", f"{story} today", story]
+    page = [{"text": text, "site": site} for text, site in zip(texts, "aaabc", strict=True)]
+    source.write_text("".join(json.dumps(hit) + "\n" for hit in page))
+    assert simhash_for_pairs_of_one_site(page) == simhash_for_pairs_of_one_site(str(source)) == [0, 1, 0, 3, 3]
