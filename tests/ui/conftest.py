@@ -24,14 +24,14 @@ from ndd_search.serving.proxy.server import configuration, listening, url_of
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.search_folder import FolderSearcher
 from tests.proxy.serving import SECONDS, Engine, engine_of_bytes, wait_until
-from tests.ui.news import documents, hostile
+from tests.ui.news import ARABIC, documents, hostile
 
 
 @pytest.fixture(scope="session")
 def news(tmp_path_factory: pytest.TempPathFactory) -> ndd.Index:
     """An index folder with news and hostile texts."""
     index = ndd.Index.open(tmp_path_factory.mktemp("ui") / "news.idx", text=["title", "body"])
-    index.add([*documents(), *hostile()])
+    index.add([*documents(), *ARABIC, *hostile()])
     return index
 
 

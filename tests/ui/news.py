@@ -57,6 +57,18 @@ def documents() -> list[dict[str, Any]]:
     return made
 
 
+ARABIC = [
+    {
+        "id": f"arabic{copy}",
+        "title": "افتتاح قمة المناخ بخلاف حول الفحم",
+        "body": "افتتحت قمة المناخ في لشبونة بخلاف حول الفحم. يريد مندوبون من أربعين دولة تحديد موعد نهائي، بينما يطلب "
+        f"آخرون صندوقاً يدفع أولاً ثمن شبكات جديدة.{ending}",
+        "source": "الشرق",
+        "date": f"2026-09-1{copy}",
+    }
+    for copy, ending in enumerate(("", " تابعونا."))
+]
+
 HOSTILE = [
     "<script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\"> hostile",
     "hostile \" onmouseover=\"document.title='taken over' &lt;b&gt; </textarea></title> {{ 7 * 7 }} {% raw %}",

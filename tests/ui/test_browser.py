@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.engines.jars import Unavailable
 from tests.ui.browser import PHONE, WIDE, chromium, take_picture
 
 pytestmark = pytest.mark.browser
+PICTURES = Path("build/search-page")
 
 
 @pytest.fixture(scope="module")  # while it is open, no other test of this thread could use asyncio
@@ -98,6 +100,11 @@ def test_a_visitor_searches_compares_and_tries_a_setting(browser: Browser, addre
     page.get_by_role("link", name=re.compile("^Evening Post")).click()
     expect(page).to_have_url(f"{address}/?q=climate&source=Evening+Post")
     expect(page.locator(".result")).to_have_count(3)
+    page.get_by_role("link", name=re.compile("^The Courier")).click()
+    expect(page).to_have_url(f"{address}/?q=climate&source=Evening+Post&source=The+Courier")
+    expect(page.locator(".result")).to_have_count(5)
+    page.locator(".filters a", has_text="The Courier").click()
+    expect(page.locator(".result")).to_have_count(3)
     page.locator(".filters a").click()
     expect(page.locator(".result")).to_have_count(5)
     page.go_back()
@@ -139,6 +146,49 @@ def test_it_works_without_scripts(browser: Browser, address: str) -> None:
     page.close()
 
 
+def test_the_filters_of_a_phone_are_behind_a_button(browser: Browser, address: str) -> None:
+    """The button is above the first result, which is on the first screen; the filters work without scripts."""
+    page = browser.new_page(viewport=PHONE, java_script_enabled=False)
+    page.goto(f"{address}/?q=climate")
+    first, button = page.locator(".result").first.bounding_box(), page.get_by_role("button", name="Filters")
+    place = button.bounding_box()
+    assert first is not None
+    assert place is not None
+    assert place["y"] < first["y"] < PHONE["height"] / 2
+    expect(page.locator("aside")).to_be_hidden()
+    button.click()
+    expect(page.locator("aside")).to_be_in_viewport()
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("aside")).to_be_hidden()
+    button.click()
+    page.get_by_role("link", name=re.compile("^Evening Post")).click()
+    expect(page).to_have_url(f"{address}/?q=climate&source=Evening+Post")
+    expect(page.locator(".filters")).to_contain_text("Evening Post")
+    page.close()
+
+
+def test_texts_run_as_their_script_does(browser: Browser, address: str) -> None:
+    """A result in Arabic or Hebrew stands right with all its parts, one in Latin left."""
+    page = browser.new_page(viewport=WIDE)
+    page.goto(f"{address}/?q=قمة")
+    for part in (".result .title", ".result .passage", ".result .facts", "#q"):
+        assert page.locator(part).first.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    page.locator(".result h2 a").click()
+    assert page.locator("h1").evaluate("element => getComputedStyle(element).direction") == "rtl"
+    page.goto(f"{address}/?q=climate")
+    assert page.locator(".result .title").first.evaluate("element => getComputedStyle(element).direction") == "ltr"
+    page.close()
+
+
+def test_dates_are_written_as_the_reader_does(browser: Browser, address: str) -> None:
+    for locale, day, month in (("de-DE", "3. Sept. 2026", "September 2026"), ("ja-JP", "2026年9月3日", "2026年9月")):
+        page = browser.new_page(locale=locale, timezone_id="America/New_York")
+        page.goto(f"{address}/?q=steel+furnace")
+        expect(page.locator(".result .facts").first).to_contain_text(day)
+        expect(page.locator(".facet").last).to_contain_text(month)
+        page.close()
+
+
 def test_hostile_texts_stay_texts(browser: Browser, address: str) -> None:
     """No script of a document runs, and no text is wider than the window of a phone."""
     seen = watched(browser, viewport=PHONE)
@@ -160,25 +210,31 @@ def test_hostile_texts_stay_texts(browser: Browser, address: str) -> None:
     page.close()
 
 
-def test_axe_finds_nothing(browser: Browser, address: str) -> None:
-    """Every kind of page on a wide screen; those with most parts on a phone and a desk, in light and dark."""
+def test_axe_finds_nothing_at_any_width(browser: Browser, address: str) -> None:
+    """Every kind of page at 360, 768 and 1,280 pixels, in light and dark; their pictures are in build/search-page."""
     axe, found = Axe(), {}
     page = browser.new_page(viewport=WIDE)
     page.goto(f"{address}/?q=climate")
     pair = page.locator(".compare").first.get_attribute("href")
-    pages = {"start": "", "results": "?q=climate&try=1&source=Evening+Post", "engine": "?q=climate&order=engine"}
+    pages = {"start": "", "results": "?q=climate", "engine": "?q=climate&order=engine", "arabic": "?q=قمة"}
+    pages |= {"filters": "?q=climate&try=1&source=Evening+Post&source=The+Courier&period=2026-09"}
     pages |= {"nothing": "?q=%2Bnone+%2Btitel:x&source=Evening+Post", "slip": "?q=%22climate"}
     pages |= {"hostile": "?q=hostile", "pair": str(pair), "document": "document?a=00", "failed": "?q=a&page=0"}
-    for size, scheme in ((WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark")):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for width, scheme in product((360, 768, 1280), ("light", "dark")):
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        page.set_viewport_size(size)
-        for name in pages if (size, scheme) == (WIDE, "light") else ("results", "engine", "pair", "nothing"):
+        page.set_viewport_size({"width": width, "height": 800})
+        checked = (width, scheme) in ((360, "dark"), (1280, "light"))
+        for name in pages if checked else ("start", "results", "arabic", "filters", "nothing", "document"):
             page.goto(f"{address}/{pages[name]}")
             page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            if name == "filters" and width < 960:
+                page.get_by_role("button", name="Filters").click()
             assert overflow(page) <= 0
-            results = axe.run(page)
-            if results.violations_count:
-                found[f"{name}, {scheme}, {size}"] = results.generate_report()
+            page.screenshot(path=PICTURES / f"{name}-{width}-{scheme}.png", full_page=name != "filters")
+            results = axe.run(page) if checked or name == "filters" else None
+            if results is not None and results.violations_count:
+                found[f"{name}, {scheme}, {width}"] = results.generate_report()
     assert not found, "\n".join(found.values())
     page.close()
 

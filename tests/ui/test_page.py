@@ -8,11 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 
@@ -36,7 +36,17 @@ def html(reply: Reply) -> str:
 
 
 def titles(text: str) -> list[str]:
-    return [unescape(title) for title in re.findall(r'<h2 class="title"><a href="[^"]*"><bdi>(.*?)</bdi>', text)]
+    found = re.findall(r'<h2 class="title"><a href="[^"]*">(.*?)</a></h2>', text)
+    return [unescape(re.sub("</?mark>", "", title)) for title in found]
+
+
+def facets(text: str, heading: str = "") -> dict[str, tuple[int, str]]:
+    """The values of the facets, or of one, as they are shown, each with its number and its link."""
+    shown = re.findall(
+        r'<li><a href="([^"]*)"[^>]*>\s*<span class="label">(.*?)</span> <span class="count">([\d,]+)',
+        text.partition(f"<h2>{heading}</h2>")[2].partition("</section>")[0] if heading else text,
+    )
+    return {unescape(re.sub("<[^>]*>", "", name)): (int(count), unescape(link)) for link, name, count in shown}
 
 
 def links(text: str, start: str) -> list[str]:
@@ -58,7 +68,7 @@ def test_a_page_shows_what_a_search_gives(page: SearchPage, news: ndd.Index) -> 
     ]
     assert re.findall(r"<summary>and (\d+) near-duplicates?</summary>", text) == [str(len(group)) for group in copies]
     similarities = [round(100 * copy["fields"]["ndd.similarity"][0]) for group in copies for copy in group]
-    assert [int(one) for one in re.findall(r'class="alike">(\d+) % alike', text)] == similarities
+    assert [int(one) for one in re.findall(r'class="alike">(\d+)% alike', text)] == similarities
     for name in ("examined", "kept", "hidden"):
         assert f"<dt>{name}</dt><dd>{expected['ndd'][name]}</dd>" in text
     engine = html(get(page, "q=climate&order=engine"))
@@ -114,10 +124,7 @@ def test_the_effect_of_another_min_similarity_is_what_the_searches_differ_in(pag
 def test_facets_filter_and_links_keep_the_state(page: SearchPage) -> None:
     """Every link of the page keeps what it does not change; a filter leaves only documents that pass it."""
     text = html(get(page, "q=climate&order=engine&min_similarity=0.5"))
-    assert [unescape(one) for one in re.findall(r'class="label"><bdi>(.*?)</bdi>', text)][:2] == [
-        "The Courier",
-        "Evening Post",
-    ]
+    assert list(facets(text))[:2] == ["The Courier", "Evening Post"]
     for link in links(text, "?"):
         if link not in ("?", "?q=climate&order=engine"):
             assert "q=climate" in link
@@ -130,6 +137,85 @@ def test_facets_filter_and_links_keep_the_state(page: SearchPage) -> None:
     assert f"<dt>examined</dt><dd>{sum(one['date'].startswith('2026-10') for one in documents())}</dd>" in month
     assert len(titles(html(get(page, "q=climate&period=2026&source=Evening+Post")))) == 3
     assert "Nothing was found" in html(get(page, "q=climate&period=1999"))
+
+
+@pytest.mark.parametrize("asked", ["q=climate", "q=climate&order=engine", "q=summit&min_similarity=1", "q=hostile"])
+def test_the_number_of_a_facet_is_that_of_the_list_behind_it(page: SearchPage, asked: str) -> None:
+    """Also beside a filter by the other facet. A filter leaves the numbers of its own facet as they are."""
+    first = html(get(page, asked))
+    for facet, other in (("Source", "Date"), ("Date", "Source")):
+        for count, link in facets(first, facet).values():
+            assert count == len(every_title(page, link))
+            filtered = html(get(page, link[1:]))
+            assert {name: number for name, (number, _) in facets(filtered, facet).items()} == {
+                name: number for name, (number, _) in facets(first, facet).items()
+            }
+            for number, further in facets(filtered, other).values():
+                assert number == len(every_title(page, further))
+    assert "Numbers count " + ("documents, near-dup" if "engine" in asked else "results") in first
+
+
+def every_title(page: SearchPage, link: str) -> list[str]:
+    """The titles on all pages behind a link."""
+    seen: list[str] = []
+    while link:
+        text = html(get(page, link[1:]))
+        seen += titles(text)
+        link = next((unescape(one) for one in re.findall(r'rel="next" href="([^"]*)"', text)), "")
+    return seen
+
+
+def test_several_values_of_a_facet_are_chosen_together(page: SearchPage) -> None:
+    text = html(get(page, "q=climate&source=Harbour+News&source=Daily+Record&order=engine"))
+    chosen = [one["title"] for one in documents() if one["source"] in ("Harbour News", "Daily Record")]
+    assert sorted(titles(text)) == sorted(chosen)
+    assert text.count('aria-current="true"><') == 0
+    assert {name for name, (_, link) in facets(text).items() if "source=Harbour+News" not in link} == {"Harbour News"}
+    assert len(facets(text)) > 4  # the others can be added
+    months = html(get(page, "q=climate&period=2026-09&period=2026-10&order=engine"))
+    assert len(titles(months)) == 10
+    assert "Remove all" in months
+
+
+def test_one_hit_is_one_hit(page: SearchPage) -> None:
+    text = html(get(page, "q=frightening"))
+    assert "1 hit was found: there is nothing to compare it with." in text
+    assert "1 hits" not in text
+    text = html(get(page, "q=frightening&order=engine&try=1"))
+    assert "0 of the 1 hit compared would be hidden" in text
+    assert "Nothing would change in the first 1 hit." in text
+
+
+def test_words_are_marked_as_the_index_reads_them(page: SearchPage) -> None:
+    """In titles and passages: other forms by its stemmer, no field that was not searched, no operator."""
+    text = html(get(page, urlencode({"q": "+title:recovers AND reef"})))
+    (title,) = re.findall(r'<h2 class="title"><a href="[^"]*">(.*?)</a></h2>', text)
+    assert title == "Coral <mark>reefs</mark> <mark>recover</mark> where fishing stopped"
+    (passage,) = re.findall(r'<p class="passage" dir="auto">(.*?)</p>', text)
+    assert passage.startswith("Coral <mark>reefs</mark> recover faster")
+
+
+def test_the_empty_page_says_how_much_there_is_and_what_can_be_typed(page: SearchPage, news: ndd.Index) -> None:
+    text = html(get(page, ""))
+    assert f"news.idx has {len(news)} documents." in text
+    for example in map(unescape, re.findall(r"<dt><code>(.*?)</code>", text)):
+        assert "read as" not in html(get(page, urlencode({"q": example}))) or example.startswith("price")
+    nothing = html(get(page, "q=zeppelin"))
+    assert f'<a href="?q=*">see all {len(news)} documents</a>' in nothing
+    assert len(every_title(page, "?q=*&order=engine")) == len(news)
+    assert nothing.count("<dt><code>") == text.count("<dt><code>") > 3
+
+
+def test_the_page_of_a_document_lists_its_copies(page: SearchPage) -> None:
+    """Wherever they are in the index, whatever was searched for; each can be compared with it."""
+    for id, others in (("00", ["01", "02", "03"]), ("02", ["00", "01", "03"]), ("10", ["11", "12"]), ("40", [])):
+        text = html(get(page, f"a={id}", "/document"))
+        compared = [parse_qs(link) for link in links(text, "document?") if "&b=" in link]
+        assert {one["a"][0] for one in compared} == ({id} if others else set())
+        assert sorted(one["b"][0] for one in compared) == others
+        assert (f"{len(others)} near-duplicates" in text) == bool(others)
+    reasons = re.findall(r'class="fact">(.*?text above.*?)</span>', html(get(page, "a=01", "/document")))
+    assert reasons == ["a part of the text above", *reasons[1:]]
 
 
 def test_a_comparison_says_in_a_sentence_which_figures_decided(page: SearchPage) -> None:
@@ -147,6 +233,10 @@ class Many:
 
     name = "many"
     text: tuple[str, ...] = ()
+    syntax: Sequence[tuple[str, str]] = (("word", "it"),)
+
+    async def count(self, headers: Headers) -> int:
+        return 30
 
     async def search(self, asked: Asked, headers: Headers) -> Found:
         def hit(number: int, **more: Any) -> dict[str, Any]:
@@ -170,8 +260,7 @@ class Many:
             "exhausted": False,
         }
         response = {"took": 1, "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}, "ndd": ndd}
-        months = {f"{year}-{month:02d}": 1 for year in range(2015, 2025) for month in range(1, 13)}
-        return Found(response=response, sources=[("", 1), ("a&b", 2)], months=months)
+        return Found(response=response, sources=[("", 1), ("a&b", 2)])
 
     async def documents(self, names: Any, headers: Headers) -> list[Document]:
         return []
@@ -210,7 +299,16 @@ def test_paging_needs_no_script_and_long_lists_stay_short() -> None:
     assert "980 more are not listed here" in first
     assert "Near-duplicates may be shown: a &lt;reason&gt;" in first
     assert "more than 30" in first
-    assert re.findall(r"<bdi>(20\d\d)</bdi>", first) == [str(year) for year in range(2024, 2014, -1)]
+
+
+def test_a_facet_of_many_months_has_years(tmp_path: Path) -> None:
+    with ndd.Index.open(tmp_path / "years.idx", text="body") as index:
+        index.add([{"id": n, "body": f"word {n}", "date": f"{2015 + n % 10}-{1 + n // 10:02d}-05"} for n in range(100)])
+        text = html(get(SearchPage(FolderSearcher(index)), "q=word"))
+        assert {name: count for name, (count, _) in facets(text).items()} == {
+            str(year): 10 for year in range(2015, 2025)
+        }
+        assert next(iter(facets(text))) == "2024"
 
 
 def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing_of_a_document(page: SearchPage) -> None:
@@ -284,10 +382,8 @@ def test_the_command_serves_a_folder(folder: Path, capfd: pytest.CaptureFixture[
         assert process.stderr is not None
         try:
             url = process.stdout.readline().split()[5].rstrip("/")
-            assert (
-                "Night trains return"
-                in ask(url, "GET", "/?q=night+trains", headers={"host": "localhost"}).body.decode()
-            )
+            found = ask(url, "GET", "/?q=night+trains", headers={"host": "localhost"}).body.decode()
+            assert titles(found)[0] == "Night trains return to the north"
             assert ask(url, "GET", "/", headers={"host": "evil.example"}).status == 421
         finally:
             process.send_signal(signal.SIGTERM)

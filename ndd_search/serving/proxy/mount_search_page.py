@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from ndd_search.reports.side_by_side import MOST_SHOWN
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_answer import Answer, reason_of
 from ndd_search.search.rest.read_request import Request
@@ -21,6 +23,7 @@ from ndd_search.serving.proxy.wire_format import Raw
 from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.searcher import (
     DATES,
+    MARKS,
     MOST_SOURCES,
     SOURCES,
     Asked,
@@ -32,10 +35,14 @@ from ndd_search.serving.ui.searcher import (
     bounds,
     check_filters,
     chosen,
+    months_or_years,
 )
+from ndd_search.serving.ui.shown_texts import PASSAGE, TITLES
 
 PAGE = "/_ndd/search"
 _NO_HEADERS: Mapping[str, str] = {}
+# How each engine names the characters of a field that it reads to mark words in it.
+_MARKED = {"elasticsearch": "max_analyzed_offset", "opensearch": "max_analyzer_offset"}
 _BOOLEAN = re.compile(r"\S\s+(?:AND|OR|NOT)\s+\S|^NOT\s")
 _FIELD = re.compile(r"(?<!\S)[A-Za-z_][\w.]*:(?=\S)")
 
@@ -72,6 +79,13 @@ class UpstreamSearcher(Searcher):
     """
 
     text: tuple[str, ...] = ()
+    syntax = (
+        ("climate summit", "any of the words"),
+        ('"climate summit"', "the words one after the other"),
+        ("+climate +summit", "both words"),
+        ("climate -coal", "the first word, and not the second"),
+        ("clim*", "words that begin so"),
+    )
 
     def __init__(
         self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
@@ -83,21 +97,54 @@ class UpstreamSearcher(Searcher):
     async def close(self) -> None:
         await self._upstream.close()
 
+    async def count(self, headers: Headers) -> int:
+        body = {"size": 0, "track_total_hits": True}
+        answer = await self._send(Request("POST", f"{self._path}/_search", {}, headers, body))
+        return int(self._body(answer)["hits"]["total"]["value"])
+
     async def search(self, asked: Asked, headers: Headers) -> Found:
-        """Search, after a request for the names of the fields that facets are made of."""
+        """Search, after a request for the names of the fields that facets are made of.
+
+        The values of a field that the search filters by are counted by one more search without this filter.
+        """
         needed = asked.facets or asked.source or asked.period
         source, moment = await self._fields(headers) if needed else ("", "")
         check_filters(asked, source, moment)
-        answer = await self._driver.handle_async(
-            Request("POST", f"{self._path}/_search", {}, headers, _body(asked, source, moment)), self._send
-        )
-        response = self._body(answer)
+        facets = {"source": _sources(source), "period": _periods(moment)} if asked.facets else {}
+        filtered = [name for name in facets if getattr(asked, name)]
+        here = {name: one for of, own in facets.items() if of not in filtered for name, one in own.items()}
+        response = await self._collapsed(asked, here, source, moment, headers)
         if response.get("_shards", {}).get("total") == 0:
             raise SearchFailed(HTTPStatus.NOT_FOUND, f"no index matches {self.name}")
-        sources = [(str(one["key"]), one["doc_count"]) for one in _buckets(response, "sources")]
-        months = {one["key_as_string"]: one["doc_count"] for one in _buckets(response, "months")}
-        notes = _slips(asked.q)
-        return Found(response=response, sources=sources, months=months, fields=(source, moment), notes=notes)
+        answers = [response]
+        for name in filtered:
+            without: dict[str, Any] = {name: ()}
+            asked_of_all = replace(asked, start=0, size=1, **without)
+            answers.append(await self._collapsed(asked_of_all, facets[name], source, moment, headers))
+        counts = {name: dict(counted) for one in answers for name, counted in _counts(one).items()}
+        dated = {**counts.get("months", {}), **counts.get("years", {})}
+        return Found(
+            response=response,
+            sources=list(counts.get("sources", {}).items()),
+            periods=[(one, dated[one]) for one in months_or_years(counts.get("months", {}))],
+            counted=_counted(answers),
+            fields=(source, moment),
+            notes=_slips(asked.q),
+        )
+
+    async def _collapsed(
+        self, asked: Asked, facets: Mapping[str, Any], source: str, moment: str, headers: Headers
+    ) -> dict[str, Any]:
+        """Return a page with some facets. source, moment: names of the fields, "" if there is none."""
+        body = _body(asked, source, moment)
+        given = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        body["highlight"][_MARKED[await self._upstream.family(given)]] = MOST_SHOWN
+        if facets:
+            body |= {"aggs": facets}
+            if asked.is_deduplicated:
+                body["ndd"] = {**asked.options, "facets": list(facets)}
+        request = Request("POST", f"{self._path}/_search", {}, headers, body)
+        return self._body(await self._driver.handle_async(request, self._send))
 
     async def _fields(self, headers: Headers) -> tuple[str, str]:
         """Return the names of the fields of source and date, "" if the index has none that can be counted."""
@@ -167,28 +214,56 @@ def _slips(q: str) -> list[str]:
     return notes
 
 
+def _sources(field: str) -> dict[str, Any]:
+    return {"sources": {"terms": {"field": field, "size": MOST_SOURCES}}} if field else {}
+
+
+def _periods(field: str) -> dict[str, Any]:
+    """Return facets by month and by year: a group in two months is one in their year."""
+    return {
+        name: {"date_histogram": {"field": field, "calendar_interval": name[:-1], "format": form, "min_doc_count": 1}}
+        for name, form in (("months", "yyyy-MM"), ("years", "yyyy"))
+        if field
+    }
+
+
 def _body(asked: Asked, source: str, moment: str) -> dict[str, Any]:
     """Return the body of a search. source, moment: names of the fields, "" if there is none."""
     filters: list[dict[str, Any]] = []
     if asked.source:
-        filters.append({"term": {source: asked.source}})
+        filters.append({"terms": {source: list(asked.source)}})
     if asked.period:
-        first, last = bounds(asked.period)
-        limits = {"gte": first, "lte": last, "format": "yyyy-MM-dd"}  # engines take the end of the last day
-        filters.append({"range": {moment: limits}})
-    aggregations: dict[str, Any] = {}
-    if asked.facets and source:
-        aggregations["sources"] = {"terms": {"field": source, "size": MOST_SOURCES}}
-    if asked.facets and moment:
-        by_month = {"field": moment, "calendar_interval": "month", "format": "yyyy-MM", "min_doc_count": 1}
-        aggregations["months"] = {"date_histogram": by_month}
+        limits = [{"gte": first, "lte": last, "format": "yyyy-MM-dd"} for first, last in map(bounds, asked.period)]
+        # Engines take the end of the last day.
+        filters.append({"bool": {"should": [{"range": {moment: one}} for one in limits]}})
     typed = {"simple_query_string": {"query": asked.q, "lenient": True}}
-    body: dict[str, Any] = {"query": typed, "from": asked.start, "size": asked.size, "ndd": dict(asked.options) or True}
-    if filters:
-        body["query"] = {"bool": {"must": [typed], "filter": filters}}
-    return body | ({"aggs": aggregations} if aggregations else {})
+    whole, best = {"number_of_fragments": 0}, {"number_of_fragments": 1, "fragment_size": PASSAGE, "order": "score"}
+    before, after = MARKS
+    return {
+        "query": {"bool": {"must": [typed], "filter": filters}} if filters else typed,
+        "from": asked.start,
+        "size": asked.size,
+        "highlight": {
+            "fields": [{"*": best}, *({name: whole} for name in TITLES)],  # of several for one field the last counts
+            "pre_tags": [before],
+            "post_tags": [after],
+        },
+        "ndd": dict(asked.options) or True,
+    }
 
 
-def _buckets(response: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = response.get("aggregations", {}).get(name, {}).get("buckets", [])
-    return found
+def _counts(response: Mapping[str, Any]) -> dict[str, list[tuple[str, int]]]:
+    """Return the numbers by the values of each facet."""
+    return {
+        name: [(str(one.get("key_as_string", one["key"])), one["doc_count"]) for one in found["buckets"]]
+        for name, found in response.get("aggregations", {}).items()
+    }
+
+
+def _counted(responses: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the numbers of facets count."""
+    blocks = [response.get("ndd") or {} for response in responses if response.get("aggregations")]
+    if not blocks or not all(block.get("facets") for block in blocks):
+        return "documents"
+    buckets = [bucket for block in blocks for facet in block["facets"].values() for bucket in facet["buckets"]]
+    return "results" if all(bucket["relation"] == "eq" for bucket in buckets) else "results, estimated"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -14,34 +13,35 @@ from urllib.parse import urlencode, urlsplit
 
 from ndd_search.core.document_fields import value_of
 from ndd_search.core.sketching.estimate_similarity import Estimate, estimate_resemblance
-from ndd_search.core.text.printable import safe
+from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import importing
 from ndd_search.reports.side_by_side import MOST_SHOWN, Piece, Wording, compared
 from ndd_search.search.rest.info_and_copies import info
 from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SIMILARITY
 from ndd_search.serving.ui.page_url import SIZE, State
 from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
-from ndd_search.serving.ui.shown_texts import passage, reason, shortened, title_and_text
+from ndd_search.serving.ui.shown_texts import moment, reason, shortened, telling_words, texts_of
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
 _MOST_LISTED = 20  # near-duplicates of one result that are listed
 _WINDOW = 100  # hits for which the effect of another min_similarity is shown
-_MOST_MONTHS = 24  # in the facet of dates: more are added up to years
 
 
 @dataclass(frozen=True)
 class Result:
     """A result, or one of its near-duplicates, as it is shown.
 
-    rank: from 1, 0 for a result that has no number. similarity: to the result that stands for it, None for a leader.
-    reason: what both texts share; compared: URL of their comparison; "" for a leader, and if the leader is elsewhere.
-    url: of its own page. duplicates: those that are listed; unlisted: how many more there are.
+    rank: from 1, 0 for a result that has no number. name: the title without marks. url: of its own page.
+    similarity: to the result that stands for it, None for a leader. reason: what both texts share; compared: URL of
+    their comparison; "" for a leader, and if the leader is elsewhere.
+    duplicates: those that are listed; unlisted: how many more there are.
     """
 
     rank: int
-    title: str
+    title: list[Piece]
+    name: str
     passage: list[Piece]
     source: str
     date: str
@@ -76,13 +76,14 @@ class Pages:
         self._templates = Environment(
             loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        self._templates.globals["index"] = searcher.name
-        self._templates.filters["one_line"] = safe
+        self._templates.globals |= {"index": searcher.name, "syntax": searcher.syntax}
+        self._templates.filters |= {"one_line": safe, "moment": moment, "many": many}
 
     async def search(self, state: State, headers: Headers) -> bytes:
         """Return a page of results; without a query, the empty search page. Raises SearchFailed."""
         if not state.q:
-            return self._html("search.html", state=state, title=self._searcher.name, found=None)
+            count = await self._searcher.count(headers)
+            return self._html("search.html", state=state, title=self._searcher.name, found=None, count=count)
         asked = Asked(
             q=state.q,
             source=state.source,
@@ -97,10 +98,12 @@ class Pages:
         seconds, effect = perf_counter() - began, None
         if state.trial is not None:
             effect = await self._effect(replace(asked, start=0, size=_WINDOW, facets=False), state, headers)
-        return await asyncio.to_thread(self._results_page, state, found, seconds, effect)
+        is_empty = state.page == 1 and not found.response["hits"]["hits"]
+        count = await self._searcher.count(headers) if is_empty else 0
+        return await asyncio.to_thread(self._results_page, state, found, seconds, effect, count)
 
-    def _results_page(self, state: State, found: Found, seconds: float, effect: Effect | None) -> bytes:
-        """seconds: that the search took."""
+    def _results_page(self, state: State, found: Found, seconds: float, effect: Effect | None, count: int) -> bytes:
+        """seconds: that the search took. count: of all documents, where nothing was found."""
         told, hits = info(found.response), found.response["hits"]["hits"]
         ndd = told.block if told.collapsed else None
         return self._html(
@@ -112,11 +115,11 @@ class Pages:
             seconds=seconds,
             problems=found.problems,
             results=self._results(hits, state, found),
-            repeated=sum(bool(_leader(hit)) for hit in hits),
-            attempts=_attempts(state, found) if not hits and state.page == 1 else [],
+            summary=_summary(ndd, state, sum(bool(_leader(hit)) for hit in hits)) if ndd and hits else "",
+            attempts=_attempts(state),
+            count=count,
             more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
             effect=effect,
-            periods=_periods(found.months),
         )
 
     async def _effect(self, asked: Asked, state: State, headers: Headers) -> Effect:
@@ -146,9 +149,23 @@ class Pages:
         found = await self._searcher.documents(names, headers)
         if len(found) < len(set(names)):
             raise SearchFailed(HTTPStatus.NOT_FOUND, "the document is not in the index any more: search again")
-        return await asyncio.to_thread(self._document_page, found, state)
+        copies = await self._copies(found[0].hit, state, headers) if len(found) == 1 else []
+        return await asyncio.to_thread(self._document_page, found, state, copies)
 
-    def _document_page(self, found: Sequence[Document], state: State) -> bytes:
+    async def _copies(self, hit: Hit, state: State, headers: Headers) -> list[Result]:
+        """Return the near-duplicates of a document: its group in a search for its own words."""
+        wording = self._wording(hit)
+        asked = Asked(q=telling_words(wording.text), size=SIZE, options=replace(state, order="deduplicated").options)
+        if not asked.q:
+            return []
+        found = await self._searcher.search(asked, headers)
+        groups = [[one, *_copies_of(one)] for one in found.response["hits"]["hits"]]
+        group = next((group for group in groups if _name(hit) in map(_name, group)), [])
+        others = [one for one in group if _name(one) != _name(hit)][:_MOST_LISTED]
+        made = await asyncio.to_thread(lambda: [self._result(0, one, state, found, (hit, wording)) for one in others])
+        return [one if _name(group[0]) == _name(hit) else replace(one, similarity=None) for one in made]
+
+    def _document_page(self, found: Sequence[Document], state: State, copies: Sequence[Result]) -> bytes:
         shown, pair = [self._whole(one) for one in found], None
         title = shown[0]["title"]
         if len(found) == 2:
@@ -158,7 +175,7 @@ class Pages:
             verdict = self._searcher.verdict(found, options)
             pair = {"wording": wording, "estimate": _estimated(found), "verdict": verdict}
             title = f"{title}, compared"
-        return self._html("document.html", title=title, state=state, documents=shown, pair=pair)
+        return self._html("document.html", title=title, state=state, documents=shown, pair=pair, copies=copies)
 
     def failed(self, status: int, sentence: str) -> bytes:
         """Return a page that says what went wrong."""
@@ -170,11 +187,12 @@ class Pages:
 
     def _whole(self, document: Document) -> dict[str, Any]:
         source = document.hit.get("_source") or {}
-        title, text = title_and_text(source, self._searcher.text)
+        texts = texts_of(document.hit, self._searcher.text)
+        title, text = texts.name, texts.text
         others = {name: safe(str(value)[:300]) for name, value in source.items() if not isinstance(value, dict | list)}
         links = [value for value in others.values() if _is_web_address(value)]
         id, date = safe(str(document.hit["_id"])[:300]), _shown(source, chosen(DATES, source))
-        told = (title, text, id, date)
+        told = (title, text, id, date, *links[:1])
         return {
             "id": id,
             "date": date,
@@ -189,7 +207,7 @@ class Pages:
     def _results(self, hits: Sequence[Hit], state: State, found: Found) -> list[Result]:
         results = []
         for rank, hit in enumerate(hits, (state.page - 1) * SIZE + 1):
-            copies = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", [])
+            copies = _copies_of(hit)
             leader = (hit, self._wording(hit)) if copies else None
             listed = tuple(self._result(0, copy, state, found, leader) for copy in copies[:_MOST_LISTED])
             result = self._single(rank, hit, hits, state, found)
@@ -202,20 +220,21 @@ class Pages:
         return self._result(rank, hit, state, found, None if leader is None else (leader, self._wording(leader)))
 
     def _wording(self, hit: Hit) -> Wording:
-        return Wording(title_and_text(hit.get("_source") or {}, self._searcher.text)[1])
+        return Wording(texts_of(hit, self._searcher.text).text)
 
     def _result(self, rank: int, hit: Hit, state: State, found: Found, leader: tuple[Hit, Wording] | None) -> Result:
         """leader: the hit that stands for this one, with its words."""
         document, fields = hit.get("_source") or {}, hit.get("fields") or {}
-        title, text = title_and_text(document, self._searcher.text)
+        texts = texts_of(hit, self._searcher.text)
         source, date = (_shown(document, name.removesuffix(".keyword")) for name in found.fields)
         back = state.url(page=state.page)[1:]
         result = Result(
             rank,
-            title,
-            passage(text, state.q),
+            texts.title,
+            texts.name,
+            texts.passage,
             source,
-            date.removesuffix("T00:00:00Z").removesuffix("T00:00:00.000Z"),
+            date,
             _url({"a_index": hit["_index"], "a": hit["_id"], "back": back}),
             fields[SIMILARITY][0] if SIMILARITY in fields else None,
         )
@@ -223,13 +242,22 @@ class Pages:
             return result
         above, wording = leader
         pair = {"a_index": above["_index"], "a": above["_id"], "b_index": hit["_index"], "b": hit["_id"], "back": back}
-        return replace(result, reason=reason(wording, Wording(text)), compared=_url(pair))
+        return replace(result, reason=reason(wording, Wording(texts.text)), compared=_url(pair))
 
 
 def _shown(document: Mapping[str, Any], name: str) -> str:
     """Return the value of a field on one line, "" if there is none."""
     value = value_of(document, name) if name else None
     return "" if value is None or isinstance(value, dict) else safe(str(value)[:100])
+
+
+def _copies_of(hit: Hit) -> list[Hit]:
+    found: list[Hit] = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", [])
+    return found
+
+
+def _name(hit: Hit) -> tuple[str, str]:
+    return hit["_index"], hit["_id"]
 
 
 def _leader(hit: Hit) -> str:
@@ -255,22 +283,28 @@ def _estimated(pair: Sequence[Document]) -> Estimate | None:
     return estimate_resemblance(left, right, max(len(left), len(right)))
 
 
-def _attempts(state: State, found: Found) -> list[tuple[str, str]]:
+def _summary(ndd: Mapping[str, Any], state: State, repeated: int) -> str:
+    """Return what became of the hits. repeated: how many hits of this page are near-duplicates of others."""
+    examined, hidden = many(ndd["examined"], "hit"), ndd["hidden"]
+    if state.order == "engine":
+        hide = f"{ndd['would_hide']:,} of the {examined} compared would be hidden, {repeated} of them on this page"
+        return f"Nothing is hidden here. Deduplicated, {hide}."
+    if ndd["examined"] == 1:
+        return "1 hit was found: there is nothing to compare it with."
+    if not hidden:
+        return f"{examined} were compared; none repeats another."
+    are = "is" if hidden == 1 else "are"
+    return (
+        f"{examined} were compared: {many(hidden, 'near-duplicate')} {are} hidden under {many(ndd['kept'], 'result')}."
+    )
+
+
+def _attempts(state: State) -> list[tuple[str, str]]:
     """Return what to try when nothing was found, with its URL."""
     attempts = []
     if state.source or state.period:
-        attempts.append(("search without the filter", state.url(source="", period="")))
+        attempts.append(("search without the filters", state.url(source=(), period=())))
     words = " ".join(re.findall(r"[^\W_]+", re.sub(r"\b(?:AND|OR|NOT|TO)\b|[\w.@]+:", " ", state.q)))
     if words and words != state.q:
         attempts.append((f"search for any of the words: {words}", state.url(q=words)))
     return attempts
-
-
-def _periods(months: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the months, the latest first; years if there are many months."""
-    counts = Counter(months)
-    if len(months) > _MOST_MONTHS:
-        counts = Counter()
-        for month, count in months.items():
-            counts[month[:4]] += count
-    return sorted(counts.items(), reverse=True)[:_MOST_MONTHS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 from urllib.parse import parse_qs, urlencode
@@ -20,8 +21,8 @@ class State:
     order:          "deduplicated", or "engine" for the engine's own order with each duplicate marked.
     min_similarity: a resemblance in 0..1, None for the setting of the index or proxy.
     trial:          another min_similarity whose effect is shown, None for none; `try` in the URL.
-    source:         only documents of this source, "" for all.
-    period:         only documents of this year ("2024") or month ("2024-03"), "" for all.
+    source:         only documents of one of these sources, () for all.
+    period:         only documents of one of these years ("2024") or months ("2024-03"), () for all.
     page:           number of the page, from 1.
     """
 
@@ -29,19 +30,21 @@ class State:
     order: str = "deduplicated"
     min_similarity: float | None = None
     trial: float | None = None
-    source: str = ""
-    period: str = ""
+    source: tuple[str, ...] = ()
+    period: tuple[str, ...] = ()
     page: int = 1
 
     @classmethod
     def parse(cls, query: str) -> Self:
         """Parse the query string of a URL; unknown parameters are ignored. Raises ValueError for an invalid value."""
-        given = values(query)
-        order, period, page = given.get("order", ""), given.get("period", ""), given.get("page", "1")
+        every = _listed(query)
+        given, source, period = _last(every), _distinct(every, "source"), _distinct(every, "period")
+        order, page = given.get("order", ""), given.get("page", "1")
         if order not in ("", "deduplicated", "engine"):
             raise ValueError(f'order must be "deduplicated" or "engine", got {order!r}')
-        if period and (not _PERIOD.fullmatch(period) or period.startswith("0000")):
-            raise ValueError(f'period must be a year or a month, as in "2024" or "2024-03", got {period!r}')
+        for one in period:
+            if not _PERIOD.fullmatch(one) or one.startswith("0000"):
+                raise ValueError(f'period must be a year or a month, as in "2024" or "2024-03", got {one!r}')
         if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= _MOST_PAGES:
             raise ValueError(f"page must be a number from 1 to {_MOST_PAGES}, got {page!r}")
         if len(given.get("q", "")) > _MOST_CHARACTERS:
@@ -51,25 +54,35 @@ class State:
             order=order or "deduplicated",
             min_similarity=_similarity("min_similarity", given),
             trial=_similarity("try", given),
-            source=given.get("source", ""),
+            source=source,
             period=period,
             page=int(page),
         )
 
     @property
-    def parameters(self) -> dict[str, str]:
+    def parameters(self) -> list[tuple[str, str]]:
         """The parameters of the URL, without those that have their default."""
         default = State()
-        changed = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {
-            "try" if name == "trial" else name: str(value)
-            for name, value in changed.items()
-            if value != getattr(default, name)
-        }
+        changed = [
+            (one.name, value)
+            for one in fields(self)
+            if (value := getattr(self, one.name)) != getattr(default, one.name)
+        ]
+        return [
+            ("try" if name == "trial" else name, str(one))
+            for name, value in changed
+            for one in (value if isinstance(value, tuple) else (value,))
+        ]
 
     def url(self, **changes: Any) -> str:
         """Return the relative URL of this state with some changes. It is of page 1 unless a page is given."""
         return f"?{urlencode(replace(self, **{'page': 1, **changes}).parameters, errors='replace')}"
+
+    def toggled(self, name: str, value: str) -> str:
+        """Return the URL with a value of a filter added, or removed if it is there. name: source or period."""
+        chosen: tuple[str, ...] = getattr(self, name)
+        left = tuple(one for one in chosen if one != value)
+        return self.url(**{name: left if value in chosen else (*chosen, value)})
 
     @property
     def options(self) -> dict[str, Any]:
@@ -80,11 +93,22 @@ class State:
 
 def values(query: str) -> dict[str, str]:
     """Return the last value of each parameter of a query string. Raises ValueError for more than 50 parameters."""
+    return _last(_listed(query))
+
+
+def _listed(query: str) -> dict[str, list[str]]:
     try:
-        parsed = parse_qs(query, keep_blank_values=True, errors="replace", max_num_fields=_MOST_PARAMETERS)
+        return parse_qs(query, keep_blank_values=True, errors="replace", max_num_fields=_MOST_PARAMETERS)
     except ValueError:
         raise ValueError(f"the URL has more than {_MOST_PARAMETERS} parameters: open the page anew") from None
-    return {name: given[-1] for name, given in parsed.items()}
+
+
+def _last(given: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {name: values[-1] for name, values in given.items()}
+
+
+def _distinct(given: Mapping[str, Sequence[str]], name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for one in given.get(name, ()) if one))
 
 
 def _similarity(name: str, given: dict[str, str]) -> float | None:

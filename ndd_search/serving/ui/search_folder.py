@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ndd_search.core.document_fields import text_of
@@ -14,9 +17,11 @@ from ndd_search.core.sketching.sketches import sketch
 from ndd_search.embedded.index import Index
 from ndd_search.serving.ui.searcher import (
     DATES,
+    MARKS,
     MOST_SOURCES,
     SOURCES,
     Asked,
+    Counts,
     Document,
     Found,
     Headers,
@@ -24,13 +29,24 @@ from ndd_search.serving.ui.searcher import (
     bounds,
     check_filters,
     chosen,
+    months_or_years,
 )
 
 _SAMPLE = 200  # documents that are read to find the fields of source and date
+_MOST_COUNTED = 2000  # documents in all values of the facets, of which the results are counted
 
 
 class FolderSearcher(Searcher):
     """index: the folder. Facets count its fields of source and date (see searcher.SOURCES and DATES)."""
+
+    syntax = (
+        ("climate summit", "any of the words"),
+        ('"climate summit"', "the words one after the other"),
+        ("+climate -coal", "the first word, and not the second"),
+        ("title:climate", "a word in one field"),
+        ("price:[10 TO 20]", "a range of numbers or dates"),
+        ("*", "every document"),
+    )
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -38,42 +54,64 @@ class FolderSearcher(Searcher):
         sample = [name for document in index.sample(_SAMPLE) for name in document if name not in self.text]
         self._source, self._date = chosen(SOURCES, sample), chosen(DATES, sample)
 
+    async def count(self, headers: Headers) -> int:
+        return len(self._index)
+
     async def search(self, asked: Asked, headers: Headers) -> Found:
         return await asyncio.to_thread(self._search, asked)
 
     def _search(self, asked: Asked) -> Found:
-        where = self._where(asked)
-        response = self._index.search(asked.q, size=asked.size, from_=asked.start, where=where, **dict(asked.options))
-        sources, months = self._facets(asked.q, where) if asked.facets else ([], {})
-        return Found(response=response, sources=sources, months=months, fields=(self._source, self._date))
+        check_filters(asked, self._source, self._date)
+        response = self._index.search(
+            asked.q,
+            size=asked.size,
+            from_=asked.start,
+            highlight=MARKS,
+            where=self._where(asked),
+            **dict(asked.options),
+        )
+        found = Found(response=response, fields=(self._source, self._date))
+        return self._with_facets(found, asked) if asked.facets else found
 
     def _where(self, asked: Asked) -> str | None:
-        check_filters(asked, self._source, self._date)
-        parts = []
-        if asked.source:
-            words = asked.source.replace("\\", " ").replace('"', " ")
-            parts.append(f'+{self._source}:"{words}"')
-        if asked.period:
-            first, last = bounds(asked.period)
-            parts.append(f"+{self._date}:[{first} TO {last}]")
-        return " ".join(parts) or None
+        words = [re.sub(r'[\\"]', " ", value) for value in asked.source]
+        sources = [f'{self._source}:"{one}"' for one in words]
+        periods = [f"{self._date}:[{first} TO {last}]" for first, last in map(bounds, asked.period)]
+        return " ".join(f"+({' '.join(one)})" for one in (sources, periods) if one) or None
 
-    def _facets(self, q: str, where: str | None) -> tuple[list[tuple[str, int]], dict[str, int]]:
-        wanted: dict[str, dict[str, Any]] = {}
-        if self._source:
-            wanted["sources"] = {"terms": {"field": self._source, "size": MOST_SOURCES}}
-        if self._date:
-            wanted["days"] = {"date_histogram": {"field": self._date, "fixed_interval": "1d", "min_doc_count": 1}}
-        try:
-            found = self._index.aggregate(q, wanted, where=where) if wanted else {}
-        except ValueError:  # the field does not hold dates, or too many different days
-            found = self._index.aggregate(q, {"sources": wanted["sources"]}, where=where) if self._source else {}
-        months: Counter[str] = Counter()
-        for bucket in found.get("days", {}).get("buckets", ()):
-            months[str(bucket["key_as_string"])[:7]] += bucket["doc_count"]
-        # A string that holds a number is counted as both.
-        buckets = [one for one in found.get("sources", {}).get("buckets", ()) if isinstance(one["key"], str)]
-        return [(one["key"], one["doc_count"]) for one in buckets], months
+    def _with_facets(self, found: Found, asked: Asked) -> Found:
+        """Count the values of a facet among all documents that the other filters leave, so that several can be chosen.
+
+        The number of a value is that of the results with this value, unless there are too many documents.
+        """
+        by_source, by_date = replace(asked, source=()), replace(asked, period=())
+        in_sources = self._documents(by_source, self._source, {"terms": {"size": MOST_SOURCES}}, "key")
+        on_days = {"date_histogram": {"fixed_interval": "1d", "min_doc_count": 1}}
+        days = self._documents(by_date, self._date, on_days, "key_as_string")
+        sources: Counts = list(in_sources.items())
+        names = months_or_years(day[:7] for day in days)
+        periods: Counts = [(name, sum(days[day] for day in days if day.startswith(name))) for name in names]
+        if not asked.is_deduplicated or sum(count for _, count in (*sources, *periods)) > _MOST_COUNTED:
+            return replace(found, sources=sources, periods=periods)
+        sources = [(one, self._results(replace(by_source, source=(one,)))) for one, _ in sources]
+        periods = [(one, self._results(replace(by_date, period=(one,)))) for one, _ in periods]
+        return replace(found, sources=sorted(sources, key=lambda one: -one[1]), periods=periods, counted="results")
+
+    def _documents(self, asked: Asked, name: str, kind: Mapping[str, Mapping[str, Any]], key: str) -> Counter[str]:
+        """Return the numbers of documents by the values of a field; {} without it, and if it does not hold dates."""
+        wanted = {"values": {one: {"field": name, **settings} for one, settings in kind.items()}}
+        counts: Counter[str] = Counter()
+        with suppress(ValueError):  # other values than dates, or too many different days
+            found = self._index.aggregate(asked.q, wanted, where=self._where(asked)) if name else {}
+            for bucket in found.get("values", {}).get("buckets", ()):
+                if isinstance(bucket[key], str):  # a string that holds a number is counted as both
+                    counts[bucket[key]] += bucket["doc_count"]
+        return counts
+
+    def _results(self, asked: Asked) -> int:
+        options = {**asked.options, "total": "groups"}
+        response = self._index.search(asked.q, size=1, where=self._where(asked), **options)
+        return int(response["hits"]["total"]["value"])
 
     async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
         """Read documents; the name of the index is not needed."""

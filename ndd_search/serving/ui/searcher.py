@@ -21,39 +21,51 @@ DATES = (
     *("timestamp", "@timestamp", "updated", "day"),
 )
 MOST_SOURCES = 12
+_MOST_PERIODS = 24  # in the facet of dates: more months are added up to years
+MARKS = "\ufdd0", "\ufdd1"  # around matched words in highlights: no text holds these noncharacters
+
+Counts = Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """A search for the page.
 
-    source, period: filters, "" for none (see State). start, size: of the page in the stream.
+    source, period: filters, () for none (see State). start, size: of the page in the stream.
     options: CollapseOptions by name. facets: whether the values of source and date are counted, too.
     """
 
     q: str
-    source: str = ""
-    period: str = ""
+    source: tuple[str, ...] = ()
+    period: tuple[str, ...] = ()
     start: int = 0
     size: int
     options: Mapping[str, Any] = field(default_factory=dict)
     facets: bool = False
+
+    @property
+    def is_deduplicated(self) -> bool:
+        """Whether near-duplicates are hidden, so that facets count results."""
+        return self.options.get("mode") != "annotate"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """The answer to a search.
 
-    response: in the shape of the engines, with the block `ndd` unless the search was left alone.
-    sources:  values of the field of sources with their numbers of documents, the most frequent first.
-    months:   numbers of documents by month, "2024-03".
+    response: in the shape of the engines, with the block `ndd` unless the search was left alone. Hits have highlights
+              with MARKS.
+    sources:  values of the field of sources with their numbers, the most frequent first.
+    periods:  months ("2024-03"), or years, with their numbers, the latest first.
+    counted:  what these numbers count: "results", of which a filter by the value shows so many, or "documents".
     fields:   names of the fields of source and date, "" if there is none.
     notes:    sentences about how the query was read.
     """
 
     response: Mapping[str, Any]
-    sources: Sequence[tuple[str, int]] = ()
-    months: Mapping[str, int] = field(default_factory=dict)
+    sources: Counts = ()
+    periods: Counts = ()
+    counted: str = "documents"
     fields: tuple[str, str] = ("", "")
     notes: Sequence[str] = ()
 
@@ -85,12 +97,17 @@ class SearchFailed(Exception):
 class Searcher(Protocol):
     """An index that can be searched.
 
-    name:  what is searched, as the user knows it.
-    text:  names of the text fields, () if they are not known.
+    name:   what is searched, as the user knows it.
+    text:   names of the text fields, () if they are not known.
+    syntax: examples of what can be typed, each with what it finds.
     """
 
     name: str
     text: tuple[str, ...]
+    syntax: Sequence[tuple[str, str]]
+
+    async def count(self, headers: Headers) -> int:
+        """Return the number of documents. Raises SearchFailed."""
 
     async def search(self, asked: Asked, headers: Headers) -> Found:
         """Search. headers: of the caller, whose rights count. Raises SearchFailed."""
@@ -116,7 +133,16 @@ def check_filters(asked: Asked, source: str, date: str) -> None:
     """Raise ValueError if a search filters by a field that the index does not have. source, date: "" for none."""
     for wanted, present, name in ((asked.source, source, "source"), (asked.period, date, "date")):
         if wanted and not present:
-            raise ValueError(f"the index has no field of {name}s that can be filtered by: search without {wanted!r}")
+            what = ", ".join(map(repr, wanted))
+            raise ValueError(f"the index has no field of {name}s that can be filtered by: search without {what}")
+
+
+def months_or_years(months: Iterable[str]) -> list[str]:
+    """Return the periods of a facet of dates, the latest first: months, or years if there are many months."""
+    distinct = set(months)
+    if len(distinct) > _MOST_PERIODS:
+        distinct = {month[:4] for month in distinct}
+    return sorted(distinct, reverse=True)[:_MOST_PERIODS]
 
 
 def bounds(period: str) -> tuple[str, str]:

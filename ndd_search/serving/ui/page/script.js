@@ -1,5 +1,11 @@
-// The page works without this file: it saves a click and a key.
+// The page works without this file: it saves a click and a key, and writes dates as the reader does.
 "use strict";
+for (const time of document.querySelectorAll("time")) {
+  const day = { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" };
+  const styles = { 7: { month: "long", year: "numeric", timeZone: "UTC" }, 10: day };
+  const style = styles[time.dateTime.length] ?? { dateStyle: "medium", timeStyle: "short" };
+  time.textContent = new Intl.DateTimeFormat(undefined, style).format(new Date(time.dateTime));
+}
 const trial = document.getElementById("trial");
 if (trial) {
   const slider = trial.querySelector("input[type=range]");
