@@ -10,7 +10,12 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import OPTIONS
+from ndd_search.core.recipe import Recipe
+from ndd_search.search.clients.wrap import wrap
+from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.index_rules import IndexRule
+from ndd_search.serving.proxy.proxy_settings import ProxySettings
 
 _HEAD = """\
 # All options
@@ -22,19 +27,18 @@ settings (`window = 50`), and on the command line (`--set window=50`). In a URL 
 entries of a list, and a table is `FIELD:VALUE,FIELD:VALUE`. [Python](python.md#settings) has the whole text of each.
 
 """
-_PRESET = "a name (`news`, `web`, `products`, `messages`, `chunks`), or what `ndd.preset(FILE)` returns"
 
 
-def sentences(settings: type) -> dict[str, str]:
-    """Return what the docstring of a class says first about each setting."""
-    found = re.findall(r"(?m)^ {4}(\w+):\s+((?:.|\n {5,})+)", settings.__doc__ or "")
-    texts = {name: " ".join(text.split()) for name, text in found}
+def sentences(text: str) -> dict[str, str]:
+    """Return what a docstring says first about each setting."""
+    found = re.findall(r"(?m)^ {4}(\w+(?:, \w+)*):\s+((?:.|\n {5,})+)", text)
+    texts = {name: " ".join(text.split()) for names, text in found for name in names.split(", ")}
     return {name: re.split(r"(?<=[\w)`}])[.:;] ", text)[0].rstrip(".") for name, text in texts.items()}
 
 
-def rows(settings: type) -> list[str]:
-    """Return a row of a table for each setting of a class that has a kind."""
-    told = sentences(settings)
+def rows(settings: type, text: str | None = None) -> list[str]:
+    """Return a row of a table for each setting of a class that has a kind. text: that tells of them, if not its own."""
+    told = sentences(text or settings.__doc__ or "")
     return [
         f"| `{one.name}` | {one.metadata['kind']} | {_shown(one)} | {told[one.name].replace('|', '')} |"
         for one in fields(settings)
@@ -45,15 +49,25 @@ def rows(settings: type) -> list[str]:
 def _shown(one: Any) -> str:
     default = one.default_factory() if one.default is MISSING else one.default
     value = {True: "true", False: "false"}.get(default) if isinstance(default, bool) else default
-    return "" if value is None or value in ((), {}) else f"`{', '.join(value) if isinstance(value, tuple) else value}`"
+    value = value.id if isinstance(value, Recipe) else value
+    return (
+        "" if value is None or value in ("", (), {}) else f"`{', '.join(value) if isinstance(value, tuple) else value}`"
+    )
 
 
 def page() -> str:
     """Return the page."""
     head = "| {} | values | default | |\n|---|---|---|---|"
-    parts = [head.format("option"), *rows(CollapseOptions), f"| `preset` | {_PRESET} | | options that go together |"]
-    rules = ["", "## Beside them, for indexes", "", head.format("setting"), *rows(IndexRule)]
-    return _HEAD + "\n".join([*parts, *rules]) + "\n"
+    parts = [
+        head.format("option"),
+        *rows(CollapseOptions),
+        f"| `preset` | {OPTIONS['preset']} | | options that go together |",
+    ]
+    head = head.format("setting")
+    rules = ["", "## Beside them, for indexes", "", head, *rows(IndexRule)]
+    client = ["", "## Beside them, of a client", "", head, *rows(Settings, wrap.__doc__)]
+    proxy = ["", "## Of the proxy, beside those of a client", "", head, *rows(ProxySettings)]
+    return _HEAD + "\n".join([*parts, *rules, *client, *proxy]) + "\n"
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     assert "without what many documents have in common, below" in " ".join(told.split())
     assert ndd("search", folder, "weather", "--size", "20").stdout.count("Weather") == len(towns)
     settings = tmp_path / "settings.toml"
-    settings.write_text("version = 1\n[collapse]\nmin_similarity = 0.3\nguards = ['same:id', 'numbers']\n")
+    settings.write_text("[collapse]\nmin_similarity = 0.3\nguards = ['same:id', 'numbers']\n")
     parted = " ".join(
         ndd("corpus", "compare", "Kiel", "Ulm", "--in", folder, "--preset", settings, code=1).stdout.split()
     )

@@ -184,7 +184,7 @@ def test_readers_see_what_a_writer_commits(tmp_path: Path, index: ndd.Index) -> 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_a_copy_is_opened_as_the_index_was_and_sees_what_it_sees(tmp_path: Path, way: Callable[[Any], Any]) -> None:
-    (tmp_path / "ndd.toml").write_text('version = 1\n[collapse]\nmin_similarity = 0.7\nmode = "drop"\n')
+    (tmp_path / "ndd.toml").write_text('[collapse]\nmin_similarity = 0.7\nmode = "drop"\n')
     recipe = ndd.Recipe.words(size=2)
     with ndd.Index.open(
         tmp_path / "news", text="body", language="german", recipe=recipe, preset=ndd.preset(tmp_path / "ndd.toml")

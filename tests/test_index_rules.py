@@ -130,12 +130,12 @@ def test_indexes_that_differ_only_in_what_is_written_are_searched_together() -> 
 
 
 def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_path: Path) -> None:
-    for name in ("settings.toml", "settings.json"):
-        write_preset(tmp_path / name, Preset(indexes=SETTINGS))
-        assert read_preset(tmp_path / name).indexes == SETTINGS
-        settings = settings_of(preset=preset(tmp_path / name), indexes={"news-*": {"window": 60}})
-        assert settings.indexes.rules["news-*"].options.window == 60
-        assert settings.indexes.rules["news-old"].enabled is False
+    file = tmp_path / "settings.toml"
+    write_preset(file, Preset(indexes=SETTINGS))
+    assert read_preset(file).indexes == SETTINGS
+    settings = settings_of(preset=preset(file), indexes={"news-*": {"window": 60}})
+    assert settings.indexes.rules["news-*"].options.window == 60
+    assert settings.indexes.rules["news-old"].enabled is False
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_a_settings_file_holds_rules_and_those_of_the_program_come_first(tmp_pat
 def test_what_is_wrong_with_a_rule_is_told_with_its_pattern(given: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError), match=told):
         settings_of(indexes=given)
-    (tmp_path / "a.json").write_text('{"version": 1, "indexes": {"news": {"windw": 3}}}')
+    (tmp_path / "a.toml").write_text("[indexes.news]\nwindw = 3\n")
     with pytest.raises(InvalidSettings, match="indexes 'news': unknown option"):
-        read_preset(tmp_path / "a.json")
+        read_preset(tmp_path / "a.toml")

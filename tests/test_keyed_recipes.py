@@ -247,7 +247,7 @@ def test_a_setting_names_where_the_key_is(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NDD_KEY_OF_TEST", KEY)
     secret, settings = tmp_path / "key", tmp_path / "settings.toml"
     secret.write_text(KEY + "\n")
-    settings.write_text('version = 1\nrecipe = "w3-k64-v4+env:NDD_KEY_OF_TEST"\n')
+    settings.write_text('recipe = "w3-k64-v4+env:NDD_KEY_OF_TEST"\n')
     wanted = Recipe(key=KEY)
     for found in (
         recipe_named("w3-k64-v4+env:NDD_KEY_OF_TEST"),

@@ -18,7 +18,7 @@ MANUAL = ROOT / "docs" / "ndd-search.1"
 
 def test_a_command_that_reads_a_settings_file_checks_it(tmp_path: Path) -> None:
     file = tmp_path / "news.toml"
-    file.write_text("version = 1\n[collapse]\nwindow = 0\n")
+    file.write_text("[collapse]\nwindow = 0\n")
     assert "window must be at least 1, got 0" in ndd("corpus", "page", "--preset", file, code=2).stderr
 
 

@@ -29,11 +29,11 @@ OPTIONS = st.builds(
 )
 
 
-@given(options=OPTIONS, recipe=st.sampled_from([None, ndd.Recipe.words(k=128)]), name=st.sampled_from(["toml", "json"]))
+@given(options=OPTIONS, recipe=st.sampled_from([None, ndd.Recipe.words(k=128)]))
 def test_what_is_written_is_read_again(
-    tmp_path_factory: pytest.TempPathFactory, options: ndd.CollapseOptions, recipe: ndd.Recipe | None, name: str
+    tmp_path_factory: pytest.TempPathFactory, options: ndd.CollapseOptions, recipe: ndd.Recipe | None
 ) -> None:
-    path = tmp_path_factory.mktemp("settings") / f"settings.{name}"
+    path = tmp_path_factory.mktemp("settings") / "settings.toml"
     settings = Preset(options, recipe, {"on": 'a "folder" \\ with\tall', "interval": [0.5, 0.6], "answers": 3})
     write_preset(path, settings)
     assert read_preset(path) == settings
@@ -41,14 +41,13 @@ def test_what_is_written_is_read_again(
 
 def test_options_by_field_are_written_too(tmp_path: Path) -> None:
     options = ndd.CollapseOptions(max_per={"source": 2})
-    for name in ("a.toml", "a.json"):
-        write_preset(tmp_path / name, Preset(options))
-        assert read_preset(tmp_path / name).options == options
+    write_preset(tmp_path / "a.toml", Preset(options))
+    assert read_preset(tmp_path / "a.toml").options == options
 
 
 def test_a_file_written_by_hand_needs_little(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text("version = 1\n[collapse]\nguards = ['same:price']\n")
+    path.write_text("[collapse]\nguards = ['same:price']\n")
     assert read_preset(path) == Preset(ndd.CollapseOptions(guards=("same:price",)))
 
 
@@ -72,24 +71,24 @@ def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "its version is None; begin it with the line: version = 1"),
-        ("version = true", "its version is True"),
-        ("version = 2", "written by a newer version .*2, this one reads 1.*; update ndd-search"),
+        ("version = 1", r"unknown option 'version': the options are recipe, collapse, indexes, tuned; correct it"),
         (
-            "version = 1\nmin_similarity = 0.5",
+            "min_similarity = 0.5",
             r"'min_similarity' \(it belongs below \[collapse\]\): ",
         ),
-        ("version = 1\n[index.news]", r"unknown option 'index' \(did you mean indexes\?\)"),
-        ("version = 1\n[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),
-        ("version = 1\n[collapse]\nmin_similarity = 2", r"\[collapse\]: min_similarity must be in 0..1, got 2"),
-        ("version = 1\ncollapse = 3", "collapse is 3, not names and values"),
+        ("[index.news]", r"unknown option 'index' \(did you mean indexes\?\)"),
+        ("[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),
+        ("[collapse]\nmin_similarity = 2", r"\[collapse\]: min_similarity must be in 0..1, got 2"),
+        ("collapse = 3", "collapse is 3, not names and values"),
         (
-            "version = 1\n[collapse]\nguards = [1]",
+            "[collapse]\nguards = [1]",
             r"\[collapse\]: guards must be texts such as same:FIELD, got 1; correct it",
         ),
-        ('version = 1\nrecipe = "w3"', "recipe: 'w3' is no recipe id"),
-        ("version = 1\nrecipe = 3", "recipe: "),
+        ('recipe = "w3"', "'w3' is no recipe id"),
+        ("recipe = 3", "recipe must be a text, got 3"),
         ("version =", "it is not valid TOML"),
+        ("a = " + "[" * 100_000, "it is not valid TOML"),
+        ("[collapse]\nwindow = 5\nwindow = 6", "it is not valid TOML"),
         ("\ud800", "it is not valid TOML"),
     ],
 )
@@ -100,25 +99,9 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: s
         read_preset(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[1]", "it holds a list"),
-        ("{", "it is not valid JSON"),
-        ("[" * 100_000, "JSON"),
-        ('{"version": 1, "collapse": {"window": 5, "window": 6}}', "names 'window' twice"),
-    ],
-)
-def test_what_is_wrong_with_a_json_file_is_told(tmp_path: Path, text: str, told: str) -> None:
-    path = tmp_path / "settings.json"
-    path.write_text(text)
-    with pytest.raises(InvalidSettings, match=told):
-        read_preset(path)
-
-
 def test_a_byte_order_mark_of_an_editor_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text("\ufeffversion = 1\n[collapse]\nwindow = 50\n", "utf-8")
+    path.write_text("\ufeff[collapse]\nwindow = 50\n", "utf-8")
     assert read_preset(path).options.window == 50
 
 
@@ -166,7 +149,7 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
     run("corpus", "compare", tmp_path / "a", tmp_path / "b", "--preset", strict, "--min-similarity", "auto")
     other = ["--preset", strict, "--recipe", "w5-k64-v4"]
     assert "tune again" in run("corpus", "compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
-    strict.write_text("version = 1\n[collapse]\nbar = 1\n")
+    strict.write_text("[collapse]\nbar = 1\n")
     assert "unknown option 'bar'" in run("search", folder, "ministers", "--preset", strict, code=2).stderr
 
 
@@ -193,7 +176,7 @@ def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
 )
 def test_what_a_file_says_of_fields_holds_for_lines_of_json(tmp_path: Path, options: str, shown: list[int]) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text(f"version = 1\n[collapse]\n{options}\n")
+    path.write_text(f"[collapse]\n{options}\n")
     times = zip((1, 2, 1), ("2024-01-01", "2024-02-01", "2024-05-01"), strict=True)
     lines = [json.dumps({"body": NEWS[0], "price": price, "at": at}) for price, at in times]
     found = run("corpus", "page", "--text", "body", "--preset", path, stdin="\n".join(["no JSON", *lines]), code=3)

@@ -69,7 +69,7 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
     folder: Path, queries: Path, tmp_path: Path
 ) -> None:
     saved = tmp_path / "settings.toml"
-    saved.write_text('version = 1\n[indexes."logs-*"]\nenabled = false\n')
+    saved.write_text('[indexes."logs-*"]\nenabled = false\n')
     shown = run("tune", folder, "--queries", queries, "--save", saved).stdout
     assert "3 queries, " in shown
     assert 'Recommended: min_similarity = "auto", the default' in shown
@@ -134,7 +134,7 @@ def truth(shown: str, asked: int) -> bytes:
 def test_somebody_answers_in_a_terminal_and_a_second_run_goes_on_with_other_pairs(
     folder: Path, queries: Path, tmp_path: Path
 ) -> None:
-    saved = tmp_path / "settings.json"
+    saved = tmp_path / "settings.toml"
     words = ["tune", folder, "--queries", queries, "--save", saved]
     for most, so_far in ((8, 8), (4, 12)):
         code, shown = terminal([*words, "--ask", most], truth)
@@ -232,7 +232,7 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
 ) -> None:
     start, saved = tmp_path / "start.toml", tmp_path / "tuned.toml"
     rule = '[indexes."a*"]\nwindow = 20\n'
-    start.write_text(f'version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nguards = ["same:id"]\n{rule}')
+    start.write_text(f'[collapse]\nwindow = 30\nmin_similarity = 0.9\nguards = ["same:id"]\n{rule}')
     run("tune", folder, "--queries", queries, "--preset", start, "--save", saved, code=1)
     options = read_preset(saved).options
     assert options == ndd.CollapseOptions(window=30, guards=("same:id",), min_similarity="auto")

@@ -20,7 +20,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import MissingExtra
-from ndd_search.search.flow.client_settings import WrapSettings, settings_of
+from ndd_search.search.flow.client_settings import CLIENT, WrapSettings
 from ndd_search.search.flow.options_context import SearchChanges
 
 ROOT = Path(ndd_search.__file__).parents[1]
@@ -91,8 +91,7 @@ def test_what_a_type_checker_knows_of_options_is_what_there_is() -> None:
     options = {name: re.sub(r"tuple\[(\w+), \.\.\.\]", r"Sequence[\1]", type) for name, type in options.items()}
     assert options == {name: one.__forward_arg__ for name, one in CollapseChanges.__annotations__.items()}
     assert list(get_type_hints(CollapseChanges)) == list(options)
-    named = {name for name, one in inspect.signature(settings_of).parameters.items() if one.kind is one.KEYWORD_ONLY}
-    assert set(get_type_hints(WrapSettings)) == named | set(options)
+    assert set(get_type_hints(WrapSettings)) == {*CLIENT, "indexes"} | set(options)
     assert set(get_type_hints(SearchChanges)) == {"cache", "explain", "seen"} | set(options)
 
 

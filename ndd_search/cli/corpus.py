@@ -32,7 +32,6 @@ from ndd_search.cli import DONE, NO, PARTLY, LeftOut, corpus_compare, corpus_pag
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.corpus_arguments import (
     ADDRESSES,
-    BUDGET_SETTING,
     SETTINGS,
     check_fields,
     fields_of_command,
@@ -46,6 +45,7 @@ from ndd_search.cli.corpus_arguments import (
     tell_new,
 )
 from ndd_search.cli.output import (
+    PAGE,
     add_set,
     add_shared,
     comma_list,
@@ -93,7 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--out", metavar="FILE", help="write to this file, .parquet, .jsonl or .csv; with --spark a folder"
         )
-        add_set(action, SETTINGS + _OF_ACTIONS.get(name, ()), BUDGET_SETTING)
+        add_set(action, SETTINGS | {one: PAGE[one] for one in _OF_ACTIONS.get(name, ())})
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",

@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.cli.output import tell, warn
+from ndd_search.cli.output import PAGE, tell, warn
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import collapse_options
-from ndd_search.core.setting_values import Whole
+from ndd_search.core.setting_values import Kind, Whole
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.collection_pairs import BUDGET, Effort
 from ndd_search.corpus.document_batches import Report
 from ndd_search.errors import InvalidDocument
 
 ADDRESSES = ("http://", "https://")
-SETTINGS = ("guards", "preset")  # options of a search that all actions have
-BUDGET_SETTING = {"budget": Whole(1)}  # documents that are met for one document at most
+SETTINGS: dict[str, Kind] = {  # that all actions have
+    "guards": PAGE["guards"],
+    "preset": PAGE["preset"],
+    "budget": Whole(1),  # documents that are met for one document at most
+}
 
 
 def is_first_run(arguments: argparse.Namespace) -> bool:
@@ -50,12 +53,12 @@ def check_fields(arguments: argparse.Namespace, has_value: Callable[[str], bool]
 
 def options_of(arguments: argparse.Namespace) -> CollapseOptions:
     """The options of a search that --set gives."""
-    return collapse_options(**{name: value for name, value in arguments.set if name not in BUDGET_SETTING})
+    return collapse_options(**{name: value for name, value in arguments.set if name != "budget"})
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
-    settings = {name: value for name, value in arguments.set if name in (*SETTINGS, *BUDGET_SETTING)}
+    settings = {name: value for name, value in arguments.set if name in SETTINGS}
     return {**settings, "min_similarity": arguments.min_similarity}
 
 

@@ -53,7 +53,7 @@ _SUMMARIES = {
 }
 
 _WRITTEN = {  # by --out
-    "learn": "the schema, as .toml or .json",
+    "learn": "the schema, as .toml",
     "groups": "the group of each record, as .parquet, .jsonl or .csv; with --spark a folder",
     "link": "the links, as .parquet, .jsonl or .csv",
     "merge": "the merged records, as .jsonl",

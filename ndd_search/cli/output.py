@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ndd_search.core.options import KINDS, CollapseOptions
-from ndd_search.core.presets import PRESETS, Preset, chosen, read_option
+from ndd_search.core.presets import PRESETS, Preset, chosen
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Kind, check_known, nearest
+from ndd_search.core.setting_values import Kind, nearest, read_named
 from ndd_search.core.text.printable import UNSAFE, printable, safe
 from ndd_search.errors import importing
 
 _NEAR = 0.7  # likeness of two names from which one may be meant for the other
 T = TypeVar("T")
-_NONE: Mapping[str, Kind] = {}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 if TYPE_CHECKING:
@@ -118,26 +117,33 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     add_set(parser)
 
 
-def add_set(
-    parser: argparse.ArgumentParser, names: Collection[str] = KINDS, beside: Mapping[str, Kind] = _NONE
-) -> None:
-    """Add --set. names: the options of a search that it takes. beside: what else it takes, by name."""
+class _PresetOrFile(Kind):
+    """the name of a preset, or of a file with one."""
+
+    def read(self, name: str, text: str) -> Preset:
+        from ndd_search.search.settings_file import preset  # imported here because it imports numpy
+
+        return preset(text)
+
+
+PAGE: dict[str, Kind] = {**KINDS, "preset": _PresetOrFile()}  # the options of a search on a command line
+
+
+def add_set(parser: argparse.ArgumentParser, kinds: Mapping[str, Kind] = PAGE) -> None:
+    """Add --set. kinds: of the settings that it takes, by name."""
 
     def setting(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
         flag = f"--{name.replace('_', '-')}"
-        if name not in (*names, *beside) and flag in parser._option_string_actions:
+        if name not in kinds and flag in parser._option_string_actions:
             raise ValueError(f"{name} has a flag of its own: {flag}")
-        check_known([name], [*names, *beside])
-        if name == "preset":
-            return name, _preset(value)
-        return name, beside[name].read(name, value) if name in beside else read_option(name, value)
+        return name, read_named(name, value, kinds)
 
     what = "another setting, by name: mode=drop, guards=same:brand, keep=newest:date (see docs/reference)"
     added = parser.add_argument(
         "--set", action="append", type=checked(setting), default=[], metavar="NAME=VALUE", help=what
     )
-    added.settings = [*names, *beside]  # type: ignore[attr-defined]
+    added.settings = [*kinds]  # type: ignore[attr-defined]
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -150,13 +156,7 @@ def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def preset_of(arguments: argparse.Namespace) -> Preset | None:
     """Return the preset that --preset names. Raises ValueError for an unknown one, OSError, InvalidSettings."""
-    return _preset(arguments.preset) if arguments.preset else None
-
-
-def _preset(name: str) -> Preset:
-    from ndd_search.search.settings_file import preset  # imported here because it imports numpy
-
-    return preset(name)
+    return PAGE["preset"].read("preset", str(arguments.preset)) if arguments.preset else None
 
 
 def _recipe(name: str) -> Recipe:
@@ -349,7 +349,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--insecure": {"action": "store_true", "help": "do not verify the engine's certificate"},
     "--json": {"action": "store_true", "help": "print JSON, for programs"},
     "--min-similarity": {
-        "type": checked(partial(read_option, "min_similarity")),
+        "type": checked(partial(KINDS["min_similarity"].read, "min_similarity")),
         "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
     },
     "--preset": {

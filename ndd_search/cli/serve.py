@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help='text fields of indexes whose documents get a sketch when they are written, "news*:title,body"',
     )
     add_shared(parser, "--ca-certs", "--insecure")
-    add_set(parser, KINDS, SETTINGS)
+    add_set(parser, KINDS | SETTINGS)
     parser.add_argument("--check", action="store_true", help="test the settings and the engine, serve nothing")
 
 

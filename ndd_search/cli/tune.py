@@ -50,7 +50,7 @@ from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.rate_and_retries import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.search.settings_file import check_replaceable, preset, write_preset
+from ndd_search.search.settings_file import check_replaceable, check_toml, preset, write_preset
 from ndd_search.sources.csv_and_json import text_lines
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ask", type=number(int, 0), default=0, metavar="N", help="ask about at most N pairs; 20 usually suffice"
     )
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings to this file, .toml or .json")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings to this .toml file")
     parser.add_argument("--fields", type=comma_list, default=[], help="fields to search and show, on a cluster (all)")
     add_shared(parser, "--field")
     add_cluster(parser, positional=False)
@@ -88,8 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.save.parent.is_dir():
             raise ValueError(f"{arguments.save}: there is no folder {arguments.save.parent}")
         check_replaceable(arguments.save)
-        if arguments.save.suffix.lower() not in (".toml", ".json"):
-            raise ValueError(f"{arguments.save}: settings are read from .toml and .json files: give it such a name")
+        check_toml(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
     file = arguments.save.with_suffix(".answers.jsonl") if arguments.save else Path("ndd-answers.jsonl")

@@ -22,7 +22,6 @@ from ndd_search.core.setting_values import (
     Whole,
     YesNo,
     check_share,
-    check_values,
     checked,
     kinds_of,
     nearest,
@@ -227,7 +226,6 @@ class CollapseOptions:
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
     def __post_init__(self) -> None:
-        check_values(self)
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         if self.members == "all" and (self.mode not in LISTING or self.max_per_group != 1):

@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Any, TypedDict
 
 from ndd_search.core.immutable import cached_property
-from ndd_search.core.options import KINDS, OF_ONE_SEARCH, CollapseOptions, Keep, Members, Mode, Total
+from ndd_search.core.options import KINDS, CollapseOptions, Keep, Members, Mode, Total
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import check_known, nearest
+from ndd_search.core.setting_values import Kind, check_known, nearest
 
 log = logging.getLogger("ndd_search")
 
@@ -78,7 +78,7 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     """
     if not changes:
         return base or _DEFAULTS
-    check_known(changes, CollapseChanges.__annotations__)
+    check_known(changes, OPTIONS)
     if (given := changes.pop("preset", None)) is not None:
         changes = {**preset_of(given).changes, **changes}
     base = base or _DEFAULTS
@@ -91,16 +91,6 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
 
 
 _DEFAULTS, _NONE = CollapseOptions(), Preset()  # made once: each checks all its options
-
-
-def read_option(name: str, text: str) -> Any:
-    """Return the value of an option that a text in a URL or on a command line stands for. Raises ValueError."""
-    kinds = KINDS | OF_ONE_SEARCH
-    try:
-        check_known([name], [*kinds, "preset"])
-        return preset_of(text) if name == "preset" else kinds[name].read(name, text)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
 
 
 @lru_cache(1024)
@@ -143,10 +133,22 @@ def preset_of(given: str | Preset) -> Preset:
     if not isinstance(given, str):
         raise TypeError(f"a preset has a name, or is read from a file by ndd_search.preset, got {given!r}")
     if given not in PRESETS:
-        known = f"there are {', '.join(PRESETS)}, and files that end in .toml or .json, read by ndd_search.preset"
+        known = f"there are {', '.join(PRESETS)}, and files that end in .toml, read by ndd_search.preset"
         raise ValueError(f"there is no preset {given!r}{nearest(given, PRESETS)}: {known}")
     return PRESETS[given]
 
+
+class _OfPreset(Kind):
+    """A preset."""
+
+    def check(self, name: str, value: Any) -> Preset:
+        return preset_of(value)
+
+    def __str__(self) -> str:
+        return f"a name ({', '.join(f'`{name}`' for name in PRESETS)}), or what `ndd.preset(FILE)` returns"
+
+
+OPTIONS: dict[str, Kind] = {**KINDS, "preset": _OfPreset()}  # what CollapseChanges declares for type checkers
 
 _ALL = (
     Preset(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 from ndd_search import native
 from ndd_search.core.hash_numbers import HashNumbers, derived
 from ndd_search.core.immutable import cached_property
-from ndd_search.core.setting_values import OneOf, Whole, check_values, checked, setting
+from ndd_search.core.setting_values import OneOf, Whole, checked, setting
 from ndd_search.errors import KeyNeeded
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -74,7 +74,6 @@ class Recipe:
     key: InitVar[str | None] = None
 
     def __post_init__(self, key: str | None) -> None:
-        check_values(self)
         if self.kind not in ("lines", "sentences") and self.hash != "mix64":
             raise ValueError(f'hash must be "mix64" for {self.kind}, got "{self.hash}"')
         if self.hash == "crc32" and self.seed:

@@ -1,8 +1,8 @@
 """The values that settings and options take: their kinds, how they are read, and how they are checked.
 
 A setting is declared once, with its kind: `window: int = setting(Whole(1), 100)`. The kind checks a value wherever it
-is given, and reads it from a word of the command line or the environment. A class of settings is `checked`, and calls
-`check_values` when it is created. Each error names the setting, the values it allows, and the value given.
+is given, and reads it from a word of the command line or the environment. A class of settings is `checked` when it is
+created. Each error names the setting, the values it allows, and the value given.
 """
 
 from __future__ import annotations
@@ -224,34 +224,48 @@ def setting(kind: Kind, default: Any) -> Any:
 
 
 def checked(settings: type[Settings]) -> type[Settings]:
-    """Make a dataclass raise a TypeError that tells the nearest name for an unknown one that it is created with."""
-    create = settings.__init__
+    """Let a dataclass check what it is created with: names first, then values, then what its `__post_init__` does.
+
+    A TypeError for an unknown name tells the nearest one. Each value is kept as its kind keeps it, but for the default.
+    """
+    create, check = settings.__init__, getattr(settings, "__post_init__", None)
     names = [name for name in signature(create).parameters if name != "self"]
+    declared = [one for one in fields(settings) if "kind" in one.metadata]  # type: ignore[arg-type]
+
+    def keep_values(self: Any) -> None:
+        for one in declared:
+            if (value := getattr(self, one.name)) is not one.default:
+                object.__setattr__(self, one.name, one.metadata["kind"].check(one.name, value))
 
     @wraps(create)
     def created(self: Any, **given: Any) -> None:
         check_known(given, names)
         create(self, **given)
+        if check is None:
+            keep_values(self)
+
+    def post_init(self: Any, *arguments: Any) -> None:
+        keep_values(self)
+        check(self, *arguments)  # type: ignore[misc]
 
     settings.__init__ = created  # type: ignore[method-assign]
+    if check is not None:
+        settings.__post_init__ = post_init  # type: ignore[attr-defined]
     return settings
-
-
-def check_values(settings: Any) -> None:
-    """Keep each value of a dataclass as its kind does, but for a value that is the default.
-
-    Called by `__post_init__`, as a dataclass that inherits it has an `__init__` of its own. Raises TypeError or
-    ValueError for a value that is not of its kind.
-    """
-    for each in fields(settings):
-        value = getattr(settings, each.name)
-        if "kind" in each.metadata and value is not each.default:
-            object.__setattr__(settings, each.name, each.metadata["kind"].check(each.name, value))
 
 
 def kinds_of(settings: Any) -> dict[str, Kind]:
     """Return the kind of each setting of a dataclass, by name."""
     return {each.name: each.metadata["kind"] for each in fields(settings) if "kind" in each.metadata}
+
+
+def read_named(name: str, text: str, kinds: Mapping[str, Kind]) -> Any:
+    """Return what a text stands for as the value of a setting. Raises ValueError, also for an unknown name."""
+    try:
+        check_known([name], kinds)
+        return kinds[name].read(name, text)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def seconds_of(duration: str) -> float:

@@ -23,8 +23,7 @@ from typing import Any
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Whole, YesNo, check_values, setting
+from ndd_search.core.setting_values import Whole, YesNo, checked, setting
 from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, fields_text, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
@@ -87,6 +86,7 @@ class BackfillReport:
     notes: tuple[str, ...]
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Backfill(SketchSettings):
     """A backfill, or with `remove` the removal of sketches.
@@ -110,8 +110,6 @@ class Backfill(SketchSettings):
     recheck: bool = setting(YesNo(), False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        check_values(self)
         if bool(self.fields) == self.remove:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
         if self.fields:

@@ -15,7 +15,7 @@ from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Field, Several, YesNo, check_values, setting
+from ndd_search.core.setting_values import Field, Several, YesNo, checked, setting
 from ndd_search.core.sketching.fits_text import fields_of, fit, still_fit
 from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
@@ -32,6 +32,7 @@ from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits, sampled, snapshot
 from ndd_search.search.flow.options_context import options
+from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
 
@@ -82,6 +83,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Doctor:
     """A check of an index.
@@ -94,13 +96,9 @@ class Doctor:
 
     index: str
     fields: Sequence[str] = setting(Several(Field()), ())
-    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
     field: str = "ndd"
     all: bool = setting(YesNo(), False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        check_values(self)
 
     @property
     def _where(self) -> SketchField:

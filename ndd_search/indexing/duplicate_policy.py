@@ -13,7 +13,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from ndd_search.core.options import KINDS
-from ndd_search.core.setting_values import Whole, check_values, checked, setting
+from ndd_search.core.setting_values import Whole, checked, setting
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.read_answer import Answer
@@ -60,9 +60,6 @@ class DuplicatePolicy:
     min_similarity: float | str = setting(KINDS["min_similarity"], 0.8)
     remembered: int = setting(Whole(0), 20_000)
     on_duplicate: Callable[[FoundDuplicate], bool | None] | None = None
-
-    def __post_init__(self) -> None:
-        check_values(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ So the engine's inverted index returns the few candidates, and their full sketch
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +21,14 @@ from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.options import KINDS
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Whole, check_values, check_whole, checked, setting
+from ndd_search.core.setting_values import Whole, check_whole, checked, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
 from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.index_facts import check_synchronous
 from ndd_search.indexing.rate_and_retries import status_of
 from ndd_search.search.flow.options_context import options
+from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 
 _RECIPES = 20  # recipes of one index that are named
@@ -63,15 +63,13 @@ class CandidateSearch:
     examined:       the most documents compared, 1..10,000; those that share most keys come first.
     """
 
-    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
     field: str = "ndd"
     keys: int = setting(Whole(1, 64), 8)
     min_similarity: float | str = setting(KINDS["min_similarity"], 0.5)
     examined: int = setting(Whole(1, MOST_EXAMINED), 100)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        check_values(self)
         looked_up(np.zeros(1, np.int32), 1, self.decision)  # refuses bits that keys do not find
         if self.recipe.method == "simhash":
             object.__setattr__(self, "keys", max(self.keys, self.recipe.k))

@@ -6,7 +6,6 @@ pipelines of the index, and would drop fields that the engine keeps out of `_sou
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.index_facts import IndexFacts
 from ndd_search.indexing.scan import Hits
-from ndd_search.search.index_rules import OWN
+from ndd_search.search.index_rules import OWN, OfRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class SketchSettings:
     """The sketches that a backfill makes: see backfill.Backfill."""
 
     fields: Sequence[str] = setting(Several(Field()), ())
-    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
     field: str = "ndd"
     keys: int = setting(OWN["keys"], KEYS)
     numbers: bool = setting(OWN["numbers"], False)

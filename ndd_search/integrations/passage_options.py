@@ -12,7 +12,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Whole, YesNo, check_known, check_values, checked, setting
+from ndd_search.core.setting_values import Whole, YesNo, check_known, checked, setting
 from ndd_search.core.text.tokens import words_at
 
 Where = str | Callable[[Any], Any]
@@ -60,7 +60,6 @@ class PassageOptions:
     collapse: CollapseOptions = field(default_factory=CollapseOptions)
 
     def __post_init__(self) -> None:
-        check_values(self)
         if not callable(self.count_tokens):
             raise TypeError(f"count_tokens must be a callable that takes a text, got {self.count_tokens!r}")
         Recipe.of(self.recipe)

@@ -17,7 +17,6 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.atomic_file import replace_file
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.paging.collapse import collapse
 from ndd_search.core.paging.page import Page
@@ -52,7 +51,7 @@ from ndd_search.items.record_groups import ItemGroups, Method, group_items, reco
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Schema, parts_of
-from ndd_search.search.settings_file import parse_file, to_toml
+from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 RANDOM = 200_000  # random pairs that are
@@ -283,11 +282,11 @@ class Items(Schema):
         return collapse(hits, size=size, from_=from_, items=self, **changes)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the schema as TOML, or as JSON if the name ends in .json."""
+        """Write the schema to a .toml file. Raises ValueError for another name, OSError."""
         file = Path(path)
-        as_json = file.suffix.lower() == ".json"
+        check_toml(file)
         head = f"# A schema of items, {self.id}: ndd_search.items.Items.read({json.dumps(file.name)})\n"
-        replace_file(file, json.dumps(self.as_dict(), indent=2) + "\n" if as_json else head + to_toml(self.as_dict()))
+        write_toml(file, self.as_dict(), head)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, learnt: bool = True) -> Items:
@@ -296,7 +295,7 @@ class Items(Schema):
         learnt: whether what was learnt is read, too. It does not fit fields whose kind was edited: learn again.
         """
         file = Path(path)
-        content = parse_file(file)
+        content = read_toml(file)
         if not learnt:
             content.pop("learnt", None)
         if content.get("version") != VERSION:

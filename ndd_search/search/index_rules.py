@@ -23,7 +23,7 @@ from urllib.parse import unquote
 
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.options import Also, CollapseOptions, Enabled
-from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
+from ndd_search.core.presets import OPTIONS, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import (
     Field,
@@ -33,7 +33,6 @@ from ndd_search.core.setting_values import (
     Whole,
     YesNo,
     check_known,
-    check_values,
     checked,
     kinds_of,
     setting,
@@ -70,11 +69,17 @@ def _key(text: str) -> str:
     raise ValueError("a key is named by env:NAME or file:PATH, as a key itself could be read where settings are shown")
 
 
-class _OfRecipe(Kind):
-    """a recipe, or its id and where its key is."""
+@dataclass(frozen=True)
+class OfRecipe(Kind):
+    """A recipe, or its id and where its key is. missing: what None stands for."""
+
+    missing: Recipe | None = None
 
     def check(self, name: str, value: Any) -> Recipe | None:
-        return None if value is None else recipe_named(value)
+        return self.missing if value is None else recipe_named(value)
+
+    def __str__(self) -> str:
+        return "a recipe, or its id and where its key is"
 
 
 class _TextFields(Kind):
@@ -105,11 +110,8 @@ class IndexRule:
     text: Any = setting(_TextFields(), ())
     keys: int = setting(Whole(0, 64), KEYS)
     numbers: bool = setting(YesNo(), False)
-    recipe: Recipe | None = setting(_OfRecipe(), None)
+    recipe: Recipe | None = setting(OfRecipe(), None)
     field: str | None = setting(Text(".+", "ndd"), None)
-
-    def __post_init__(self) -> None:
-        check_values(self)
 
     @property
     def of_search(self) -> tuple[CollapseOptions, bool | tuple[Also, ...], Recipe | None, str | None]:
@@ -188,7 +190,7 @@ def _rule(pattern: str, settings: Any, others: IndexRule) -> IndexRule:
     if not isinstance(settings, Mapping):
         raise TypeError(f"indexes {pattern!r}: settings by name are needed, got {settings!r}")
     with named(pattern):
-        check_known(settings, [*OWN, *CollapseChanges.__annotations__])
+        check_known(settings, [*OWN, *OPTIONS])
         own = {name: OWN[name].check(name, value) for name, value in settings.items() if name in OWN}
         if own.get("enabled") is True:
             del own["enabled"]  # as for all other indexes

@@ -95,11 +95,11 @@ def test_a_preset_gives_the_recipe_the_numbers_and_the_guards(tmp_path: Path) ->
     assert products.groups(preset="products").leader.tolist() == [0, 1]
     assert ndd.Corpus.read(documents, text="body", preset="messages").recipe == ndd.preset("messages").recipe
     file = tmp_path / "mine.toml"
-    file.write_text('version = 1\n[collapse]\nmin_similarity = "identical"\nkeep = ["preferred:site=b"]\n')
+    file.write_text('[collapse]\nmin_similarity = "identical"\nkeep = ["preferred:site=b"]\n')
     kept = ndd.Corpus.read(documents, text="body", fields=["site"])
     assert kept.groups(preset=ndd.preset(file)).leader.tolist() == [0, 1]
     assert kept.groups(0.5, preset=ndd.preset(file)).leader.tolist() == [0, 0]
-    file.write_text('version = 1\n[collapse]\ngroup_by = ["site"]\n')
+    file.write_text('[collapse]\ngroup_by = ["site"]\n')
     with pytest.raises(ValueError, match="group_by and max_per of a preset are for pages"):
         kept.groups(preset=ndd.preset(file))
 

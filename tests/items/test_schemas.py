@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument, InvalidSettings
@@ -68,22 +69,24 @@ def test_a_doubt_counts_verdicts_of_a_thin_margin(learnt: ndd.items.Items, share
     assert doubt.startswith(sentence)
 
 
-@pytest.mark.parametrize("name", ["people.toml", "people.json"])
-def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.items.Items) -> None:
+def test_a_schema_is_the_same_after_it_was_written_and_read(tmp_path: Path, learnt: ndd.items.Items) -> None:
+    file = tmp_path / "people.toml"
     schema = ndd.items.Items(
         **{**learnt.fields, "site": ndd.items.Url(veto=True), "where": ndd.items.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
         needs=[("surname", "born")],
     )
     apart = ndd.items.Items.learn([{"name": "Muller", "town": "Koln"}, {"name": "Schmidt", "town": "Bonn"}])
     for each in (learnt, schema, PLACES, apart):
-        each.write(tmp_path / name)
-        again = ndd.items.Items.read(tmp_path / name)
+        each.write(file)
+        again = ndd.items.Items.read(file)
         assert (again, again.id, hash(again)) == (each, each.id, hash(each))
     assert learnt.id != PEOPLE.id
+    with pytest.raises(ValueError, match=r"settings are read from \.toml files"):
+        learnt.write(tmp_path / "people.json")
 
 
 def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, learnt: ndd.items.Items) -> None:
-    file = tmp_path / "people.json"
+    file = tmp_path / "people.toml"
     for change, sentence in [
         (lambda content: content.update(version=2), "its version is 2"),
         (lambda content: content["fields"]["born"].update(kind="day"), "the kind of born is 'day'"),
@@ -97,7 +100,7 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
     ]:
         content = learnt.as_dict()
         change(content)  # type: ignore[no-untyped-call]
-        file.write_text(json.dumps(content))
+        file.write_text(tomli_w.dumps(content))
         with pytest.raises(InvalidSettings, match=sentence):
             ndd.items.Items.read(file)
 

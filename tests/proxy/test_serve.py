@@ -375,6 +375,6 @@ def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> 
     assert Proxy(settings).driver.settings.items == schema
     assert app(behind.url, items=str(file)).driver.settings.items == schema
     preset = tmp_path / "preset.toml"
-    preset.write_text('version = 1\n[collapse]\nmode = "drop"\n')
+    preset.write_text('[collapse]\nmode = "drop"\n')
     settings_of_app = app(behind.url, preset=str(preset), cache="redis://127.0.0.1:1").driver.settings
     assert (settings_of_app.options.mode, repr(settings_of_app.cache)) == ("drop", "RedisCache('127.0.0.1')")

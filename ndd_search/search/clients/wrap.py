@@ -34,15 +34,16 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     """Collapse the near-duplicates in every search through a client. Returns the same client.
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
-    recipe:      of the sketches that are compared (Recipe()).
-    cache:       True: 64 MB in this process, for ten seconds; False: none; or a cache that other clients may share,
-                 such as RedisCache(URL) or ndd_search.core.paging.cache.MemoryCache(seconds=60). A write through this
-                 client invalidates earlier entries.
+    recipe:      of the sketches that are compared.
+    cache:       where pages are cached. True: 64 MB in this process, for ten seconds; False: nowhere; or a cache that
+                 other clients may share, such as RedisCache(URL) or
+                 ndd_search.core.paging.cache.MemoryCache(seconds=60). A write through this client invalidates earlier
+                 entries.
     time_budget: seconds after which a search fetches no more hits, None for no limit. If there are none by then, the
                  caller's own request is sent.
-    frequency_table: for min_similarity="auto". True reads the table that `ndd-search backfill` stored for an index,
-                 once an hour for each caller, or else counts one in the hits of a search; False uses no table; or a
-                 FrequencyTable of your own.
+    frequency_table: what min_similarity="auto" takes for common. True reads the table that `ndd-search backfill` stored
+                 for an index, once an hour for each caller, or else counts one in the hits of a search; False uses no
+                 table; or a FrequencyTable of your own.
     observers:   each is given the facts of every search: PrometheusMetrics(), OpenTelemetrySpans(), or an
                  ndd_search.search.flow.observer.Observer of your own.
     indexes:     settings by pattern of index names: {"news*": {"text": ["title", "body"], "window": 200}, "logs*":
@@ -51,11 +52,10 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
                  with_sketches does, `field` (the object that holds sketches, "ndd"), recipe, enabled, and
                  CollapseOptions. The most specific pattern wins. A search over indexes whose searches have different
                  settings is left alone.
-    cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a
-                 checksum.
-    items:       an Items schema: hits are compared by their fields in place of sketches, which the index need not hold.
-                 The fields are fetched beside those of the search. min_similarity is then a probability above 0 and
-                 below 1, "auto" that of the schema.
+    cursor_key:  what signs the cursors of searches, equal in all processes that continue them; None for a checksum.
+    items:       a schema by which hits are compared as records, by their fields in place of sketches, which the index
+                 need not hold. The fields are fetched beside those of the search. min_similarity is then a probability
+                 above 0 and below 1, "auto" that of the schema.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...; also preset="messages",
                  or one in a file, preset=ndd_search.preset("tuned.toml"): its options, and its recipe and indexes
                  unless they are given, too.

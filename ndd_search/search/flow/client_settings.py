@@ -7,20 +7,29 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, Unpack
 
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
-from ndd_search.core.options import Also, CollapseOptions
+from ndd_search.core.options import Also, CollapseOptions, Enabled
 from ndd_search.core.paging.cache import Cache, MemoryCache, check_cache
 from ndd_search.core.paging.record_schema import RecordSchema, check_fits_records, check_schema
-from ndd_search.core.presets import CollapseChanges, chosen, preset_of
+from ndd_search.core.presets import OPTIONS, CollapseChanges, chosen, preset_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Kind, Seconds, Text, YesNo, check_known
+from ndd_search.core.setting_values import (
+    Kind,
+    Seconds,
+    Several,
+    YesNo,
+    check_known,
+    checked,
+    kinds_of,
+    setting,
+)
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.search.flow.learned_targets import Learned
 from ndd_search.search.flow.observer import Observer
 from ndd_search.search.flow.page_cache import Memory
-from ndd_search.search.index_rules import OWN, IndexRule, IndexRules, recipe_named
+from ndd_search.search.index_rules import IndexRule, IndexRules, OfRecipe
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 
@@ -28,83 +37,90 @@ log = logging.getLogger("ndd_search")
 
 
 class _Cache(YesNo):
-    """Whether pages are cached, or the address of a server that caches them for all."""
+    """true, false, or a cache."""
 
     def check(self, name: str, value: Any) -> Any:
-        if isinstance(value, str) and "://" in value:
-            return value
-        if not isinstance(value, bool):
-            where = "true, false, or the address of a Redis server, as in redis://HOST:6379/0"
-            raise TypeError(f"{name} must be {where}, got {value!r}")
+        if not isinstance(value, bool) and value is not None:
+            check_cache(value)
         return value
 
-    def read(self, name: str, text: str) -> Any:
-        try:
-            return super().read(name, text)
-        except ValueError:
-            return self.check(name, text)
+
+class _Table(YesNo):
+    """true, false, or a FrequencyTable."""
+
+    def check(self, name: str, value: Any) -> Any:
+        table_of(value)
+        return value
 
 
-IN_FILES: dict[str, Kind] = {  # the settings of `wrap` that a file or the environment can hold, beside tables
-    "recipe": OWN["recipe"],
-    "enabled": OWN["enabled"],
-    "cache": _Cache(),
-    "time_budget": Seconds(),
-    "frequency_table": YesNo(),
-    "cursor_key": Text(".+", "a secret"),
-}
+class _Observer(Kind):
+    """an object with a method `observe`."""
+
+    def check(self, name: str, value: Any) -> Any:
+        if not hasattr(value, "observe"):
+            raise TypeError(f"{name} must have a method observe, got {value!r}")
+        return value
+
+
+class _Secret(Kind):
+    """a secret of at least one character or byte."""
+
+    def check(self, name: str, value: Any) -> bytes | None:
+        if value is not None and (not isinstance(value, str | bytes) or not value):
+            raise ValueError(f"{name} must be a secret of at least one character or byte, or None")
+        return value.encode() if isinstance(value, str) else value
+
+
+class _Schema(Kind):
+    """an `Items` schema."""
+
+    def check(self, name: str, value: Any) -> Any:
+        check_schema(value)
+        return value
+
 
 _DIFFERENT = (
     'its indexes have different settings; search them one by one, or give the search options of its own in "ndd"'
 )
 
 
+@checked
 @dataclass(kw_only=True)
 class Settings:
     """The settings of a wrapped client, as in `ndd_search.wrap`, with what it has learned about its indexes.
 
     bypass_seconds: seconds during which searches of a caller who found no sketch in an index are left alone, and until
                  the index is checked again for sketches.
-    frequency_table: True uses the one that is stored for an index, read once an hour by each caller, or counts one in
-                 the hits of a search.
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds.
     cursor_keep_alive: how long the engine keeps the point in time of a cursor after each page, as in "5m".
     """
 
-    options: CollapseOptions = field(default_factory=CollapseOptions)
-    recipe: Recipe = field(default_factory=Recipe)
+    enabled: bool | tuple[Also, ...] = setting(Enabled(), True)
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
+    cache: Cache | None = setting(_Cache(), True)
+    time_budget: float | None = setting(Seconds(), None)
+    frequency_table: FrequencyTable | bool = setting(_Table(), True)
+    observers: Sequence[Observer] = setting(Several(_Observer()), ())
+    cursor_key: bytes | None = setting(_Secret(), None)
+    items: RecordSchema | None = setting(_Schema(), None)
+    indexes: IndexRules
+    options: CollapseOptions
+    writes: SketchedWrites
     sketch_field: SketchField = field(default_factory=SketchField)
-    cache: Cache | None = field(default_factory=MemoryCache)
-    time_budget: float | None = None
     bypass_seconds: float = 60.0
-    frequency_table: FrequencyTable | bool = True
-    observers: Sequence[Observer] = ()
-    writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
-    cursor_key: bytes | None = field(default=None, repr=False)
     cursor_keep_alive: str = "5m"
-    indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
-    enabled: bool | tuple[Also, ...] = True
-    items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
-        self._check()
-        check_schema(self.items)
+        if isinstance(self.cache, bool):
+            self.cache = MemoryCache() if self.cache else None
         if self.items is not None:
             check_fits_records(self.options)
         self.stored_sketches = StoredSketches(self.sketch_field, self.recipe)
         self.known = Learned()
         self.memory = Memory(self.cache)
         self.family: Family = "elasticsearch"
-
-    def _check(self) -> None:
-        IN_FILES["time_budget"].check("time_budget", self.time_budget)
-        table_of(self.frequency_table)
-        if self.cache is not None:
-            check_cache(self.cache)
-        if wrong := [one for one in self.observers if not hasattr(one, "observe")]:
-            raise TypeError(f"observers must have a method observe, got {wrong[0]!r}")
 
     def collapsed_too(self, changes: Mapping[str, Any]) -> tuple[Also, ...]:
         """Return which searches are collapsed beside those that rank. changes: options of a search or its block."""
@@ -185,40 +201,28 @@ class WrapSettings(CollapseChanges, total=False):
     items: RecordSchema | None
 
 
-def settings_of(  # noqa: PLR0913 - all settings of a client in one call
-    *,
-    enabled: bool | Sequence[Also] = True,
-    recipe: Recipe | str | None = None,
-    cache: Cache | bool = True,
-    time_budget: float | None = None,
-    frequency_table: FrequencyTable | bool = True,
-    observers: Sequence[Observer] = (),
-    indexes: Mapping[str, Mapping[str, Any]] | None = None,
-    cursor_key: str | bytes | None = None,
-    items: RecordSchema | None = None,
-    **changes: Any,
-) -> Settings:
+CLIENT = kinds_of(Settings)  # the settings of a client beside CollapseOptions, `preset` and the table `indexes`
+
+
+def settings_of(**given: Unpack[WrapSettings]) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
-    check_known(changes, WrapSettings.__annotations__)
-    if not isinstance(observers, Sequence) or isinstance(observers, str | bytes):
-        raise TypeError(f"observers must be a list, got {observers!r}")
-    if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
-        raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
-    collapse, used = chosen(None, None if recipe is None else recipe_named(recipe), changes)
-    before = preset_of(kind).indexes if (kind := changes.get("preset")) is not None else {}
-    given = {**before, **indexes} if isinstance(indexes, Mapping) else before if indexes is None else indexes
-    chosen_ones = OWN["enabled"].check("enabled", enabled)
-    rules = IndexRules.of(given, collapse, used, chosen_ones)
+    check_known(given, WrapSettings.__annotations__)
+    own: dict[str, Any] = {name: value for name, value in given.items() if name in CLIENT}
+    indexes = given.get("indexes")
+    changes = {name: value for name, value in given.items() if name in OPTIONS}
+    options, recipe = chosen(None, OfRecipe().check("recipe", own.pop("recipe", None)), changes)
+    preset = given.get("preset")
+    before = {} if preset is None else preset_of(preset).indexes
+    rules = IndexRules.of(
+        {**before, **indexes} if isinstance(indexes, Mapping) else before if indexes is None else indexes,
+        options,
+        recipe,
+        CLIENT["enabled"].check("enabled", own.get("enabled", True)),
+    )
     return Settings(
-        options=collapse,
-        recipe=used,
-        cache=MemoryCache() if cache is True else None if cache is False else cache,
-        time_budget=time_budget,
-        frequency_table=frequency_table,
-        observers=tuple(observers),
-        writes=SketchedWrites.of(rules, StoredSketches(SketchField(rules.field), used)),
-        cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
+        **own,
+        recipe=recipe,
+        options=options,
         indexes=rules,
-        enabled=chosen_ones,
-        items=items,
+        writes=SketchedWrites.of(rules, StoredSketches(SketchField(rules.field), recipe)),
     )

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Unpack
 
 from ndd_search.core.options import OF_ONE_SEARCH, Also, CollapseOptions
-from ndd_search.core.presets import CollapseChanges, collapse_options
+from ndd_search.core.presets import OPTIONS, CollapseChanges, collapse_options
 from ndd_search.core.setting_values import check_known
 
 _surrounding: ContextVar[Mapping[str, Any]] = ContextVar("ndd_search.options", default={})  # noqa: B039 - never changed
@@ -52,7 +52,7 @@ def options_and_others(
 
     base: as in `collapse_options`. Raises TypeError or ValueError for an unknown option or an invalid value.
     """
-    check_known(changes, [*CollapseChanges.__annotations__, *OF_ONE_SEARCH])
+    check_known(changes, [*OPTIONS, *OF_ONE_SEARCH])
     others = {name: OF_ONE_SEARCH[name].check(name, changes[name]) for name in OF_ONE_SEARCH if name in changes}
     return collapse_options(base, **{name: changes[name] for name in changes if name not in OF_ONE_SEARCH}), others
 

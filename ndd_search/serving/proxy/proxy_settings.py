@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndd_search.core.options import KINDS
 from ndd_search.core.presets import collapse_options
 from ndd_search.core.setting_values import (
     Kind,
@@ -39,17 +38,15 @@ from ndd_search.core.setting_values import (
     Whole,
     YesNo,
     check_known,
-    check_values,
     checked,
     kinds_of,
     setting,
 )
 from ndd_search.errors import InvalidSettings
-from ndd_search.search.flow.client_settings import IN_FILES
-from ndd_search.search.settings_file import parse_file, preset
+from ndd_search.search.flow.client_settings import CLIENT
+from ndd_search.search.settings_file import TABLES, preset, read_settings
 
 PREFIX = "NDD_SERVE_"
-TABLES = ("collapse", "indexes")
 MEGABYTE = 2**20
 
 
@@ -135,7 +132,6 @@ class ProxySettings:
     wrapping: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_values(self)
         _ = self.nodes  # raises for what is no address
         port = address_of(self.listen)[1]
         if self.manage and address_of(self.manage)[1] == port:
@@ -156,18 +152,9 @@ class ProxySettings:
         if not urls:
             raise ValueError("upstream names no address: write https://HOST:9200")
         own = {name: value for name, value in settings.items() if name in OWN}
-        wrapping = {name: value for name, value in settings.items() if name not in OWN}
-        if isinstance(address := wrapping.get("cache"), str):
-            from ndd_search.plugins.redis_cache import RedisCache  # imported here: only now is the package redis needed
-
-            wrapping["cache"] = RedisCache(address)
-        if isinstance(schema := wrapping.get("items"), str):
-            from ndd_search.items.items import Items  # imported here: only now is rapidfuzz needed
-
-            wrapping["items"] = Items.read(schema)
-        if isinstance(name := wrapping.get("preset"), str):
-            wrapping["preset"] = preset(name)
-        return cls(upstream=urls, **own, wrapping=wrapping)
+        others = {name: value for name, value in settings.items() if name not in OWN}
+        opened = {name: OPENED[name].check(name, value) for name, value in others.items() if name in OPENED}
+        return cls(upstream=urls, **own, wrapping={**others, **opened})
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -192,12 +179,45 @@ class ProxySettings:
         return context
 
 
+class _Cache(YesNo):
+    """Whether pages are cached, or the address of a server that caches them for all."""
+
+    def check(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and "://" in value:
+            from ndd_search.plugins.redis_cache import RedisCache  # imported here: only now is the package redis needed
+
+            return RedisCache(value)
+        if isinstance(value, str):
+            raise TypeError(f"{name} must be true, false, or the address of a Redis server, redis://HOST:6379/0")
+        return CLIENT[name].check(name, value)
+
+    def read(self, name: str, text: str) -> Any:
+        try:
+            return super().read(name, text)
+        except ValueError:
+            return self.check(name, text)
+
+
+class _Items(Text):
+    """the name of a file with a schema."""
+
+    def check(self, name: str, value: Any) -> Any:
+        from ndd_search.items.items import Items  # imported here: only now is rapidfuzz needed
+
+        return Items.read(value) if isinstance(value, str) else value
+
+
+class _Preset(Text):
+    """the name of a preset, or of a file with one."""
+
+    def check(self, name: str, value: Any) -> Any:
+        return preset(value) if isinstance(value, str) else value
+
+
 OWN = kinds_of(ProxySettings)
-SETTINGS: dict[str, Kind] = {  # the kind of each setting that is no table
-    **OWN,
-    **IN_FILES,
-    **dict.fromkeys(("preset", "items"), Text()),
-}
+OPENED: dict[str, Kind] = {"cache": _Cache(), "items": _Items(), "preset": _Preset()}  # by an address or a file
+_OF_CLIENT = ("recipe", "enabled", "time_budget", "frequency_table", "cursor_key")
+SETTINGS: dict[str, Kind] = {**OWN, **{name: CLIENT[name] for name in _OF_CLIENT}, **OPENED}  # what is no table
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -214,7 +234,7 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
     Raises OSError, InvalidSettings for a file or variable that cannot be read, ValueError or TypeError for settings
     that do not go together.
     """
-    values = {} if file is None else _of_file(file)
+    values = {} if file is None else read_settings(file, SETTINGS, TABLES)
     for later in (_of_environment(environment), given):
         values = {**values, **{name: _merged(values.get(name), value) for name, value in later.items()}}
     if "upstream" not in values:
@@ -245,20 +265,6 @@ def _merged(before: Any, later: Any) -> Any:
     if not isinstance(before, Mapping) or not isinstance(later, Mapping):
         return later
     return {**before, **{name: _merged(before.get(name), value) for name, value in later.items()}}
-
-
-def _of_file(file: Path) -> dict[str, Any]:
-    content = parse_file(file)
-    try:
-        check_known(content, [*SETTINGS, *TABLES], KINDS, "below [collapse]")
-        for name, value in content.items():
-            if name in SETTINGS:
-                SETTINGS[name].check(name, value)
-            elif not isinstance(value, Mapping):
-                raise TypeError(f"{name} is {value!r}, not names and values: write them below [{name}]")
-    except (TypeError, ValueError) as error:
-        raise InvalidSettings(file, str(error), "correct it") from None
-    return content
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:

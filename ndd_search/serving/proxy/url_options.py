@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, get_args
 from urllib.parse import unquote_plus
 
-from ndd_search.core.options import Mode
-from ndd_search.core.presets import read_option
-from ndd_search.core.setting_values import check_one_of
+from ndd_search.core.options import OF_ONE_SEARCH, Mode
+from ndd_search.core.presets import OPTIONS
+from ndd_search.core.setting_values import check_one_of, read_named
 from ndd_search.search.rest.read_request import Request
 from ndd_search.serving.proxy.http_exchange import Exchange
 
@@ -36,7 +36,7 @@ def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
         raise ValueError(f"{', '.join(own)}: each parameter may be given once")
     rest = "&".join(piece for name, piece in named if name not in own)
     switch = own.pop("ndd", "")
-    found = {name[4:]: read_option(name[4:], text) for name, text in own.items()}
+    found = {name[4:]: read_named(name[4:], text, OPTIONS | OF_ONE_SEARCH) for name, text in own.items()}
     if isinstance(found.get("cursor"), str):
         what = "ndd.cursor begins a cursor, with true; a token is too long for a URL"
         raise ValueError(f'{what}: send it in the body, {{"ndd": {{"cursor": "..."}}}}')
