@@ -4,7 +4,10 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -16,6 +19,8 @@ from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
+from ndd_search.embedded.folder import WAIT
+
 
 @pytest.fixture
 def index(tmp_path: Path) -> ndd.Index:
@@ -24,13 +29,80 @@ def index(tmp_path: Path) -> ndd.Index:
     return made
 
 
-def test_a_second_writer_gets_a_sentence(tmp_path: Path, index: ndd.Index) -> None:
+def test_a_second_writer_waits_and_gets_a_sentence_in_the_end(tmp_path: Path, index: ndd.Index) -> None:
     def slow() -> Any:
         yield {"id": "slow", "body": "x"}
-        with pytest.raises(IndexUnusable, match="another process is writing to it"):
+        began = monotonic()
+        with pytest.raises(IndexUnusable, match="another process is writing to it, for 10 seconds now"):
             ndd.Index.open(tmp_path / "news").add([{"id": "second", "body": "y"}])
+        assert monotonic() - began >= WAIT == 10
 
     assert index.add(slow()) == 1
+
+
+def test_a_second_writer_writes_when_the_first_one_has_finished(tmp_path: Path, index: ndd.Index) -> None:
+    other, started = ndd.Index.open(tmp_path / "news"), Event()
+
+    def slow() -> Any:
+        yield {"id": "slow", "body": "x"}
+        started.set()
+        sleep(1)
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(index.add, slow())
+        started.wait()
+        assert other.add([{"id": "second", "body": "y"}]) == 1
+        assert first.result() == 1
+    assert {"slow", "second"} <= {*index.ids()}
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(index: ndd.Index) -> None:
+    code = """
+import os, sys, ndd_search as ndd
+def documents():
+    for number in range(12_000):
+        yield {"id": f"killed-{number}", "title": "", "body": f"{number} " + "filler word " * 200}
+    os.kill(os.getpid(), 9)
+ndd.Index.open(sys.argv[1]).add(documents())
+"""
+    subprocess.run([sys.executable, "-c", code, index.path], check=False)
+    assert len(index) > 10_000, "what was committed stays"
+    index.add([{"id": "next", "body": "x"}])
+    alive = {
+        one["segment_id"].replace("-", "") for one in json.loads((index.path / "meta.json").read_text())["segments"]
+    }
+    assert {path.stem for path in index.path.glob("*.store")} == alive
+
+
+def test_a_folder_that_is_moved_under_an_open_handle_is_told(tmp_path: Path, index: ndd.Index) -> None:
+    """Nor is another index that is put in its place taken for it."""
+    uses = (
+        lambda: index.search("climate"),
+        lambda: len(index),
+        lambda: index.add([{"id": 1, "body": "x"}]),
+        lambda: index.delete("1"),
+        lambda: index.get("1"),
+    )
+    index.path.rename(tmp_path / "elsewhere")
+    for use in uses:
+        with pytest.raises(IndexUnusable, match=r"moved or removed after it was opened; open it with Index.open where"):
+            use()
+    assert not index.path.exists()
+    ndd.Index.open(tmp_path / "news", text=["other"]).add([{"id": 1, "other": "y"}])
+    for use in uses:
+        with pytest.raises(IndexUnusable, match="it holds another index than when it was opened"):
+            use()
+    assert len(ndd.Index.open(tmp_path / "elsewhere")) == 120
+
+
+def test_a_folder_that_is_moved_while_it_is_written_is_told(tmp_path: Path, index: ndd.Index) -> None:
+    def moving() -> Any:
+        yield {"id": "one", "body": "x"}
+        index.path.rename(tmp_path / "elsewhere")
+
+    with pytest.raises(IndexUnusable, match="moved or removed after it was opened"):
+        index.add(moving())
+    assert len(ndd.Index.open(tmp_path / "elsewhere")) == 120
 
 
 def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -> None:

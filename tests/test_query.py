@@ -2,6 +2,7 @@
 
 import random
 import re
+import sys
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
@@ -20,6 +21,7 @@ pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
 from ndd_search.embedded.tantivy_files import analyzer_of
 
+KOREAN = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
 UNKNOWN = {"Cn", "Cs", "Co"}
 MARKS = "".join(map(chr, np.flatnonzero(kinds_of_folded() == MARK)))
 SIGNS = re.compile(f"[-+#<>%°±‰‱≤≥≰≱≦≧⩽⩾$¢£¤¥\u20a0-\u20cf][{MARKS}]*")  # words of sketches alone
@@ -56,11 +58,18 @@ def is_one(char: str) -> bool:
 
 @given(texts.map(lambda text: normalize("NFKC", text)))
 def test_an_index_is_searched_by_the_words_that_sketches_are_made_of(text: str) -> None:
-    """Without their signs; of characters that this Python and tantivy know, that stay one, and no mark a letter."""
+    """Without their signs, accents, and in Korean by syllables.
+
+    Of characters that this Python and tantivy know, that stay one, and no mark a letter.
+    """
     kept = (char for char in text if char.isspace() or (is_one(char) and category(char) not in UNKNOWN))
     text = "".join(char for char in kept if char.isspace() or category(char)[0] == category(fold(char))[0])
     words = [part for word in tokens(text, ndd.Recipe()) for part in SIGNS.split(word) if part]
-    assert [fold(word) for word in analyzer_of("none").analyze(text)] == words
+    analyzed = [analyzer_of("none").analyze(word) for word in words]
+    assert [fold(word) for word in analyzer_of("none").analyze(text)] == [
+        fold(part) for one in analyzed for part in one
+    ]
+    assert all(len(one) == 1 for word, one in zip(words, analyzed, strict=True) if not KOREAN.search(word))
 
 
 @pytest.fixture
@@ -116,6 +125,104 @@ def test_words_phrases_fields_and_ranges_find_what_they_say(shop: ndd.Index, que
     assert "notes" not in response["ndd"]
 
 
+LANGUAGES = [
+    {"id": 1, "body": "The café by the bridge", "place": "Zürich"},
+    {"id": 2, "body": "Καλημέρα κόσμε", "place": "Αθήνα"},
+    {"id": 3, "body": "Tôi nói tiếng Việt, đường phố", "place": "Hà Nội"},
+    {"id": 4, "body": "학교에서 공부하는 학생은", "place": "서울특별시"},
+    {"id": 5, "body": "brief and bright, running", "place": "Bristol"},
+    {"id": 6, "body": "上海北站"},
+    {"id": 7, "body": "北京大学"},
+]
+
+
+@pytest.fixture
+def languages(tmp_path: Path) -> ndd.Index:
+    index = ndd.Index.open(tmp_path / "languages", text="body")
+    index.add(LANGUAGES)
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("cafe", "1"),
+        ("CAFÉS", "1"),
+        ("cafe\u0301", "1"),
+        ("καλημερα", "2"),
+        ("ΚΑΛΗΜΈΡΑ", "2"),
+        ("viet", "3"),
+        ("duong", "3"),
+        ('"tieng viet"', "3"),
+        ("place:zurich", "1"),
+        ("place:αθηνα", "2"),
+        ("학교", "4"),
+        ("학생", "4"),
+        ("학교는", "4"),
+        ("place:서울", "4"),
+        ("北京", "7"),
+        ("北", "67"),
+        ("bri*", "15"),
+        ("+bri* -cafe", "5"),
+        ("bridges*", "1"),
+        ("Caf*", "1"),
+        ('"and bri"*', "5"),
+        ("body:bri*", "15"),
+        ("place:bri*", "5"),
+        ("place:zur*", "1"),
+    ],
+)
+def test_a_search_finds_what_people_type_in_their_languages(languages: ndd.Index, query: str, found: str) -> None:
+    response = languages.search(query)
+    assert "".join(sorted(ids(response))) == found
+    assert "notes" not in response["ndd"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "note"),
+    [
+        ("runni*", "", "no word begins with runni: endings such as -ing are not indexed, write fewer letters"),
+        ("place:x*", "", "no word begins with x"),
+        ("*afe", "", "* stands for the end of a word alone: '*afe' was read without the others"),
+        ("w*", "", "w* begins 1,024 words or more: the most frequent ones are searched"),
+    ],
+)
+def test_a_beginning_that_finds_nothing_or_too_much_says_so(
+    languages: ndd.Index, query: str, found: str, note: str
+) -> None:
+    languages.add([{"id": 8, "body": " ".join(f"word{number}" for number in range(1100))}])
+    response = languages.search(query)
+    assert ids(response) == (["8"] if query == "w*" else [])
+    assert note in response["ndd"]["notes"][0]
+
+
+def test_words_are_marked_as_they_are_written_in_the_text(languages: ndd.Index) -> None:
+    def passage(query: str) -> str:
+        (hit,) = languages.search(query, highlight=("<", ">"))["hits"]["hits"]
+        text: str = hit["highlight"]["body"][0]
+        return text
+
+    assert passage("cafe") == "The <café> by the bridge"
+    assert passage("bridg*") == "The café by the <bridge>"
+    assert passage("καλημερα") == "<Καλημέρα> κόσμε"
+    assert passage("학교").startswith("<학교>에서")
+
+
+def test_which_texts_are_near_duplicates_does_not_depend_on_the_language_of_the_index(tmp_path: Path) -> None:
+    """A text without its accents is another text, whatever a search finds."""
+    texts = [f"{word} " * 3 + "the old bridge near the river was shut for the day" for word in ("café", "cafe")]
+    for language in ("english", "greek", "none"):
+        with ndd.Index.open(tmp_path / language, text="body", language=language) as index:
+            index.add({"id": str(number), "body": text} for number, text in enumerate([*texts, texts[0]]))
+            shown = index.search("cafe bridge", keep=["score"])["hits"]["hits"]
+        groups = [
+            {hit["_id"], *(one["_id"] for one in hit["inner_hits"]["near_duplicates"]["hits"]["hits"])}
+            for hit in shown
+            if "inner_hits" in hit
+        ]
+        assert groups == [{"0", "2"}]
+
+
 @pytest.mark.parametrize(
     ("query", "found", "note"),
     [
@@ -155,12 +262,40 @@ def test_hits_come_in_the_order_of_a_field_and_those_without_it_last(shop: ndd.I
     assert ids(shop.search("*", sort="price:desc")) == ["2", "1", "3", "4"]
     assert ids(shop.search("*", sort="place:desc")) == ["2", "1", "3", "4"]
     assert ids(shop.search("*", sort="price", size=2, from_=1)) == ["1", "2"]
+    assert ids(shop.search("*", sort="title")) == ["3", "4", "1", "2"]
+    assert ids(shop.search("*", sort="maker.name")) == ["1", "2", "3", "4"]
+    assert ids(shop.search("*", sort="a.b")) == ["2", "1", "3", "4"]
     assert ids(shop.search("works", sort="price:desc")) == ["2", "1"]
     assert ids(shop.search("volcano", sort="price")) == []
     with pytest.raises(ValueError, match="none of the documents found has the field 'prize' to sort by"):
         shop.search("*", sort="prize")
     with pytest.raises(ValueError, match="sort must be"):
         shop.search("*", sort=":desc")
+
+
+def test_texts_and_numbers_of_one_field_are_sorted_across_commits(tmp_path: Path) -> None:
+    """Each commit is a segment of its own, with columns of its own kinds."""
+    commits: list[list[Any]] = [["10", 3, None, "Zürich"], ["athens", 1e30, -5.5], [["x", 2], True, ""], [10.5, 10]]
+    with ndd.Index.open(tmp_path / "mixed", text="body") as index:
+        for number, values in enumerate(commits):
+            index.add({"id": f"{number}{place}", "body": "x", "v": value} for place, value in enumerate(values))
+        inorder = ids(index.search("*", sort="v", mode="annotate", size=20))
+        assert inorder == ["10", "21", "20", "03", "12", "01", "00", "31", "30", "11", "02", "22"]
+        backwards = ids(index.search("*", sort="v:desc", mode="annotate", size=20))
+        assert backwards == ["11", "30", "00", "31", "01", "12", "03", "20", "21", "10", "02", "22"]
+
+
+def test_a_sorted_page_reads_the_documents_of_its_window_alone(tmp_path: Path) -> None:
+    with ndd.Index.open(tmp_path / "many", text="body") as index:
+        index.add({"id": number, "body": f"x {number}", "v": number} for number in range(3000))
+        calls: list[str] = []
+        sys.setprofile(lambda frame, event, arg: calls.append(arg.__name__) if event == "c_call" else None)
+        try:
+            found = ids(index.search("x", sort="v:desc", size=3))
+        finally:
+            sys.setprofile(None)
+    assert found == ["2999", "2998", "2997"]
+    assert 3 <= calls.count("doc") < 200
 
 
 def test_a_sorted_page_holds_no_near_duplicates_either(tmp_path: Path) -> None:

@@ -19,9 +19,11 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.errors import IndexUnusable, NDDError
 
-FORMAT = 2
+FORMAT = 3
+WAIT = 10.0  # seconds that a writer waits for one of another process
 
 State = tuple[int, int]
+Identity = tuple[int, int]
 
 _UNFINISHED = "ndd.json.*new"  # left over if the creation of an index was interrupted
 
@@ -85,7 +87,7 @@ def check_meta(folder: Path, meta: Meta) -> None:
             folder, "there is no index here", "this process must have access to the folder in which it was opened"
         )
     if stored != meta:
-        raise IndexUnusable(folder, "it holds another index than when it was opened", "open it again with Index.open")
+        raise IndexUnusable(folder, "it holds another index than when it was opened", _OPEN_AGAIN)
 
 
 def linked(folder: Path) -> Path:
@@ -100,12 +102,25 @@ def linked(folder: Path) -> Path:
     return links
 
 
-def state_of(folder: Path) -> State:
-    """Identify the current state of an index; every commit changes it."""
+def identity_of(folder: Path) -> Identity:
+    """Identify the index in a folder, whatever is written to it. Raises IndexUnusable if there is none any more."""
+    try:
+        status = (folder / "ndd.json").stat()
+    except FileNotFoundError:
+        raise IndexUnusable(folder, *_GONE) from None
+    return status.st_dev, status.st_ino
+
+
+def state_of(folder: Path, identity: Identity) -> State:
+    """Identify the current state of an index; every commit changes it. Raises IndexUnusable if it is another index."""
+    if identity_of(folder) != identity:
+        raise IndexUnusable(folder, "it holds another index than when it was opened", _OPEN_AGAIN)
     status = (folder / "meta.json").stat()
     return status.st_mtime_ns, status.st_ino
 
 
+_OPEN_AGAIN = "open it again with Index.open"
+_GONE = "the index was moved or removed after it was opened", "open it with Index.open where it is now"
 MAY_NOT_WRITE = "this user has no write permission", "give this user write permission, or copy the folder"
 
 # Errors from reading a damaged file, a half-written one, or one of another program.
@@ -157,7 +172,8 @@ def engine_errors(folder: Path) -> Iterator[None]:
     except ValueError as error:
         if isinstance(error, NDDError):
             raise
-        raise IndexUnusable(folder, *_reason(str(error))) from error
+        is_gone = "NotFound" in str(error) and not (folder / "ndd.json").exists()
+        raise IndexUnusable(folder, *(_GONE if is_gone else _reason(str(error)))) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # tantivy raises it for damaged files
             raise
@@ -169,10 +185,15 @@ def unwritable(message: str) -> bool:
     return any(word in message for word in ("PermissionDenied", "ReadOnlyFilesystem", "Permission denied", "Read-only"))
 
 
+def is_busy(message: str) -> bool:
+    """Whether a message of tantivy says that another writer has the folder."""
+    return "LockBusy" in message
+
+
 def _reason(message: str) -> tuple[str, str]:
     """The problem and the remedy for an error message of tantivy."""
-    if "LockBusy" in message:
-        return "another process is writing to it", "wait until it has finished"
+    if is_busy(message):
+        return f"another process is writing to it, for {WAIT:g} seconds now", "wait until it has finished"
     if unwritable(message):
         return MAY_NOT_WRITE
     if "No space left" in message or "StorageFull" in message:

@@ -51,7 +51,7 @@ from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
-from ndd_search.embedded.query_parser import QueryReader, filterable, with_dates
+from ndd_search.embedded.query_parser import QueryReader, filterable, ordered, with_dates
 from ndd_search.embedded.ranked_hits import Sort, View, sketch_of
 
 log = logging.getLogger("ndd_search")
@@ -219,13 +219,16 @@ class Index:
     ) -> dict[str, Any]:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
 
-        query: words, "a phrase", +required, -excluded, a AND b, (a OR b), field:word, price:[10 TO 20], price:>10,
-          day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A field inside an object has a name
-          such as author.name. The first 1,000 characters of each value can be searched. A query with another syntax
-          is read as words, with a note in response["ndd"]["notes"].
+        query: words, begin* (any word that begins so), "a phrase", +required, -excluded, a AND b, (a OR b), field:word,
+          price:[10 TO 20], price:>10, day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A field
+          inside an object has a name such as author.name. Case and accents do not matter. A run of Chinese, Japanese,
+          Thai or Korean characters matches by any two neighbours; in quotes, by all of them. The first 1,000 characters
+          of each value of a field can be searched. A query with another syntax is read as words, with a note in
+          response["ndd"]["notes"].
         size, from_: the page, as positions in the deduplicated stream.
         sort: a field to order by instead of the score, as "price" or "price:desc"; documents without it come last.
-          It reads every document found.
+          First come texts alphabetically, by their first 100 characters without case, then numbers. Of several values
+          the first counts; hits with the same value come in the order of their ids.
         highlight: the marks before and after each matched word, as ("<em>", "</em>"); each hit then has a passage of
           its text under "highlight".
         where: a second query. Only documents that it finds, too, are hits; it does not change their scores.
@@ -264,7 +267,7 @@ class Index:
         page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
         hits = hits_of(page, plain)
         if highlight:
-            view.mark(hits, self._engine.index.schema, highlight)
+            view.mark(hits, highlight)
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
@@ -300,7 +303,8 @@ class Index:
     def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
         searcher, state = self._engine.now()
         parsed = query(searcher) if callable(query) else query
-        return View(self.path, searcher, parsed, self.meta.text, self.recipe, self.frequency_table), state
+        schema = self._engine.index.schema
+        return View(self.path, searcher, schema, parsed, self.meta.text, self.recipe, self.frequency_table), state
 
     def _key(
         self,
@@ -351,7 +355,9 @@ class Index:
         id = id_of(document, name)
         which = f"{name} ({id})"
         source = source_of(document, which)  # first, because it rejects documents that the other functions cannot read
-        return _Read(id, source, texts_of(document, self.meta.text, which), filterable(document, self.meta.text))
+        texts, fields = texts_of(document, self.meta.text, which), filterable(document, self.meta.text)
+        named = {searchable(name): [searchable(text)] for name, text in zip(self.meta.text, texts, strict=True) if text}
+        return _Read(id, source, texts, fields, ordered(fields | named))
 
     def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
         """Convert the documents of a batch for tantivy."""
@@ -362,6 +368,7 @@ class Index:
                 "source": [document.source],
                 "sketch": [sketch.astype("<i4").tobytes()],
                 "fields": [document.fields],
+                "order": [document.order],
                 **{f"text{number}": [searchable(part)] for number, part in enumerate(document.texts)},
             }
             for document, sketch in zip(batch, sketches, strict=True)
@@ -372,12 +379,14 @@ class _Read(NamedTuple):
     """The stored parts of a document.
 
     source: the document as JSON. texts: the text of each text field. fields: the others, by which hits are filtered.
+    order: the values by which hits are sorted.
     """
 
     id: str
     source: bytes
     texts: list[str]
     fields: dict[str, Any]
+    order: dict[str, Any]
 
 
 def _keeping(options: CollapseOptions, keep: tuple[Any, ...]) -> CollapseOptions:

@@ -1,4 +1,4 @@
-"""Parses the text of a search box: words, phrases, required and excluded words, fields, ranges.
+"""Parses the text of a search box: words, beginnings of words, phrases, required and excluded words, fields, ranges.
 
 The syntax is that of tantivy's parser. A text that it rejects is searched as plain words, with a note.
 """
@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, pairwise
 from math import inf, nextafter
 from typing import Any
 
 from ndd_search.core.setting_values import nearest
 from ndd_search.embedded.stored_document import searchable
+from ndd_search.embedded.tantivy_files import SINGLES, analyzer_of
 from ndd_search.errors import importing
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
@@ -29,6 +30,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-
 _YEARS = 1680, 2260  # tantivy counts nanoseconds in 64 bits: other dates are only texts
 _LONGEST_VALUE = 1000  # characters of a field value that can be searched
 _DEEPEST_FIELD = 20  # levels of nested objects
+_ORDERED = 100  # characters of a value by which documents are sorted
+_SINGLES = re.compile(f"([{SINGLES}]+)")
 _SHOULD, _MUST, _MUST_NOT = tantivy.Occur.Should, tantivy.Occur.Must, tantivy.Occur.MustNot
 
 
@@ -71,10 +74,18 @@ class QueryReader:
             return self.words(typed)
 
     def words(self, typed: str) -> tantivy.Query:
-        """Match any of the words; each scores by its best field."""
-        words = islice(dict.fromkeys(self.analyzer.analyze(searchable(typed))), MOST_WORDS)
-        found = (self._phrase([word], self._everywhere()) for word in words)
-        return tantivy.Query.boolean_query([(_SHOULD, query) for query in found if query is not None])
+        """Match any of the words; each scores by its best field.
+
+        A run of characters whose words are not separated, as in Chinese, or have particles at their ends, as in Korean,
+        matches by any two neighbours.
+        """
+        words: dict[tuple[str, ...], None] = {}
+        for place, part in enumerate(_SINGLES.split(searchable(typed))):
+            tokens = self._tokens(part)
+            is_run = place % 2 and len(tokens) > 1
+            words.update(dict.fromkeys(pairwise(tokens) if is_run else zip(tokens)))
+        found = (self._in_row(word, self._everywhere()) for word in islice(words, MOST_WORDS))
+        return tantivy.Query.boolean_query([(_SHOULD, query) for query in found])
 
     def _node(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
         """Convert a node of the syntax tree; None if it has no words. strict: the node is required or excluded."""
@@ -112,35 +123,42 @@ class QueryReader:
     def _literal(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
         name, typed = node["field_name"], node["phrase"]
         quoted = node["delimiter"] != "none"
+        prefix = node["prefix"] or (not quoted and typed.endswith("*"))
+        if not quoted and "*" in typed[:-1]:
+            self.notes.append(f"* stands for the end of a word alone: {typed!r} was read without the others")
         if name is not None:
-            return self._in_field(name, typed, node["slop"], node["prefix"])
-        if quoted or strict:
-            return self._phrase(self._tokens(typed), self._everywhere(), node["slop"], node["prefix"])
-        return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(typed))
+            return self._in_field(name, typed, node["slop"], prefix)
+        if quoted or strict or prefix:
+            return self._phrase(typed, self._everywhere(), node["slop"], prefix)
+        return self.words(typed) if self._tokens(typed) else None
 
     def _in_field(self, name: str, typed: str, slop: int, prefix: bool) -> tantivy.Query | None:
         if name in self.text:
-            return self._phrase(self._tokens(typed), [f"text{self.text.index(name)}"], slop, prefix)
+            return self._phrase(typed, [f"text{self.text.index(name)}"], slop, prefix)
         if name in ("id", "_id"):
             return tantivy.Query.term_query(self.schema, "id", typed)
         if not self._is_field(name):
             self.notes.append(
                 f"no document has a field {name!r}{nearest(name, self.text)}: the name was read as a word"
             )
-            return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(f"{name} {typed}"))
-        path, found = _path(name), []
-        if tokens := self._tokens(typed):
-            found.append(self._phrase(tokens, [path], slop, prefix))
+            return self.words(f"{name} {typed}")
+        found = [self._phrase(typed, [_path(name)], slop, prefix)]
         if (number := number_of(typed)) is not None:
-            found.append(tantivy.Query.term_query(self.schema, path, number))
+            found.append(tantivy.Query.term_query(self.schema, _path(name), number))
         return self._any(found)
 
-    def _phrase(
-        self, words: Sequence[str], fields: Sequence[str], slop: int = 0, prefix: bool = False
-    ) -> tantivy.Query | None:
-        """Match the words as a phrase; it scores by its best field. None without words."""
-        if not words:
+    def _phrase(self, typed: str, fields: Sequence[str], slop: int = 0, prefix: bool = False) -> tantivy.Query | None:
+        """Match all words, one after the other. None without words. prefix: the last one is the beginning of a word."""
+        if not (words := self._tokens(typed)):
             return None
+        if prefix and len(words) == 1:
+            return self._beginning(analyzer_of("none").analyze(typed)[0], words[0], fields)
+        return self._in_row(words, fields, slop, prefix)
+
+    def _in_row(
+        self, words: Sequence[str], fields: Sequence[str], slop: int = 0, prefix: bool = False
+    ) -> tantivy.Query:
+        """Match words as they are indexed, as a phrase; it scores by its best field."""
         if len(words) == 1:
             made = [tantivy.Query.term_query(self.schema, one, words[0], "freq") for one in fields]
         elif prefix:
@@ -148,6 +166,25 @@ class QueryReader:
         else:
             made = [tantivy.Query.phrase_query(self.schema, one, list(words), slop) for one in fields]
         return tantivy.Query.disjunction_max_query(made) if len(made) > 1 or fields == self._everywhere() else made[0]
+
+    def _beginning(self, begun: str, stem: str, fields: Sequence[str]) -> tantivy.Query:
+        """Match the words that begin so, and the typed one itself: its ending is not indexed."""
+        words, made = {stem}, []
+        for one in fields:
+            if one.startswith("fields."):  # whose words tantivy does not list
+                made.append(tantivy.Query.fuzzy_term_query(self.schema, one, begun, 0, prefix=True))
+            else:
+                listed = self.searcher.terms_with_prefix(one, begun, limit=MOST_WORDS)
+                words.update(word for word, _ in listed)
+                if len(listed) == MOST_WORDS:
+                    self.notes.append(
+                        f"{begun}* begins {MOST_WORDS:,} words or more: the most frequent ones are searched"
+                    )
+        made += [self._in_row([word], fields) for word in sorted(words)]
+        found = tantivy.Query.boolean_query([(_SHOULD, query) for query in made])
+        if not self.searcher.search(found, 1).hits:
+            self.notes.append(f"no word begins with {begun}: endings such as -ing are not indexed, write fewer letters")
+        return found
 
     def _range(self, node: Mapping[str, Any]) -> tantivy.Query:
         name = node["field"]
@@ -196,6 +233,19 @@ def filterable(document: Mapping[str, Any], text: Sequence[str]) -> dict[str, An
         for name, value in document.items()
         if name not in text and (key := _key(name)) and (values := _values(value, _DEEPEST_FIELD)) not in (None, [], {})
     }
+
+
+def ordered(values: Any) -> Any:
+    """Return what documents are sorted by: the first value of each field, as a number, or a text without case.
+
+    values: as `filterable` returns them.
+    """
+    if isinstance(values, Mapping):
+        return {name: ordered(value) for name, value in values.items()}
+    if isinstance(first := values[0], Mapping):
+        return ordered(first)
+    number = number_of(first)
+    return first[:_ORDERED].casefold() or None if number is None else number
 
 
 def number_of(value: Any) -> float | None:

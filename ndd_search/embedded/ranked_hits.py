@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,21 +19,18 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.embedded.folder import engine_errors
-from ndd_search.embedded.query_parser import number_of
 from ndd_search.embedded.stored_document import StoredHit, document_of, searchable
 from ndd_search.errors import importing
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
-T = TypeVar("T")
-
 _PASSAGE = 200  # characters of a passage around the matched words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sort:
-    """A field to order by: first numbers, and strings that hold one, by value; then other strings alphabetically."""
+    """A field to order by: first texts, alphabetically, then numbers, and texts that hold one, by value."""
 
     field: str
     descending: bool = False
@@ -48,18 +45,6 @@ class Sort:
             raise ValueError(f'sort must be "FIELD", "FIELD:asc" or "FIELD:desc", got {text!r}')
         return cls(field=name, descending=direction == "desc")
 
-    def ordered(self, hits: Sequence[T], values: Iterable[Any]) -> list[T]:
-        """Return the hits ordered by their values in the field; hits without a value come last. The sort is stable.
-
-        Raises ValueError if there are hits and none has the field.
-        """
-        keys = [_sort_key(value) for value in values]
-        present = [place for place, key in enumerate(keys) if key is not None]
-        if hits and not present:
-            raise ValueError(f"none of the documents found has the field {self.field!r} to sort by")
-        present.sort(key=lambda place: keys[place] or (0, 0.0, ""), reverse=self.descending)
-        return [hits[place] for place in present] + [hit for hit, key in zip(hits, keys, strict=True) if key is None]
-
 
 @dataclass
 class View:
@@ -71,45 +56,65 @@ class View:
 
     folder: Path
     searcher: tantivy.Searcher
+    schema: tantivy.Schema
     query: tantivy.Query
     text: tuple[str, ...]
     recipe: Recipe
     frequency_table: FrequencyTable | None
     seconds: float = 0.0
     sort: Sort | None = None
-    _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     items: RecordSchema | None = None
 
     def fetch(self, request: Fetch) -> Fetched:
         began = perf_counter()
-        in_order = None if self.sort is None else self._in_order(self.sort)
-        with engine_errors(self.folder):
-            if in_order is not None:
-                found, total = in_order[request.start : request.start + request.size], len(in_order)
-            else:
-                result = self.searcher.search(self.query, max(request.size, 1), offset=request.start)
-                found = result.hits[: request.size]
-                total = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-            hits = [self.stored(score, address) for score, address in found]
+        if self.sort is None:
+            hits, total = self._found(self.query, request)
+        else:
+            ids = self._in_order(self.sort, request.start + request.size)[request.start :]
+            some = tantivy.Query.const_score_query(tantivy.Query.term_set_query(self.schema, "id", ids), 0.0)
+            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, self.query), (tantivy.Occur.Must, some)])
+            by_id = {hit.id: hit for hit in self._found(both, Fetch(0, len(ids)))[0]}
+            hits, total = [by_id[id] for id in ids], self._found(self.query, Fetch(0, 0))[1]
         self.seconds += perf_counter() - began
         return Fetched(hits, total)
 
-    def _in_order(self, sort: Sort) -> list[tuple[float, tantivy.DocAddress]]:
-        """Return every hit, ordered by a field."""
-        if self._sorted is None:
-            with engine_errors(self.folder):
-                found = self.searcher.search(self.query, max(self.searcher.num_docs, 1)).hits
-                documents = (document_of(_first(self.searcher.doc(address), "source")) for _, address in found)
-                values = [value_of(document, sort.field) for document in documents]
-            self._sorted = sort.ordered(found, values)
-        return self._sorted
+    def _found(self, query: tantivy.Query, request: Fetch) -> tuple[list[StoredHit], int]:
+        with engine_errors(self.folder):
+            result = self.searcher.search(query, max(request.size, 1), offset=request.start)
+            total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
+            return [self.stored(score, address) for score, address in result.hits[: request.size]], total
 
-    def mark(self, hits: Sequence[dict[str, Any]], schema: tantivy.Schema, marks: tuple[str, str]) -> None:
+    def _in_order(self, sort: Sort, count: int) -> list[str]:
+        """Return the ids of the first hits, ordered by a field; those without it come last.
+
+        Raises ValueError if there are hits and none has the field.
+        """
+        sources = [
+            {
+                "value": {
+                    "terms": {
+                        "field": f"order.{searchable(sort.field)}",
+                        "order": "desc" if sort.descending else "asc",
+                        "missing_bucket": True,
+                        "missing_order": "last",
+                    }
+                }
+            },
+            {"id": {"terms": {"field": "id"}}},
+        ]
+        with engine_errors(self.folder):
+            found = self.searcher.aggregate(self.query, {"hits": {"composite": {"size": count, "sources": sources}}})
+        keys = [bucket["key"] for bucket in found["hits"]["buckets"]]
+        if keys and keys[0]["value"] is None:
+            raise ValueError(f"none of the documents found has the field {sort.field!r} to sort by")
+        return [key["id"] for key in keys]
+
+    def mark(self, hits: Sequence[dict[str, Any]], marks: tuple[str, str]) -> None:
         """Add to each hit, under "highlight", a passage of each text field with a matched word."""
         began = perf_counter()
         for number, name in enumerate(self.text):
-            generator = tantivy.SnippetGenerator.create(self.searcher, self.query, schema, f"text{number}")
+            generator = tantivy.SnippetGenerator.create(self.searcher, self.query, self.schema, f"text{number}")
             generator.set_max_num_chars(_PASSAGE)
             for hit in hits:
                 text = searchable(text_of(hit["_source"], [name]) or "")
@@ -161,18 +166,16 @@ def sketch_of(stored: bytes) -> Sketch:
 
 
 def marked(text: str, ranges: Iterable[tuple[int, int]], marks: tuple[str, str]) -> str:
-    """Insert marks before and after ranges of a text. ranges: ascending, in bytes of UTF-8."""
-    raw, pieces, done = text.encode(), [], 0
+    """Insert marks before and after ranges of a text, as one range where they touch.
+
+    ranges: ascending, in bytes of UTF-8.
+    """
+    raw, pieces, done = text.encode(), [""], 0
     for start, end in ranges:
-        pieces += [raw[done:start].decode(), marks[0], raw[start:end].decode(), marks[1]]
+        if done == start and done:
+            pieces.pop()
+        else:
+            pieces += [raw[done:start].decode(), marks[0]]
+        pieces += [raw[start:end].decode(), marks[1]]
         done = end
     return "".join([*pieces, raw[done:].decode()])
-
-
-def _sort_key(value: Any) -> tuple[int, float, str] | None:
-    if isinstance(value, list | tuple):
-        value = next((item for item in value if item is not None), None)
-    if value is None or value == "":
-        return None
-    number = number_of(value)
-    return (1, 0.0, str(value).casefold()) if number is None else (0, number, "")

@@ -6,20 +6,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
+from time import monotonic, sleep
 from typing import Any
 from weakref import finalize
 
 from ndd_search.core.fork_safe import ForkSafeLock
 from ndd_search.core.text.unicode_tables import UNSPACED_CLASS
-from ndd_search.embedded.folder import MAY_NOT_WRITE, Meta, State, engine_errors, linked, state_of, unwritable
+from ndd_search.embedded.folder import (
+    MAY_NOT_WRITE,
+    WAIT,
+    Meta,
+    State,
+    engine_errors,
+    identity_of,
+    is_busy,
+    linked,
+    state_of,
+    unwritable,
+)
 from ndd_search.errors import IndexUnusable, importing
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
 _HEAP = 64 * 2**20  # bytes that the writer buffers before it writes a segment
-# A token is a word with its combining marks, or one character in scripts that are written without spaces.
-_SINGLE, _JOINED = rf"[[\p{{L}}\p{{N}}]&&[{UNSPACED_CLASS}]]", rf"[[\p{{L}}\p{{N}}]--[{UNSPACED_CLASS}]]"
+# A token is a word with its combining marks, or one character in scripts that are written without spaces and in Korean,
+# whose words have particles at their ends. Such text is searched by pairs of characters (see query_parser).
+SINGLES = f"{UNSPACED_CLASS}\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
+_SINGLE, _JOINED = rf"[[\p{{L}}\p{{N}}]&&[{SINGLES}]]", rf"[[\p{{L}}\p{{N}}]--[{SINGLES}]]"
 _TOKEN = rf"{_SINGLE}\p{{M}}*|{_JOINED}[{_JOINED}\p{{M}}]*"
 
 
@@ -33,22 +47,22 @@ class Engine:
         self._linked: State | None = None  # the state whose files the links point to
         self._opened: tuple[State, tantivy.Searcher] | None = None  # reused: it caches the documents that it has read
         with engine_errors(path):
-            self.index = self._open(path)
+            self.index, self._identity = self._open(path), identity_of(path)
 
     def now(self) -> tuple[tantivy.Searcher, State]:
         """Return a searcher and the state that it searches; a commit in between cannot separate the two."""
         with engine_errors(self.path), self._reading:
             while True:
-                state = state_of(self.path)
+                state = state_of(self.path, self._identity)
                 if self._opened is not None and self._opened[0] == state:
                     return self._opened[1], state
                 try:
                     searcher = self._searcher(state)
                 except ValueError:  # another process may have committed and removed a file
-                    if state == state_of(self.path):
+                    if state == state_of(self.path, self._identity):
                         raise
                     continue
-                if state == state_of(self.path):
+                if state == state_of(self.path, self._identity):
                     self._opened = state, searcher
                     return searcher, state
 
@@ -56,13 +70,13 @@ class Engine:
     def writer(self) -> Iterator[tantivy.IndexWriter]:
         """Yield the writer of the folder; after an error, uncommitted changes are rolled back, and their files removed.
 
-        Threads that write wait for each other.
+        Threads that write wait for each other, and for another process for WAIT seconds.
         """
         with self._writing:
             if self._remove_links is not None:
                 raise IndexUnusable(self.path, *MAY_NOT_WRITE)
             with engine_errors(self.path):
-                writer = self.index.writer(_HEAP, 1)
+                writer = self._clean_writer()
             has_failed = False
             try:
                 yield writer
@@ -75,9 +89,25 @@ class Engine:
                 with suppress(ValueError):
                     writer.wait_merging_threads()
                 if has_failed:
-                    with suppress(ValueError):
-                        (another := self.index.writer(_HEAP, 1)).garbage_collect_files()
-                        another.wait_merging_threads()
+                    with suppress(ValueError, OSError):
+                        self._clean_writer().wait_merging_threads()
+
+    def _clean_writer(self) -> tantivy.IndexWriter:
+        """Return a new writer, after it removed what a writer that failed or was killed left in the folder."""
+        state_of(self.path, self._identity)
+        until = monotonic() + WAIT
+        while True:
+            try:
+                index = self._registered(
+                    tantivy.Index(schema_of(self.meta), str(self.path))
+                )  # knows others' files, too
+                writer = index.writer(_HEAP, 1)
+                writer.garbage_collect_files()
+                return writer
+            except ValueError as error:
+                if not is_busy(str(error)) or monotonic() > until:
+                    raise
+            sleep(0.05)
 
     def _searcher(self, state: State) -> tantivy.Searcher:
         if self._remove_links is not None and self._linked != state:
@@ -104,18 +134,20 @@ class Engine:
 
     def _registered(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer("text", self.analyzer)
-        index.register_fast_field_tokenizer("text", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build())
+        raw = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build()
+        index.register_fast_field_tokenizer("text", raw)
         return index
 
 
 def analyzer_of(language: str) -> tantivy.TextAnalyzer:
     """Return the analyzer of text fields. Raises ValueError for a language without a stemmer."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_TOKEN)).filter(tantivy.Filter.lowercase())
-    builder = builder.filter(tantivy.Filter.remove_long(200))
+    builder = builder.filter(tantivy.Filter.remove_long(200)).filter(tantivy.Filter.ascii_fold())
     if language == "none":
         return builder.build()
     try:
-        return builder.filter(tantivy.Filter.stemmer(language)).build()
+        builder = builder.filter(tantivy.Filter.stemmer(language))
+        return builder.filter(tantivy.Filter.stemmer("greek")).build()  # folds Greek accents, and Greek alone
     except ValueError:
         raise ValueError(f'language must be one with a stemmer in tantivy, or "none", got {language!r}') from None
 
@@ -123,10 +155,11 @@ def analyzer_of(language: str) -> tantivy.TextAnalyzer:
 def schema_of(meta: Meta) -> tantivy.Schema:
     """Return the fields of the tantivy index."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
     for number in range(len(meta.text)):
         builder.add_text_field(f"text{number}", tokenizer_name="text")
     builder.add_json_field("fields", fast=True, tokenizer_name="text", expand_dots_enabled=True)
+    builder.add_json_field("order", fast=True, tokenizer_name="raw", index_option="basic", expand_dots_enabled=True)
     builder.add_bytes_field("source", stored=True)
     builder.add_bytes_field("sketch", stored=True)
     return builder.build()
