@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from threading import Event
 from typing import Any
 
@@ -22,6 +23,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
 from ndd_search.search.flow.observer import Observation
 from ndd_search.search.index_rules import IndexRules
+from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
 from ndd_search.serving.proxy.http_exchange import ByteBudget
 from ndd_search.serving.proxy.sketch_documents import SketchedBody
@@ -214,7 +216,7 @@ def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, ske
         got = ask(sketching.url, "POST", "/_bulk", damaged, {**NDJSON, "content-encoding": "gzip"})
         assert got.status == 400
         assert b"send it again" in got.body
-        assert behind.heard == []
+        assert {one.method for one in behind.heard} <= {"GET"}, "of its mapping"
 
 
 @given(data=st.data())
@@ -239,17 +241,29 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
     body = b"\n".join(data.draw(st.lists(line, max_size=12)))
     lines = writes.bulk_lines("/_bulk")
     assert lines is not None
-    stream, sent = SketchedBody(lines, 10_000, ByteBudget(10**6)), b""
+    asked, parts = list[str](), list[bytes]()
+
+    async def ask(index: str) -> None:
+        asked.append(index)
+
     while body:
         size = data.draw(st.integers(1, max(1, len(body))))
-        whole, part, body = (sent, body[:size], body[size:])
-        sent = whole + stream.feed(part)
-    sent += stream.end()
+        part, body = body[:size], body[size:]
+        parts.append(part)
+    sent = asyncio.run(_as_sent(SketchedBody(lines, 10_000, ByteBudget(10**6), ask), parts))
+    assert asked == ["news"] or (asked == [] and b'"ndd": ' not in sent)
     again = writes.bulk_lines("/_bulk")
     assert again is not None
-    at_once = SketchedBody(again, 10_000, ByteBudget(10**6))
-    given_whole = sent and at_once.feed(_without_sketches(sent)) + at_once.end()
-    assert given_whole == sent
+    at_once = SketchedBody(again, 10_000, ByteBudget(10**6), ask)
+    assert asyncio.run(_as_sent(at_once, [_without_sketches(sent)])) == sent
+
+
+async def _as_sent(body: SketchedBody, parts: list[bytes]) -> bytes:
+    async def given_parts() -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+
+    return b"".join([part async for part in body(given_parts())])
 
 
 def _without_sketches(body: bytes) -> bytes:
@@ -301,6 +315,8 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     fits = f"{index}-fits"
     with serving(engine.url, indexes={f"{index}*": {"text": ["body"]}}) as served, engine.client() as direct:
         direct.indices.create(index=fits, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
+        for name in ("one", "bulk"):
+            direct.index(index=f"{index}-{name}", body={"ndd": sketched({"body": TEXT})})
         document = json.dumps({"body": TEXT}).encode()
         lines = b"".join(
             b'{"index":{"_index":"%s"}}\n%s\n' % (name.encode(), document) for name in (fits, f"{index}-bulk")
@@ -338,6 +354,31 @@ def test_an_index_without_the_mapping_gets_it_before_the_first_sketch(engine: Re
             assert mapped["ndd"]["properties"]["recipe"] == {"type": "keyword"}
             assert direct.get(index=name, id="1")["_source"]["ndd"]["sketch"] == sketched({"body": TEXT})["sketch"]
             direct.indices.delete(index=name)
+
+
+@pytest.mark.newest_servers
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_bulk_that_makes_an_index_has_no_sketch_in_it_unless_a_template_maps_it(
+    engine: RealEngine, index: str, is_short: bool
+) -> None:
+    """Also in a bulk that streams, whose lines name indexes; the next bulk puts the mapping."""
+    places = [f"{index}-{name}" for name in ("bare", "mapped", "there")]
+    text = TEXT if is_short else f"{TEXT} " * 1000
+    bulk = "".join(f'{{"index":{{"_index":"{name}","_id":"1"}}}}\n{{"body":"{text}"}}\n' for name in places).encode()
+    template = {"index_patterns": [places[1]], "template": {"mappings": {"properties": mapping_properties()}}}
+    with serving(engine.url, indexes={f"{index}*": {"text": ["body"]}}) as served, engine.client() as direct:
+        direct.indices.put_index_template(name=index, body=template)
+        direct.indices.create(index=places[2], body={"mappings": {"properties": {"body": {"type": "text"}}}})
+        for first in (True, False):
+            got = ask(served.url, "POST", "/_bulk", bulk, NDJSON, not is_short)
+            assert ("1 document passed without a sketch" in got.header("warning")) is first
+            stored = [direct.get(index=name, id="1")["_source"] for name in places]
+            assert ["ndd" in one for one in stored] == [not first, True, True]
+        for name in places:
+            mapped = direct.indices.get_mapping(index=name)[name]["mappings"]["properties"]
+            assert mapped["ndd"]["properties"]["recipe"] == {"type": "keyword"}
+            direct.indices.delete(index=name)
+        direct.indices.delete_index_template(name=index)
 
 
 def test_a_document_passes_as_it_came_while_the_mapping_cannot_be_put(behind: Engine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     with engine.client() as plain, engine.client() as client:
         plain.indices.create(index=fits, body={"mappings": {"properties": mapping_properties()}})
         plain.indices.create(index=closed, body={"mappings": {"dynamic": False}})
+        plain.index(index=dynamic, id="0", body=sketch_fields({"body": TEXT}, ["body"]))
         ndd.wrap(client, indexes={f"{name}*": {"text": ["body"]} for name in (fits, dynamic, closed)})
         for id in "12":
             for name in (fits, dynamic, closed):
@@ -46,6 +48,55 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     assert told[0].endswith("and run backfill; for new indexes install the template first")
     assert told[1] == f"/{dynamic}: ndd_keys is text, not keyword; reindex with the template"
     assert len(told) == 2, "an index that exists gets the mapping"
+
+
+@pytest.mark.newest_servers
+@pytest.mark.parametrize("is_bulk", [False, True])
+def test_a_write_that_makes_its_index_has_no_sketch_unless_a_template_maps_it(
+    engine: Engine, index: str, is_bulk: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And says so; the next write puts the mapping. Nothing is made that the write alone would not make."""
+    bare, mapped, stream, dated = f"{index}-bare", f"{index}-mapped", f"{index}-stream", f"<{index}-mapped-{{now/d}}>"
+    template = {"template": {"mappings": {"properties": mapping_properties()}}}
+    templates = {mapped: {**template, "index_patterns": [f"{mapped}*"]}}
+    templates[stream] = {**template, "index_patterns": [f"{stream}*"], "data_stream": {}}
+    names, document = [bare, dated, *templates], {"body": TEXT, "@timestamp": "2026-01-01T00:00:00Z"}
+    with engine.client() as plain, engine.client() as client:
+
+        def write(name: str, id: str, **more: Any) -> Any:
+            if is_bulk:
+                return client.bulk(body=[{"create": {"_index": name, "_id": id, **more}}, document])
+            return client.index(index=name, id=id, body=document, op_type="create", **more)
+
+        for name, body in templates.items():
+            plain.indices.put_index_template(name=name, body=body)
+        try:
+            ndd.wrap(client, indexes={f"*{index}*": {"text": ["body"]}})
+            for id in "12":
+                for name in names:
+                    write(name, id)
+            plain.indices.refresh(index=f"{index}*")
+            found = plain.search(index=f"{index}*", body={"size": 20})["hits"]["hits"]
+            with suppress(Exception):
+                assert write(f"{index}-nothing", "1", require_alias=True)["errors"]
+            made = plain.indices.get(index=f"{index}*", expand_wildcards="all")
+        finally:
+            with suppress(Exception):  # Elasticsearch from published jars cannot delete a data stream
+                plain.indices.delete_data_stream(name=stream)
+            for name in {*templates, *made}:
+                delete = plain.indices.delete_index_template if name in templates else plain.indices.delete
+                with suppress(Exception):
+                    delete(**{"name" if name in templates else "index": name})
+    bare_ones = [hit["_id"] for hit in found if "ndd" not in hit["_source"]]
+    assert (len(found), bare_ones) == (2 * len(names), ["1"])
+    assert not any("nothing" in name for name in made)
+    told = [one.getMessage() for one in caplog.records if one.name == "ndd_search"]
+    assert [one for one in told if "-nothing" not in one] == [
+        f"/{bare}: documents pass without a sketch: there is no such index yet, and no template maps sketches: "
+        "create the index with their mapping, or run ndd-search backfill after this write"
+    ]
+    for about in made.values():
+        assert about["mappings"]["properties"]["ndd"]["properties"]["recipe"] == {"type": "keyword"}
 
 
 @pytest.mark.newest_servers
@@ -115,6 +166,26 @@ def test_a_mapping_is_asked_for_before_and_after_the_first_sketch_of_an_index_an
         assert driver.handle(request(path, {"body": TEXT}), send).body["result"] == "created"
     driver.handle(request("/news-3/_doc/1", {"price": 1}), send)
     assert [one for one in asked if "GET" in one] == ["GET /news", "GET /news", "GET /news-2", "GET /news-2"]
+
+
+def test_an_index_is_asked_about_again_after_a_deletion_and_after_a_while() -> None:
+    """Another process may have replaced it by one without the mapping."""
+    time, put = [0.0], list[float]()
+
+    def send(request: Request) -> Answer:
+        if request.method == "PUT" and request.path.endswith("_mapping"):
+            put.append(time[0])
+        return Answer({"news": {"mappings": {}}} if request.method == "GET" else {"_index": "news", "_id": "1"})
+
+    settings = settings_of(indexes={"news*": {"text": ["body"], "keys": 0}})
+    settings.clock = lambda: time[0]
+    driver = Driver(settings)
+    for at in (0.0, 1.0, 59.0, 61.0, 62.0):
+        time[0] = at
+        driver.handle(request("/news/_doc/1", {"body": TEXT}), send)
+    driver.handle(request("/news", None, "DELETE"), send)
+    driver.handle(request("/news/_doc/1", {"body": TEXT}), send)
+    assert put == [0.0, 61.0, 62.0]
 
 
 def test_a_mapping_that_does_not_name_the_new_field_yet_is_read_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
+from http import HTTPStatus
 from itertools import product
 from time import monotonic
 from typing import Any
@@ -28,10 +29,10 @@ from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped, mapping_properties
-from ndd_search.search.rest.read_answer import Answer, reason_of
+from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
 from ndd_search.search.rest.request_url import is_write
-from ndd_search.search.rest.wider_requests import mappings
+from ndd_search.search.rest.wider_requests import mappings, new_index
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -42,6 +43,10 @@ _WAIT = 30.0  # seconds to wait at most for another caller's computation of the 
 _LOOKED_AT = 4  # most mappings that are read after one write
 _PUT = 30.0  # seconds to wait at most for a new mapping
 _MAPPED = 10_000  # names of indexes that are known to map sketches
+_NO_INDEX = (
+    "there is no such index yet, and no template maps sketches: create the index with their mapping, or run "
+    "ndd-search backfill after this write"
+)
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
@@ -75,7 +80,7 @@ class Driver:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._flights, self._async_flights = SingleFlight(), SingleFlight(caller=object)
-        self._mapped: set[str] = set()  # indexes that map sketches
+        self._mapped: dict[str, float] = {}  # indexes that map sketches, and until when nobody asks again
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned
@@ -128,6 +133,8 @@ class Driver:
         finally:
             if is_write(request.method, request.path):  # searches through this client see it
                 self.settings.wrote(indexes_written(request, answer))
+                if request.method == "DELETE":
+                    self._mapped.clear()
 
     def _sketched(self, request: Request) -> Asking[Request]:
         """Return a write with sketches in the documents of the indexes that map them."""
@@ -139,34 +146,42 @@ class Driver:
         if sent is request or not (unmapped := (yield from self.unmapped(indexes, request.headers))):
             return sent
         for index, why in unmapped.items():
-            self.settings.tell(f"/{index}", why)
+            self.settings.tell(f"/{index}", f"documents pass without a sketch: {why}")
         return request if lines is None else writes(request, lines=writes.bulk_lines(request.path, unmapped))
 
     def unmapped(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[dict[str, str]]:
         """Before the first sketches for some indexes, put the mapping where it is missing.
 
-        Returns why documents of an index get no sketch: its mapping cannot be put, and the engine would map recipes as
-        text. An index that does not exist, or whose mapping cannot be read, counts as mapped. headers: of the caller.
+        Returns why documents of an index get no sketch: the engine would map their recipes as text, since the mapping
+        cannot be put, or no template gives it to an index that the write creates. An index whose mapping, or whose
+        template, cannot be read counts as mapped. Indexes are asked about again after a while, and after a deletion:
+        another process may have replaced them. headers: of the caller.
         """
         found: dict[str, str] = {}
         for index in sorted(indexes):
-            fields = self.settings.writes.fields_of(index)
-            if not fields or index in self._mapped:
+            fields, now = self.settings.writes.fields_of(index), self.settings.clock()
+            if not fields or self._mapped.get(index, now) > now:
                 continue
             if why := (yield from self._why_unmapped(index, fields, headers)):
-                found[index] = f"documents pass without a sketch: {why}"
-            elif len(self._mapped) < _MAPPED:
-                self._mapped.add(index)
+                found[index] = why
+            elif index in self._mapped or len(self._mapped) < _MAPPED:
+                self._mapped[index] = now + self.settings.bypass_seconds
         return found
 
     def _why_unmapped(self, index: str, fields: Collection[str], headers: Mapping[str, str]) -> Asking[str]:
         """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known."""
         path = f"/{quote(index, safe='')}"
-        answer = yield from _asked(mappings(path, fields, headers))  # of an index that does not exist there are none
+        answer = yield from _asked(mappings(path, fields, headers))
+        if missing := answer.status == HTTPStatus.NOT_FOUND:
+            answer = yield from _asked(new_index(index_in(answer.body) or index, headers))
         body = answer.body if answer.ok and isinstance(answer.body, Mapping) else {}
+        if missing and answer.ok:
+            body = {"template": body.get("template", {})}
         known = [one for one in body.values() if isinstance(one, Mapping)]  # an answer may be no engine's
         if all(is_mapped(one.get("mappings", {}), name) for one, name in product(known, fields)):
             return ""
+        if missing:
+            return _NO_INDEX
         properties = {key: one for name in fields for key, one in mapping_properties(name).items()}
         given = {name: value.replace("x-ndjson", "json") for name, value in headers.items()}  # of a bulk
         put = yield from _asked(Request("PUT", f"{path}/_mapping", {}, given, {"properties": properties}, _PUT))

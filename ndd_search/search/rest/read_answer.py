@@ -236,6 +236,13 @@ def reason_of(refused: Any) -> str:
         return str(refused)[:300]
 
 
+def index_in(refused: Any) -> str:
+    """Return the index that the body of a failed answer names, without the arithmetic of dates; "" if it names none."""
+    error = refused.get("error") if isinstance(refused, Mapping) else None
+    name = error.get("index") if isinstance(error, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
 def window_limit(complaint: str) -> int | None:
     """Return the smallest `max_result_window` that the complaint names, None if it names none."""
     return min(map(int, _WINDOW_LIMIT.findall(complaint)), default=None)

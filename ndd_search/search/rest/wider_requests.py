@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import quote
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
@@ -121,6 +122,12 @@ def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str]) 
     parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in found)]
     parts.append("settings.index.uuid")  # each index has one
     return Request("GET", indexes, {"filter_path": ",".join(f"*.{part}" for part in parts)}, headers, None, _LOOK)
+
+
+def new_index(name: str, headers: Mapping[str, str]) -> Request:
+    """Return a request for the mapping that an index of this name would get from a template."""
+    path = f"/_index_template/_simulate_index/{quote(name, safe='')}"
+    return Request("POST", path, {"filter_path": "template.mappings"}, headers, None, _LOOK)
 
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:

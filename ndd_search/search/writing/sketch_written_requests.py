@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -82,13 +81,13 @@ class SketchedWrites:
             return request
         return request if body is request.body else replace(request, body=body)
 
-    def bulk_lines(self, path: str, unmapped: Mapping[str, str] = MappingProxyType({})) -> BulkLines | None:
+    def bulk_lines(self, path: str, unmapped: Mapping[str, str] | None = None) -> BulkLines | None:
         """Return what adds sketches to the lines of a bulk request, None for the path of any other request.
 
         unmapped: why documents of an index get none.
         """
         found = _BULK.fullmatch(path)
-        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]), unmapped)
+        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]), unmapped or {})
 
     def index_of(self, path: str) -> str | None:
         """Return the index that the path of a write names, None if it names none."""
@@ -201,10 +200,13 @@ class SketchedWrites:
 
 
 class BulkLines:
-    """Adds sketches to the lines of one bulk request, given one by one in their order."""
+    """Adds sketches to the lines of one bulk request, given one by one in their order.
+
+    unmapped: why documents of an index get none.
+    """
 
     def __init__(self, writes: SketchedWrites, index: str | None, unmapped: Mapping[str, str]) -> None:
-        self._writes, self._index, self._unmapped = writes, index, unmapped
+        self._writes, self._index, self.unmapped = writes, index, dict(unmapped)
         self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
         self.indexes: set[str] = set()  # of the documents so far
 
@@ -218,8 +220,8 @@ class BulkLines:
             (kind, index, id), self._header = self._header, None
             if index is None:
                 return line
-            if index in self._unmapped:
-                tell(self._unmapped[index])
+            if index in self.unmapped:
+                tell(self.unmapped[index])
                 return line
             self.indexes.add(index)
             return self._writes.sketched(line, kind, index, id, tell)
@@ -236,10 +238,16 @@ class BulkLines:
                 self._header = kind, named, about.get("_id")
         return line
 
+    @property
+    def following(self) -> str | None:
+        """The index with a rule of the document that follows, None if another line follows."""
+        index = None if self._header is None else self._header[1]
+        return index if index is not None and self._writes.has_rule(index) else None
+
     def skip(self) -> bool:
         """Pass over a line that is not read. Returns whether it is a document that should have got a sketch."""
-        header, self._header = self._header, None
-        return header is not None and header[1] is not None and self._writes.has_rule(header[1])
+        follows, self._header = self.following is not None, None
+        return follows
 
 
 def _sketcher(pattern: str, rule: IndexRule) -> Sketcher:

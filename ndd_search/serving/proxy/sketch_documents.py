@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator
+from contextlib import AsyncExitStack
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
 
-from ndd_search.core.paging.fill_page import run_async
+from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
@@ -56,9 +56,13 @@ class SketchedDocuments:
                 await self._write_one(exchange, path, encoding, headers)
             return
         small = await exchange.read(SMALL) if encoding in ("", "identity") else None
-        lines = self._writes.bulk_lines(path, await self._unmapped(exchange, path, small))
+        lines = self._writes.bulk_lines(path)
         assert lines is not None
-        sketched = SketchedBody(lines, self._most, self._budget)
+
+        async def ask(index: str) -> None:
+            lines.unmapped |= await self._unmapped(exchange, index)
+
+        sketched = SketchedBody(lines, self._most, self._budget, ask)
         parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = parts if small is None else b"".join([part async for part in parts])
 
@@ -79,8 +83,8 @@ class SketchedDocuments:
             _missed(exchange, f"a document passed without a sketch: {what}")
             await self._pass_through.pass_on(exchange)
             return
-        request = Request(exchange.method, path, {}, {}, plain)
-        for why in (await self._unmapped(exchange, path, None)).values():
+        request, index = Request(exchange.method, path, {}, {}, plain), unquote(path.split("/")[1])
+        for why in (await self._unmapped(exchange, index)).values():
             _missed(exchange, f"a document passed without a sketch: {why}")
             await self._pass_through.pass_on(exchange)
             return
@@ -92,23 +96,13 @@ class SketchedDocuments:
         if after is request:
             await self._pass_through.pass_on(exchange)
         else:
-            indexes = [unquote(path.split("/")[1])]
-            check = partial(self._check_mappings, exchange, indexes)
+            check = partial(self._check_mappings, exchange, [index])
             await self._pass_through.forward(exchange, exchange.target, headers, after.body, check)
 
-    async def _unmapped(self, exchange: Exchange, path: str, body: bytes | None) -> Mapping[str, str]:
-        """Put the mapping where it is missing. Returns why documents get no sketch, by index.
-
-        body: of a short bulk; of a longer one only the index in its path is looked at.
-        """
-        names = {name for name in [self._writes.index_of(path)] if name is not None}
-        if body is not None and (lines := self._writes.bulk_lines(path)) is not None:
-            with suppress(Exception):  # it is read again, and then told
-                for line in body.split(b"\n"):
-                    lines(line.rstrip())
-            names |= lines.indexes
+    async def _unmapped(self, exchange: Exchange, index: str) -> dict[str, str]:
+        """Put the mapping where it is missing. Returns why documents of the index get no sketch, {} if they get one."""
         asked = partial(sent, self._upstream, {})
-        return await run_async(self._driver.unmapped(names, _credentials(exchange)), asked) if names else {}
+        return await run_async(self._driver.unmapped([index], _credentials(exchange)), asked)
 
     async def _check_mappings(self, exchange: Exchange, indexes: Collection[str], status: int) -> None:
         """After the first sketches for indexes, say in the answer what is wrong with their mappings."""
@@ -124,11 +118,13 @@ class SketchedBody:
 
     lines:  what knows the documents. budget: of the bytes that all requests hold.
     most:   bytes of a line that is parsed; a longer one passes as it is.
+    ask:    called once with the name of each index with a rule, before the first of its documents.
     missed: number of documents that passed without the sketch that they should have got. why: the first reason.
     """
 
-    def __init__(self, lines: BulkLines, most: int, budget: ByteBudget) -> None:
-        self._lines, self._most, self._budget = lines, most, budget
+    def __init__(self, lines: BulkLines, most: int, budget: ByteBudget, ask: Callable[[str], Awaitable[None]]) -> None:
+        self._lines, self._most, self._budget, self._ask = lines, most, budget, ask
+        self._asked: set[str] = set()
         self._held: list[bytes] = []  # the beginning of a line
         self._size = 0
         self._is_too_long = False  # the rest of a line that is too long
@@ -136,6 +132,11 @@ class SketchedBody:
 
     async def __call__(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the body with sketches, line after line."""
+        loop = asyncio.get_running_loop()
+
+        def ask(index: str) -> None:
+            asyncio.run_coroutine_threadsafe(self._awaited(index), loop).result()
+
         async with AsyncExitStack() as held:
             holds = False
             async for part in parts:
@@ -143,18 +144,24 @@ class SketchedBody:
                 if size > _LONG and not holds:
                     await held.enter_async_context(self._budget.hold(self._most))
                     holds = True
-                fed = await asyncio.to_thread(self.feed, part) if size > _MOST_AT_ONCE else self.feed(part)
+                if size > _MOST_AT_ONCE:
+                    fed = await asyncio.to_thread(run, self.feed(part), ask)
+                else:
+                    fed = await run_async(self.feed(part), self._awaited)
                 if fed:
                     yield fed
-            if last := self.end():
+            if last := await run_async(self.end(), self._awaited):
                 yield last
 
-    def feed(self, part: bytes) -> bytes:
-        """Return what can be sent after one more part."""
+    async def _awaited(self, index: str) -> None:
+        await self._ask(index)
+
+    def feed(self, part: bytes) -> Generator[str, None, bytes]:
+        """Return what can be sent after one more part. Yields the names of indexes to ask about."""
         *ends, rest = part.split(b"\n")
         sent: list[bytes] = []
         for end in ends:
-            sent += (self._whole(end), b"\n")
+            sent += ((yield from self._whole(end)), b"\n")
         if self._is_too_long:
             sent.append(rest)
         elif rest:
@@ -167,19 +174,20 @@ class SketchedBody:
                     self._miss(f"a document is longer than {self._most:,} bytes")
         return b"".join(sent)
 
-    def end(self) -> bytes:
+    def end(self) -> Generator[str, None, bytes]:
         """Return what is left after the last line end."""
-        return self._whole(b"") if self._held else b""
+        return (yield from self._whole(b"")) if self._held else b""
 
-    def _whole(self, end: bytes) -> bytes:
+    def _whole(self, end: bytes) -> Generator[str, None, bytes]:
         """Return a line, or the rest of one that is too long."""
         if self._is_too_long:
             self._is_too_long = False
             return end
         line = self._taken() + end if self._held else end
-        return self._sketched(line)
-
-    def _sketched(self, line: bytes) -> bytes:
+        index = self._lines.following
+        if index is not None and index not in self._asked:
+            self._asked.add(index)
+            yield index
         text = line.rstrip()
         try:
             after: bytes = self._lines(text, self._miss)
