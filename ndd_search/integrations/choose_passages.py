@@ -24,9 +24,15 @@ from ndd_search.core.paging.origins import origins_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import hits_in
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.added_words import Texts
-from ndd_search.integrations.given_passages import Given
-from ndd_search.integrations.group_passages import Containment, Groups, groups_of, others, without_additions
+from ndd_search.integrations.group_passages import (
+    Containment,
+    Given,
+    Groups,
+    Texts,
+    groups_of,
+    others,
+    without_additions,
+)
 from ndd_search.integrations.passage_options import (
     TEXT_FIELDS,
     Fields,
