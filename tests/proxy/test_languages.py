@@ -42,10 +42,10 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
 
 
-def of_docs(language: str) -> str:
-    """Return the program in a language that the page about the proxy shows."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / "proxy.md").read_text(), re.DOTALL)
-    return str(found)
+def example(name: str) -> str:
+    """Return the program that the page about the proxy links to."""
+    assert f"(../examples/{name})" in (ROOT / "docs" / "proxy.md").read_text()
+    return (ROOT / "examples" / name).read_text()
 
 
 def check_told(done: subprocess.CompletedProcess[str], ids: list[str]) -> None:
@@ -84,7 +84,7 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served:
         done = run(["node", "search.mjs", engine.family, served.url, index], javascript)
         if engine.family == "elasticsearch":
-            in_docs = of_docs("javascript").replace("http://localhost:9201", served.url)
+            in_docs = example("proxy_client.mjs").replace("http://localhost:9201", served.url)
             (javascript / "copies.mjs").write_text(in_docs.replace('"articles"', json.dumps(index)))
             check_told(run(["node", "copies.mjs"], javascript), ["0", "1", "2"])
     assert done.returncode == 0, done.stderr
@@ -96,7 +96,7 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
 
 def java_client(family: str) -> tuple[Path, str]:
     """Return a folder with the compiled program and the jars of a pinned client, and the Java that runs it."""
-    pom, source = HERE / "java" / "pom.xml", (HERE / "java" / "Search.java").read_text() + of_docs("java")
+    pom, source = HERE / "java" / "pom.xml", (HERE / "java" / "Search.java").read_text() + example("Copies.java")
     try:
         java = find_java(17).command
     except Unavailable as reason:
@@ -120,7 +120,7 @@ def fetch_client(family: str, pom: Path, folder: Path) -> None:
 
 def compile_java(family: str, folder: Path, java: str) -> None:
     """Compile Search.java, and the program of the documentation for any address and index."""
-    in_docs = of_docs("java").replace('"http://localhost:9201"', "arguments[0]")
+    in_docs = example("Copies.java").replace('"http://localhost:9201"', "arguments[0]")
     in_docs = in_docs.replace('"/articles/_search"', '"/" + arguments[1] + "/_search"')
     jars = os.pathsep.join(map(str, (folder / "lib").glob("*.jar")))
     (compiler,) = (folder / "compiler").glob("*.jar")
