@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndd_search as ndd
 from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
@@ -160,6 +161,19 @@ def test_thousands_of_copies_of_one_text_take_little_memory() -> None:
     tracemalloc.stop()
     assert (page.info.examined, page.info.kept) == (8000, 1)
     assert peak < 100 * 2**20  # the pairs of half of them alone would take 250
+
+
+@pytest.mark.parametrize("guards", [["same:id"], ["numbers"]])
+def test_thousands_of_copies_that_a_guard_keeps_apart_take_little_memory(guards: list[str]) -> None:
+    """They are compared with those alone that the guard lets them join."""
+    hits = [{"id": i // 2, "text": f"ministers agreed on steel {i // 2}"} for i in range(8000)]
+    sketches = [np.arange(12, dtype=np.int32)] * len(hits)
+    tracemalloc.start()
+    page = ndd.collapse(hits, sketches=sketches, size=9000, text="text", guards=guards, min_similarity=0.8)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [hit["id"] for hit in page.hits] == list(range(4000))
+    assert peak < 100 * 2**20
 
 
 def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:

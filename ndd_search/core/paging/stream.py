@@ -16,7 +16,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys
-from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields
+from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, comparable
 from ndd_search.core.matching.similar_pairs import Pairs, as_compared, leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
@@ -189,30 +189,38 @@ class Stream:
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
         found = _Leaders(np.arange(len(hits)), np.ones(len(hits)))
         found.leader[:start], found.similarity[:start] = self.leader, self.similarity
+        alike, order = compare.classes(hits) if len(fresh) > size else None, np.arange(start, len(hits))
         is_seen = np.zeros(len(hits), bool)
         is_seen[[index for index, _, _ in self.seen]] = True
         if self.shown:
             for index, item in self._same_documents(fresh, reader).items():
                 found.seen[index] = item, 1.0
                 is_seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
-        while start < len(hits):
-            end = min(start + size, len(hits))
-            old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~is_seen[:start])
-            where = np.concatenate((old, np.arange(start, end)))
+        if alike is not None:
+            order = order[np.argsort(alike[start:], kind="stable")]
+        leads = found.leader == np.arange(len(hits))
+        leads[start:] = False
+        while len(order):
+            batch, order = order[:size], order[size:]
             # A page holds what was shown before, the leaders so far, and a batch of the new hits, in this order.
-            members, before = where.tolist(), len(self.shown)
+            old = np.flatnonzero(leads & ~is_seen)
+            old = old if alike is None else old[np.isin(alike[old], alike[batch])]
+            where, before = np.concatenate((old, batch)), len(self.shown)
+            members = where.tolist()
             page = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
             compared = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
             led = compare(page, compared, before + len(old), before)
             leader, similarity = led.leader[before + len(old) :], led.similarity[before + len(old) :]
             for at in np.flatnonzero(leader < before).tolist():
-                found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
-                is_seen[start + at] = True
-            leads = leader >= before
-            found.leader[start:end][leads] = where[leader[leads] - before]
-            found.similarity[start:end][leads] = similarity[leads]
+                index = int(batch[at])
+                found.seen[index] = self.shown[leader[at]].item, float(similarity[at])
+                is_seen[index] = True
+            joined = leader >= before
+            found.leader[batch[joined]] = where[leader[joined] - before]
+            found.similarity[batch[joined]] = similarity[joined]
+            leads[batch] = found.leader[batch] == batch
             found.shares.update((members[place - before], name) for place, name in led.shares.items())
-            start, size = end, 2 * size if led.pairs < _FEW_PAIRS else size
+            size = 2 * size if led.pairs < _FEW_PAIRS else size
         return found
 
     def _mark_seen(
@@ -245,7 +253,10 @@ NO_HITS = Stream()
 
 @dataclass(frozen=True, eq=False)
 class _Leaders:
-    """The leaders of some hits, and the similarities. shares, seen: as in Stream. pairs: similar ones, as counted."""
+    """The leaders of some hits, and the similarities.
+
+    shares, seen: as in Stream. pairs: how many were similar, also those that a guard keeps apart.
+    """
 
     leader: Ranks
     similarity: npt.NDArray[np.float64]
@@ -277,12 +288,28 @@ class _Comparison:
         """Return the leaders of a page. leading: so many hits are leaders already, and `shown` of them were shown."""
         if (by_core := self.by_core(sketches, leading)) is not None:
             return _Leaders(*by_core)
-        pairs = self._apart(self._pairs(hits, sketches, leading), hits)
+        pairs, verdicts = self._pairs(hits, sketches, leading)
+        similar = len(pairs)
+        pairs = self._apart(pairs.where(np.logical_and.reduce(verdicts)) if verdicts else pairs, hits)
         if not self.options.reads_keys:
-            return _Leaders(*choose_leaders(len(hits), pairs), pairs=len(pairs))
+            return _Leaders(*choose_leaders(len(hits), pairs), pairs=similar)
         by_keys = LeadersByKeys(hits, sketches, self.reader.recipe, self.reader.value, self.options)
         leader, similarity, shares = by_keys.choose(pairs, leading, shown)
-        return _Leaders(leader, similarity, shares, pairs=len(pairs))
+        return _Leaders(leader, similarity, shares, pairs=similar)
+
+    def classes(self, hits: Sequence[Any]) -> npt.NDArray[np.int64] | None:
+        """Return a number of each hit: two hits with different ones are never compared. None if all may be."""
+        options, reader = self.options, self.reader
+        if options.reads_keys or not (options.same_fields or options.same_numbers):
+            return None
+        numbers: dict[tuple[Any, ...], int] = {}
+        classes = []
+        for place, hit in enumerate(hits):
+            signature = reader.numbers(hit) if options.same_numbers else 0
+            unknown = place if signature is None else -1  # equals none
+            same = [comparable(reader.value(hit, name)) for name in options.same_fields]
+            classes.append(numbers.setdefault((signature, unknown, *same), len(numbers)))
+        return np.array(classes, np.int64)
 
     def by_core(self, sketches: Sequence[Sketch], leading: int) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
         """Return leaders and similarities from the native core; None if it cannot tell them."""
@@ -291,8 +318,10 @@ class _Comparison:
         recipe = self.reader.recipe
         return leaders_of(sketches, recipe.k, self.decision, leading, recipe.min_shingles)
 
-    def _pairs(self, hits: Sequence[Any], sketches: Sequence[Sketch], leading: int) -> Pairs:
-        """Return the pairs of near-duplicates that the guards accept, without those of two leaders."""
+    def _pairs(
+        self, hits: Sequence[Any], sketches: Sequence[Sketch], leading: int
+    ) -> tuple[Pairs, list[npt.NDArray[np.bool_]]]:
+        """Return the similar pairs, without those of two leaders, and which of them each guard accepts."""
         reader, options, k = self.reader, self.options, self.reader.recipe.k
         if (items := reader.items) is not None:
             records = [record_of(hit, reader, items) for hit in hits]
@@ -303,7 +332,7 @@ class _Comparison:
             pairs = similar_pairs(rows, self.decision)
             pairs = pairs.where(pairs.second >= leading)
             verdicts = allowed(pairs, rows, hits, reader, options, reader.recipe.min_shingles)
-        return pairs.where(np.logical_and.reduce(list(verdicts.values()))) if verdicts else pairs
+        return pairs, list(verdicts.values())
 
     def _apart(self, pairs: Pairs, hits: Sequence[Any]) -> Pairs:
         """Return the pairs that `apart` does not refuse, which is asked once about two texts that many hits have."""
