@@ -256,14 +256,18 @@ def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str)
 
 
 @pytest.mark.once
-def test_metrics_are_those_of_all_workers(behind: Engine) -> None:
+def test_metrics_are_those_of_all_workers(behind: Engine, tmp_path: Path) -> None:
+    """And the folder in which workers count together goes with the server."""
     behind.reply = lambda _: response(b'{"error": {}, "status": 404}', status=404)
     (port,) = free_ports(1)
     manage = f"127.0.0.1:{port}"
-    with running("--upstream", behind.url, "--set", "workers=2", "--set", f"manage={manage}") as (_, url):
+    words = ("--upstream", behind.url, "--set", "workers=2", "--set", f"manage={manage}")
+    with running(*words, TMPDIR=str(tmp_path)) as (_, url):
         for _ in range(20):
             ask(url, "GET", "/ndd-no-such-index/_search?q=a")
         told = [ask(f"http://{manage}", "GET", "/metrics").body.decode() for _ in range(6)]
+        assert list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
     counts = [re.search(r"^ndd_search_trips_total (\S+)$", text, re.MULTILINE) for text in told]
     assert [found and float(found[1]) for found in counts] == [20.0] * 6, told
 

@@ -13,7 +13,7 @@ from ndd_search.errors import importing
 from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
 from ndd_search.search.rest.read_answer import Answer, CutSketches
 from ndd_search.search.rest.read_request import Request, changed_target
-from ndd_search.search.rest.request_url import params_of
+from ndd_search.search.rest.request_url import media_type, params_of
 
 with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "elasticsearch"):
     import elastic_transport
@@ -51,7 +51,7 @@ class Call(ClientCall):
             changed.update(request_timeout=least, max_retries=0)  # each retry would take the timeout again
         if self.request.body is None or request.parts:  # the server requires the compatibility version of `accept`
             kind = request.headers.get("accept", "application/json")
-            kind = kind.replace("json", "x-ndjson", 1) if request.parts else kind
+            kind = media_type(kind, lines=bool(request.parts))
             changed["headers"] = HttpHeaders({**request.headers, "content-type": kind})  # as the client does
         elif request.headers != self.request.headers:  # the mapping that is put before a bulk is no lines
             changed["headers"] = HttpHeaders(request.headers)

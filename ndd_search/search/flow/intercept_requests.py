@@ -31,7 +31,7 @@ from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped, mapping_properties
 from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
-from ndd_search.search.rest.request_url import is_write
+from ndd_search.search.rest.request_url import is_write, media_type
 from ndd_search.search.rest.wider_requests import mappings, new_index
 
 Send = Callable[[Request], Answer]
@@ -183,7 +183,7 @@ class Driver:
         if missing:
             return _NO_INDEX
         properties = {key: one for name in fields for key, one in mapping_properties(name).items()}
-        given = {name: value.replace("x-ndjson", "json") for name, value in headers.items()}  # of a bulk
+        given = {name: media_type(value, lines=False) for name, value in headers.items()}  # of a bulk
         put = yield from _asked(Request("PUT", f"{path}/_mapping", {}, given, {"properties": properties}, _PUT))
         return "" if put.ok else f"the mapping of sketches cannot be put ({reason_of(put.body)})"
 

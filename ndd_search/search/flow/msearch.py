@@ -15,9 +15,9 @@ from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.engines_own_page import WIDER
 from ndd_search.search.flow.round_trips import REFUSED, Asking, Flow, is_refused
-from ndd_search.search.rest.read_answer import Answer, CutSketches, reason_of, status_in
+from ndd_search.search.rest.read_answer import Answer, CutSketches, error_of, reason_of, status_in
 from ndd_search.search.rest.read_request import Request, without_key
-from ndd_search.search.rest.request_url import INDEX
+from ndd_search.search.rest.request_url import INDEX, media_type
 from ndd_search.search.rest.write_response import filtered
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
@@ -150,7 +150,7 @@ def multi_conversation(
     of_url = {name: value for name, value in request.params.items() if name not in _OF_ALL}
     whose = dict(request.headers)
     if isinstance(kind := whose.get("content-type"), str):
-        whose["content-type"] = kind.replace("x-ndjson", "json")  # as of a search alone, by the same caller
+        whose["content-type"] = media_type(kind, lines=False)  # as of a search alone, by the same caller
     searches = [
         replace(
             request,
@@ -268,8 +268,7 @@ def _response_item(answer: Answer | Exception) -> Line:
         answer = Answer(answer, status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
     elif isinstance(answer.body, dict) and (answer.ok or "error" in answer.body):
         return {"status": int(answer.status), **answer.body}
-    reason = {"type": type(answer.body).__name__, "reason": str(answer.body)}
-    return {"error": {"root_cause": [reason], **reason}, "status": int(answer.status)}
+    return error_of(type(answer.body).__name__, str(answer.body), answer.status)
 
 
 def _resume(flow: Flow, result: Answer | Exception | None) -> Request:

@@ -228,6 +228,12 @@ def shards_of(body: Mapping[str, Any]) -> int:
     return (body.get("_shards") or {}).get("total") or 1
 
 
+def error_of(kind: str, reason: str, status: int) -> dict[str, Any]:
+    """Return an error of our own in the shape of the engines' errors."""
+    cause = {"type": kind, "reason": reason}
+    return {"error": {"root_cause": [cause], **cause}, "status": int(status)}
+
+
 def reason_of(refused: Any) -> str:
     """Return the first cause in the body of a failed answer, or a client's error as text."""
     try:

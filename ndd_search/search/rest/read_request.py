@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
-from urllib.parse import quote, unquote_plus, urlencode
+from urllib.parse import quote, urlencode
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import EVERY_SEARCH
@@ -27,7 +27,7 @@ from ndd_search.search.rest.candidate_limits import (
     limits_of,
     number_of,
 )
-from ndd_search.search.rest.request_url import kind_of_search
+from ndd_search.search.rest.request_url import kind_of_search, named_pieces
 from ndd_search.search.rest.search_body import (
     OBJECTS,
     asks_for_ids,
@@ -354,9 +354,8 @@ def changed_target(request: Request, original: Request, target: str) -> str:
         return target
     if not request.params:
         return request.path
-    pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
     same = {name for name, value in request.params.items() if original.params.get(name) == value}
     changed = {name: value for name, value in request.params.items() if name not in same}
-    kept = [piece for name, piece in pieces if name in same]
+    kept = [piece for name, piece in named_pieces(target.partition("?")[2]) if name in same]
     query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
     return f"{request.path}?{'&'.join(query)}" if query else request.path

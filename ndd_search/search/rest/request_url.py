@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _SEARCHES = re.compile(f"(?:{INDEX})?/_(search|msearch|search/template)")
@@ -32,3 +32,14 @@ def is_write(method: str, path: str) -> bool:
 def params_of(query: str) -> dict[str, str]:
     """Return the parameters of a query string; of a repeated name, the last value."""
     return dict(parse_qsl(query, keep_blank_values=True))
+
+
+def named_pieces(query: str) -> list[tuple[str, str]]:
+    """Return the pieces of a query string as they are, each with the name of its parameter."""
+    return [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
+
+
+def media_type(kind: str, lines: bool) -> str:
+    """Return a media type of JSON for lines of JSON, or for one value."""
+    plain = kind.replace("x-ndjson", "json")
+    return plain.replace("json", "x-ndjson", 1) if lines else plain

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from ndd_search.search.rest.read_answer import error_of
 from ndd_search.serving.ui.application import Message, Receive, Send
 
+access = logging.getLogger("ndd_search.access")
 Header = tuple[bytes, bytes]
 
 # Headers of one connection (RFC 9110, 7.6.1). The server and the HTTP client frame bodies on their own connections.
@@ -200,6 +204,14 @@ class Exchange:
         self.begin(status, [*headers, length])
         await self.body(b"" if self.method == "HEAD" else body, more=False)
 
+    def log(self, client: str, seconds: float) -> None:
+        """Log the request as a JSON object: no parameters, headers or bodies, as these may hold secrets."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        entry = {"time": now, "client": client, "method": self.method, "path": self.path, "status": self.status}
+        entry |= {"bytes": self.sent, "ms": round(seconds * 1000, 3), "kind": self.kind}
+        optional = {"pages": self.pages, "unsketched": self.unsketched}
+        access.info("%s", json.dumps(entry | {name: value for name, value in optional.items() if value}))
+
     async def fail(self, status: int, reason: str) -> None:
         """Send an error in the shape of the engines' own."""
         headers = [(b"content-type", b"application/json")]
@@ -249,8 +261,7 @@ class ByteBudget:
 
 def error_bytes(status: int, reason: str) -> bytes:
     """Return the body of an error of our own, in the shape of the engines' errors."""
-    cause = {"type": "ndd_search_proxy_exception", "reason": reason}
-    return json.dumps({"error": {"root_cause": [cause], **cause}, "status": int(status)}).encode()
+    return json.dumps(error_of("ndd_search_proxy_exception", reason, status)).encode()
 
 
 def _quoted(text: str) -> str:

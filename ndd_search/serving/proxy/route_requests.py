@@ -15,7 +15,6 @@ from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.rest.request_url import kind_of_search
-from ndd_search.serving.proxy.access_log import log_request
 from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
@@ -109,7 +108,7 @@ class Proxy:
             if exchange.unsketched:
                 give_unsketched(self.driver.settings.observers, exchange.path, exchange.unsketched)
             if self.settings.access_log:
-                log_request(exchange, scope, time.perf_counter() - began)
+                exchange.log((scope.get("client") or ("",))[0], time.perf_counter() - began)
 
     async def _fail(self, exchange: Exchange, error: Refused | Unreachable) -> None:
         """Answer with an error. An answer that has begun is left incomplete, so that the server cuts the connection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -11,12 +12,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.serving.proxy.access_log import log_to_output
-from ndd_search.serving.proxy.http_exchange import error_bytes
+from ndd_search.serving.proxy.http_exchange import access, error_bytes
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.route_requests import Proxy
 
@@ -191,8 +191,9 @@ def serve(settings: ProxySettings, sockets: list[socket.socket]) -> None:
     """Serve until a signal to stop; requests in flight then end first."""
     config = configuration(settings)
     if settings.workers > 1:
-        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", mkdtemp(prefix="ndd-search-metrics-"))  # shared by workers
-        Multiprocess(config, sockets=sockets).run()
+        with TemporaryDirectory(prefix="ndd-search-metrics-") as shared:
+            os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", shared)
+            Multiprocess(config, sockets=sockets).run()
     else:
         Server(config).run(sockets=sockets)
 
@@ -212,16 +213,25 @@ def url_of(settings: ProxySettings, listening: socket.socket) -> str:
     return f"{'https' if settings.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def log_to_output(access_log: bool) -> None:
+    """Log warnings to standard error, and the lines of the access log to standard output."""
+    for name in ("ndd_search", "uvicorn.error"):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        logging.getLogger(name).addHandler(handler)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    if access_log:
+        access.addHandler(logging.StreamHandler(sys.stdout))
+        access.setLevel(logging.INFO)
+        access.propagate = False
+
+
 def _bound(given: str) -> socket.socket:
     host, port = address_of(given)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
+        # A caller that comes before the server is ready waits.
+        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        made.close()
-        raise OSError(error.errno, error.strerror, given) from None
+        raise OSError(error.errno, os.strerror(error.errno or 0), given) from None
     made.set_inheritable(True)
-    made.listen()  # a caller that comes before the server is ready waits
     return made

@@ -16,6 +16,7 @@ from ndd_search.errors import NDDError, importing
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.request_url import media_type
 from ndd_search.serving.proxy.http_exchange import Header
 from ndd_search.serving.proxy.proxy_settings import Node, ProxySettings
 from ndd_search.serving.proxy.wire_format import read_answer, sent_body
@@ -267,8 +268,7 @@ async def sent(upstream: Upstream, headers: Mapping[str, str], request: Request)
     target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
     given = {**request.headers, **headers, "accept": "application/json"}
     if request.body is not None:
-        lines = request.path.endswith("_msearch")
-        given["content-type"] = "application/x-ndjson" if lines else "application/json"
+        given["content-type"] = media_type("application/json", request.path.endswith("_msearch"))
     named: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
     response = await upstream.request(
         request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout

@@ -12,6 +12,7 @@ from ndd_search.core.options import OF_ONE_SEARCH, Mode
 from ndd_search.core.presets import OPTIONS
 from ndd_search.core.setting_values import check_one_of, read_named
 from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.request_url import named_pieces
 from ndd_search.serving.proxy.http_exchange import Exchange
 
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
@@ -27,7 +28,7 @@ def url_options(query: str) -> tuple[str, dict[str, Any] | None, bool]:
     """
     if "ndd" not in query:
         return query, None, False
-    named = [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
+    named = named_pieces(query)
     ours = [(name, unquote_plus(piece.partition("=")[2])) for name, piece in named if name[:4] in ("ndd", "ndd.")]
     if not ours:
         return query, None, False

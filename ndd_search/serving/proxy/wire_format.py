@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from numbers import Number
 from typing import Any
-from urllib.parse import unquote_plus
 
 from ndd_search.core.exact_numbers import exact_float
 from ndd_search.core.sketching.stored_sketch import StoredSketches
@@ -20,7 +19,7 @@ from ndd_search.errors import importing
 from ndd_search.search.flow.msearch import unique
 from ndd_search.search.rest.read_answer import Answer, parsed
 from ndd_search.search.rest.read_request import Request, changed_target
-from ndd_search.search.rest.request_url import params_of
+from ndd_search.search.rest.request_url import media_type, named_pieces, params_of
 from ndd_search.serving.proxy.content_encoding import unpacked
 from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
 
@@ -73,7 +72,7 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
 
     body: as it came. query: the query string without our parameter. most: bytes of the body without its encoding.
     """
-    names = [unquote_plus(piece.partition("=")[0]) for piece in query.split("&")]
+    names = [name for name, _ in named_pieces(query)]
     if ";" in query or len(set(names)) < len(names):  # engines differ in how they read these
         return None
     params = params_of(query)
@@ -120,8 +119,7 @@ def sent_headers(exchange: Exchange, given: Given, request: Request) -> list[Hea
     if "json" not in kind:  # an engine wants one version of its media type in `accept` and in the type of the body
         kind = versioned_type(accept) or "application/json"
     if lines != given.request.path.endswith("_msearch") or kind != exchange.header(b"content-type"):
-        kind = kind.replace("x-ndjson", "json")
-        kind = kind.replace("json", "x-ndjson", 1) if lines else kind
+        kind = media_type(kind, lines)
     return [*kept, (b"content-type", kind.encode("latin-1"))]
 
 
