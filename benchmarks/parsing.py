@@ -41,7 +41,7 @@ def read(loads: Callable[[bytes], Any], text: bytes) -> object:
     body = loads(text)
     (response,) = body["responses"]
     hits = response["hits"]["hits"]
-    sketches = STORED.field.decode([hit["fields"] for hit in hits], STORED.recipe)
+    sketches = STORED.field.decode(hits, STORED.recipe)
     for hit in hits:
         drop_fields(hit, STORED.field.read)
     return body, sketches

@@ -57,8 +57,8 @@ def grown(calls: int = 20_000) -> int:
 def decoding(rounds: int) -> float:
     """Return the microseconds to decode the sketches of 100 hits from the doc values of a client."""
     field, recipe = SketchField(), ndd.Recipe(k=K)
-    fields = [{field.sketch: sketch.tolist(), field.recipe: [recipe.id]} for sketch in page()]
-    return measure({"decode": lambda: field.decode(fields, recipe)}, rounds)["decode"]
+    hits = [{"fields": {field.sketch: sketch.tolist(), field.recipe: [recipe.id]}} for sketch in page()]
+    return measure({"decode": lambda: field.decode(hits, recipe)}, rounds)["decode"]
 
 
 def start_ups(programs: dict[str, list[str]], rounds: int) -> dict[str, float]:

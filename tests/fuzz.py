@@ -114,7 +114,7 @@ def try_stored(rng: random.Random) -> int:
         return rng.choice([values, values, *odd])
 
     recipes: list[object] = [[recipe.id], [recipe.id], [recipe.id], ["stale"], [], None, recipe.id]
-    hits = [{field.sketch: stored(), field.recipe: rng.choice(recipes)} for _ in range(rng.randrange(30))]
+    hits = [{"fields": {field.sketch: stored(), field.recipe: rng.choice(recipes)}} for _ in range(rng.randrange(30))]
     found, plain = both(lambda: [one if isinstance(one, str) else one.tolist() for one in field.decode(hits, recipe)])
     assert found == plain, (recipe, hits)
     return len(hits)

@@ -28,7 +28,7 @@ def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
         if "ndd_keys" not in expected.get(key, ()):
             document.pop("ndd_keys", None)
     assert left == expected
-    found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)
+    found = SketchField().decode(list(hits.values()), RECIPE)
     texts = [text_of(hit["_source"], FIELDS) or "" for hit in hits.values()]
     for key, one, made in zip(hits, found, sketch_many(texts, RECIPE), strict=True):
         assert (one if isinstance(one, str) else one.tolist()) == (made.tolist() or "empty"), f"document {key}"

@@ -14,23 +14,24 @@ FIELD = SketchField()
 
 
 def stored(values: object, recipe: str = RECIPE.id) -> dict[str, object]:
-    return {"ndd.sketch": values, "ndd.recipe": [recipe]}
+    return {"fields": {"ndd.sketch": values, "ndd.recipe": [recipe]}}
 
 
 @given(st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=4, unique=True).map(sorted)))
 def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
     encoded = [FIELD.encode(np.array(one, np.int32), RECIPE) for one in sketches]
-    doc_values = [{"ndd.sketch": one["sketch"], "ndd.recipe": [one["recipe"]]} for one in encoded]
-    assert [sketch.tolist() for sketch in FIELD.decode(doc_values, RECIPE)] == sketches  # type: ignore[union-attr]
+    hits = [stored(one["sketch"], one["recipe"]) for one in encoded]
+    assert [sketch.tolist() for sketch in FIELD.decode(hits, RECIPE)] == sketches  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    ("fields", "reason"),
+    ("hit", "reason"),
     [
         ({}, "missing"),
-        ({"other": [1]}, "missing"),
-        ({"ndd.recipe": [RECIPE.id]}, "empty"),
-        ({"ndd.sketch": [1, 2]}, "foreign"),
+        ({"fields": None}, "missing"),
+        ({"fields": {"other": [1]}}, "missing"),
+        ({"fields": {"ndd.recipe": [RECIPE.id]}}, "empty"),
+        ({"fields": {"ndd.sketch": [1, 2]}}, "foreign"),
         (stored([1, 2], "w3-k64-v4"), "foreign"),
         (stored([2, 1]), "malformed"),
         (stored([1, 1]), "malformed"),
@@ -44,10 +45,8 @@ def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
         (stored("12"), "malformed"),
     ],
 )
-def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(
-    fields: dict[str, Any], reason: str
-) -> None:
-    before, odd, after = FIELD.decode([stored([5, 6]), fields, stored([1, 9])], RECIPE)
+def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(hit: dict[str, Any], reason: str) -> None:
+    before, odd, after = FIELD.decode([stored([5, 6]), hit, stored([1, 9])], RECIPE)
     assert before.tolist() == [5, 6]  # type: ignore[union-attr]
     assert odd == reason
     assert after.tolist() == [1, 9]  # type: ignore[union-attr]
@@ -58,8 +57,8 @@ def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     values = [5, 6, 2**31 - 1]
     bad: list[object] = ["!", 5, {}, [], ["5"], [values], [True, 2.0], [2**70], [-(2**70)], [0, 1, 2, 3, 4]]
     bad += [[-1, 4], [2, 1], [3, 3], [2**31], [None]]
-    given: list[Any] = [stored(values), stored([True, 2]), {"ndd.recipe": [RECIPE.id]}, stored(None)]
-    given += [*map(stored, bad), {"ndd.sketch": values}, stored(values, "w3-k64-v4")]
+    given: list[Any] = [stored(values), stored([True, 2]), {"fields": {"ndd.recipe": [RECIPE.id]}}, stored(None)]
+    given += [*map(stored, bad), {"fields": {"ndd.sketch": values}}, stored(values, "w3-k64-v4")]
     expected = [values, [1, 2], "empty", "empty", *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)
@@ -80,9 +79,9 @@ def test_what_is_stored_holds_the_values(values: list[int]) -> None:
 
 
 def test_a_second_recipe_lives_under_another_name() -> None:
-    assert SketchField("next").decode([{**stored([1, 2]), "next.sketch": [3], "next.recipe": [RECIPE.id]}], RECIPE)[  # type: ignore[union-attr]
-        0
-    ].tolist() == [3]
+    values: Any = {"ndd.sketch": [1, 2], "ndd.recipe": [RECIPE.id], "next.sketch": [3], "next.recipe": [RECIPE.id]}
+    (found,) = SketchField("next").decode([{"fields": values}], RECIPE)
+    assert found.tolist() == [3]  # type: ignore[union-attr]
 
 
 def test_a_document_gets_the_object_and_when_asked_its_smallest_values_as_keys() -> None:
@@ -94,7 +93,7 @@ def test_a_document_gets_the_object_and_when_asked_its_smallest_values_as_keys()
 def test_a_sketch_that_no_longer_fits_its_text_is_read_as_foreign_by_every_recipe() -> None:
     stored = FIELD.parts(None, RECIPE, keys=8)
     assert stored == {"ndd": {"sketch": [], "recipe": "stale"}, "ndd_keys": []}
-    assert FIELD.decode([{"ndd.recipe": [stored["ndd"]["recipe"]]}], RECIPE) == ["foreign"]
+    assert FIELD.decode([{"fields": {"ndd.recipe": [stored["ndd"]["recipe"]]}}], RECIPE) == ["foreign"]
     with pytest.raises(ValueError, match="no recipe id"):
         Recipe.parse("stale")
 

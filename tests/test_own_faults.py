@@ -90,8 +90,8 @@ def work() -> dict[str, Callable[[], Any]]:
     collection = sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
     search, places = Search(recipe=recipe, decision=Decision(0.5, 3)), np.arange(39)
     rows = Sketches(np.concatenate(collection), np.cumsum([0, *map(len, collection)]))
-    stored = [{"ndd.sketch": one.tolist(), "ndd.recipe": [recipe.id]} for one in collection]
-    answer, persons = json.dumps({"hits": {"hits": [{"fields": one} for one in stored]}}), people(14, seed=1).records
+    stored = [{"fields": {"ndd.sketch": one.tolist(), "ndd.recipe": [recipe.id]}} for one in collection]
+    answer, persons = json.dumps({"hits": {"hits": stored}}), people(14, seed=1).records
 
     def led() -> Any:
         found = search.leaders(collection)

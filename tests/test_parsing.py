@@ -22,12 +22,13 @@ STORED_SKETCHES = StoredSketches(FIELD, RECIPE)
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="only the native core cuts sketches out")
 
-SKETCHES = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**31 - 1)), max_size=8, unique=True).map(sorted)
+LARGE = st.integers(2**30, 2**31 - 1)  # two of them make a list that is long enough to be cut
+SKETCHES = st.lists(st.one_of(st.integers(0, 30), LARGE, LARGE), max_size=8, unique=True).map(sorted)
 NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
 ODD: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
     st.sampled_from([None, {}, "ndd", ["AAA"], [""], RECIPE.id, 17]),
-    st.sampled_from([["w3-k64-v4"], ["other"], ["stale"]]),
+    st.sampled_from([["w3-k64-v4"], ["other"], ["stale"], [-1], -1, -2]),
 )
 
 
@@ -91,9 +92,15 @@ def check(text: str | bytes) -> None:
             assert own == other
             continue
         hits = other["hits"]["hits"]
-        assert plain(sketches) == plain(FIELD.decode([hit.get("fields") or {} for hit in hits], RECIPE))
-        assert own == {**other, "hits": {**other["hits"], "hits": [without_fields(hit, FIELD.read) for hit in hits]}}
-        assert list(map(list, own["hits"]["hits"])) == [list(without_fields(hit, FIELD.read)) for hit in hits]
+        assert plain(sketches) == plain(FIELD.decode(hits, RECIPE))
+        found = own["hits"]["hits"]
+        assert not any(FIELD.has_values(hit.get("fields")) for hit in found)
+        shown = [without_fields(hit, FIELD.read) for hit in hits]
+        assert {**own, "hits": {**own["hits"], "hits": [without_fields(hit, FIELD.read) for hit in found]}} == {
+            **other,
+            "hits": {**other["hits"], "hits": shown},
+        }
+        assert [list(without_fields(hit, FIELD.read)) for hit in found] == list(map(list, shown))
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=2), st.booleans(), st.booleans(), SEPARATORS, st.data())
@@ -116,8 +123,8 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else() -> None:
     stored = fields([1, 5, 2**31 - 1])
     hits = [
         {"_id": "1", "fields": stored, "sort": [1]},
-        {"fields": {**stored, "a": [2]}, "_source": {"fields": stored}},
-        {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
+        {"fields": {**stored, "a": [2]}, "_source": {"ndd": {"sketch": [1, 5]}, "body": '"ndd.sketch":[1]'}},
+        {"_id": "3", "fields": {FIELD.sketch: [7], FIELD.recipe: [RECIPE.id]}},
         {"_id": "4"},
         {"fields": fields([])},
         {"fields": {**stored, FIELD.recipe: ["w5-k64-v4"]}},
@@ -126,29 +133,47 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else() -> None:
     answer = {"hits": {"hits": hits}}
     left = [
         {"_id": "1", "sort": [1]},
-        {"fields": {"a": [2]}, "_source": {"fields": stored}},
-        {"_id": "3", "fields": {"b": [{"fields": stored}]}},
+        {"fields": {"a": [2]}, "_source": {"ndd": {"sketch": [1, 5]}, "body": '"ndd.sketch":[1]'}},
+        {"_id": "3"},
         {"_id": "4"},
-        *({}, {}, {}),
+        *({}, {}, {"fields": {FIELD.recipe: ["stale"]}}),
     ]
-    sketches = [[1, 5, 2**31 - 1]] * 3 + ["missing", "empty", "foreign", "foreign"]
+    sketches = [[1, 5, 2**31 - 1], [1, 5, 2**31 - 1], [7], "missing", "empty", "foreign", "foreign"]
     body, cut = read(json.dumps(answer))
     assert body == {"hits": {"hits": left}}
     assert list(map(plain, cut)) == [sketches]
-    long = {"hits": {"hits": [{"fields": stored}, {"fields": {**stored, FIELD.sketch: list(range(9))}}]}}
-    body, cut = read(json.dumps({"responses": [answer, long, {"error": {}}, answer]}).encode())
-    assert body == {"responses": [{"hits": {"hits": left}}, long, {"error": {}}, {"hits": {"hits": left}}]}
-    assert [None if one is None else plain(one) for one in cut] == [sketches, None, None, sketches]
-    parts = Answer(body, cut=cut).apart(4)
-    assert [plain(part.sketches(FIELD, RECIPE)) for part in (*parts[:2], parts[3])] == [
-        sketches,
-        [[1, 5, 2**31 - 1], "malformed"],
-        sketches,
-    ]
+    body, cut = read(json.dumps({"responses": [answer, {"error": {}}, answer]}).encode())
+    assert body == {"responses": [{"hits": {"hits": left}}, {"error": {}}, {"hits": {"hits": left}}]}
+    assert [None if one is None else plain(one) for one in cut] == [sketches, None, sketches]
+    parts = Answer(body, cut=cut).apart(3)
+    assert [plain(part.sketches(FIELD, RECIPE)) for part in (parts[0], parts[2])] == [sketches, sketches]
+
+
+LONG = [1, 5, 2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"_source": {FIELD.sketch: LONG}},
+        {"inner_hits": {"a": {"hits": {"hits": [{"fields": fields(LONG)}]}}}},
+        {"fields": {**fields(LONG), "b": [{FIELD.sketch: LONG}]}},
+        {"fields": fields(list(range(9)))},
+        {"fields": {**fields(LONG), FIELD.sketch: [-1]}},
+        {"_source": {"a": {FIELD.sketch: LONG}}, "fields": {**fields(LONG), FIELD.sketch: -1}},
+    ],
+)
+def test_an_answer_stays_as_it_is_where_a_sketch_stands_elsewhere_or_is_none(elsewhere: Any) -> None:
+    """In it, no number stands for a sketch: documents are returned as they are stored."""
+    answer = {"hits": {"hits": [{"fields": fields(LONG)}, elsewhere]}}
+    for whole in (answer, {"responses": [answer, answer]}):
+        body, cut = read(json.dumps(whole))
+        assert body == whole
+        assert cut == ()
 
 
 def test_an_answer_stays_as_it_is_where_the_parser_returns_other_hits() -> None:
-    answer = {"hits": {"hits": [{"fields": fields([1, 2])}, {"_id": "2"}]}}
+    answer = {"hits": {"hits": [{"_id": "1"}, {"fields": fields(LONG)}]}}
 
     def without_last(text: str) -> Any:
         return {"hits": {"hits": json.loads(text)["hits"]["hits"][:-1]}}
@@ -157,7 +182,7 @@ def test_an_answer_stays_as_it_is_where_the_parser_returns_other_hits() -> None:
     assert parsed(whole, without_last, STORED_SKETCHES) == (without_last(whole), ())
     assert parsed(whole, list, STORED_SKETCHES) == (list(whole), ())
     assert parsed(answer, dict, STORED_SKETCHES) == (answer, ())
-    without = {"hits": {"hits": []}, "x": [{"fields": fields([1])}]}
+    without = {"hits": {"hits": []}, "x": [{"fields": fields(LONG)}]}
     mixed = json.dumps({"responses": [answer, without]})
 
     def with_another(text: str) -> Any:
@@ -195,7 +220,7 @@ class Changing(Transport):
 
 
 def test_a_transport_cuts_only_what_a_request_allows() -> None:
-    answers = [{"hits": {"hits": [{"fields": fields([1, number])}]}} for number in (8, 9)]
+    answers = [{"hits": {"hits": [{"fields": fields([*LONG[:2], number])}]}} for number in (2**30 + 8, 2**30 + 9)]
     cutting = TransportKind("parser", (Transport.perform_request,)).cutting
     asked = Request("POST", "/a/_search", {}, {}, {}, cut=STORED_SKETCHES)
     texts = list(map(json.dumps, answers))
@@ -203,7 +228,7 @@ def test_a_transport_cuts_only_what_a_request_allows() -> None:
     send, sketches_of = cutting(transport.perform_request, transport, asked)
     body = send()
     assert body == {"hits": {"hits": [{}]}, "kind": "of the client"}
-    assert list(map(plain, sketches_of(body))) == [[[1, 9]]]
+    assert list(map(plain, sketches_of(body))) == [[[*LONG[:2], 2**30 + 9]]]
     assert sketches_of(send(0)) == ()
     assert len(transport.answers) == 2  # the state is the transport's own
     assert transport.parser.loads("{}") == {"kind": ""}

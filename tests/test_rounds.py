@@ -128,7 +128,7 @@ def test_documents_are_asked_for_by_the_numbers_of_their_versions() -> None:
     """Hits of other shards with one of these numbers come too, as far as they rank before the last wanted hit."""
     numbers = [4, 9, 7, 4, 1, 9, 7]
     hits = [{**hit_of(str(rank)), "_seq_no": number} for rank, number in enumerate(numbers)]
-    reader = HitReader(Recipe(), SketchField(), None, SketchField().decode([hit["fields"] for hit in hits], Recipe()))
+    reader = HitReader(Recipe(), SketchField(), None, SketchField().decode(hits, Recipe()))
     stream = NO_HITS.extend(hits, len(hits), reader, CollapseOptions())
     body = {"query": MATCH, "from": 20, "sort": ["price"], "aggs": {"a": {"max": {"field": "price"}}}, "_source": ["a"]}
     plan = plan_of(search(body), CollapseOptions(), settings_of())

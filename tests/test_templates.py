@@ -46,7 +46,7 @@ def read(client: Any, index: str) -> tuple[dict[str, Any], list[int] | str]:
     """The source and the sketch of the one document of an index."""
     client.indices.refresh(index=index)
     (hit,) = client.search(index=index, body=READ)["hits"]["hits"]
-    (sketch,) = SketchField().decode([hit.get("fields", {})], ndd.Recipe())
+    (sketch,) = SketchField().decode([hit], ndd.Recipe())
     return hit["_source"], sketch if isinstance(sketch, str) else sketch.tolist()
 
 
@@ -156,8 +156,8 @@ def test_two_recipes_live_side_by_side_under_two_names(engine: Engine, index: st
         client.index(index=index, id="1", body=document)
         client.indices.refresh(index=index)
         (hit,) = client.search(index=index, body={"docvalue_fields": ["ndd*.sketch", "ndd*.recipe"]})["hits"]["hits"]
-        (first,) = SketchField().decode([hit["fields"]], ndd.Recipe())
-        (second,) = SketchField("ndd_next").decode([hit["fields"]], other)
+        (first,) = SketchField().decode([hit], ndd.Recipe())
+        (second,) = SketchField("ndd_next").decode([hit], other)
         assert (len(first), len(second)) == (len(SKETCHED["ndd"]["sketch"]), len(ndd.sketch(BODY, other)))
 
 

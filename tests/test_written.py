@@ -33,7 +33,7 @@ def test_a_recipe_still_names_the_same_sketches(written: Any) -> None:
         fields = [
             {f"ndd.{name}": value if name == "sketch" else [value] for name, value in one.items()} for one in stored
         ]
-        held = [one if one["ndd.sketch"] else {"ndd.recipe": one["ndd.recipe"]} for one in fields]
+        held = [{"fields": one if one["ndd.sketch"] else {"ndd.recipe": one["ndd.recipe"]}} for one in fields]
         try:
             recipe = ndd.Recipe.of(id)
         except ValueError:

@@ -250,7 +250,7 @@ class _Checked:
 
     def add(self, hits: Hits) -> None:
         """Count more documents."""
-        sketches = self._where.decode([hit.get("fields", {}) for hit in hits], self._recipe)
+        sketches = self._where.decode(hits, self._recipe)
         sources = [hit.get("_source", {}) for hit in hits]
         self._lengths.append(np.array([0 if isinstance(one, str) else len(one) for one in sketches], np.int64))
         self._absent = absent_fields(self._absent, sources)

@@ -95,7 +95,7 @@ class CandidateSearch:
 
     def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
         """Keep the hits whose sketches resemble the wanted one, most similar first."""
-        decoded = SketchField(self.field).decode([hit.get("fields", {}) for hit in hits], self.recipe)
+        decoded = SketchField(self.field).decode(hits, self.recipe)
         known = [(hit, sketch) for hit, sketch in zip(hits, decoded, strict=True) if not isinstance(sketch, str)]
         similarity = self.similarities(wanted, [sketch for _, sketch in known])
         order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])

@@ -68,7 +68,7 @@ class SketchDocuments(Job):
         """Return the text of each document, its sketch, and whether the stored sketch is the same."""
         recipe = self._settings.recipe
         texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
-        known, new = self._where.decode([hit.get("fields", {}) for hit in hits], recipe), sketch_many(texts, recipe)
+        known, new = self._where.decode(hits, recipe), sketch_many(texts, recipe)
         return texts, new, fit(known, new)
 
     def _marks_fit(self, hits: Hits) -> list[bool]:

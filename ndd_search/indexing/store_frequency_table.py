@@ -31,7 +31,7 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
     has a sketch of the recipe. Raises IndexUnusable if the server does not store the table; other errors of the client
     pass through.
     """
-    read = field.decode([hit.get("fields", {}) for hit in sample(client, index, field, recipe)], recipe)
+    read = field.decode(sample(client, index, field, recipe), recipe)
     sketches = [one for one in read if not isinstance(one, str)]
     if not sketches:
         return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 34  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 35  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -52,8 +52,9 @@ class Rule(NamedTuple):
 
 # Values of sketches (int32), counts and offsets (int64). If all hits have values, counts are None, and hit i has
 # values[offsets[i]:offsets[i + 1]]; otherwise offsets are None. A count is the number of values of a hit, 0 for an
-# empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
-StoredValues = tuple[bytes, bytes | None, bytes | None]
+# empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values. The last number says how
+# many cuts were found again so far.
+StoredValues = tuple[bytes, bytes | None, bytes | None, int]
 
 
 class Core(Protocol):
@@ -220,11 +221,13 @@ class Core(Protocol):
         """
 
     def stored_sketches(
-        self, fields: list[Mapping[str, object]], names: tuple[str, str, str], k: int, /
+        self, hits: list[Mapping[str, object]], names: tuple[str, str, str], k: int, cuts: tuple[bytes, bytes, int], /
     ) -> StoredValues | None:
         """Return the values of stored sketches.
 
-        fields: of each hit, a dict of doc values. names: paths of values and recipe, and its id.
+        hits: with doc values under "fields". names: paths of values and recipe, and its id. cuts: values and offsets
+        from cut_sketches, in whose place hits have numbers, and how many of them were found again. If there are any,
+        what is read is also taken out of the hits.
         """
 
     def is_plain(self, value: object, /) -> bool:
@@ -233,14 +236,11 @@ class Core(Protocol):
         False also for a value of more than 100 levels, which the Python code examines.
         """
 
-    def cut_sketches(
-        self, text: str | bytes, names: tuple[str, str, str], k: int, /
-    ) -> tuple[str | bytes, list[StoredValues | None]] | None:
-        """Return the JSON of an answer to `_search` or `_msearch` without the stored sketches, and their values.
+    def cut_sketches(self, text: str | bytes, name: str, k: int, /) -> tuple[str | bytes, bytes, bytes] | None:
+        """Return JSON with numbers in place of stored sketches, -1 for the first, and their values and offsets.
 
-        names: as in stored_sketches. For each response, what stored_sketches returns for its hits; None if it has no
-        hits, or they keep their sketches because one of them is malformed or has more than k values.
-        None if there is nothing to cut, or the text is not understood.
+        name: of the members that hold sketches, wherever they stand. None if there are none of some length, or one is
+        no list of 1 to k integers in 0..2**31-1.
         """
 
 

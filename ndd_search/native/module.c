@@ -14,8 +14,8 @@
  * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
  * the threads of team.h; meetings.h and super_tokens.h find records that share tokens, names.h, values.h and records.h
  * compare them; clean.h and sketch.h sketch texts, words_calls.h writes their words;
- * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of a response, whose text json_text.h walks
- * through. Each includes the ones before.
+ * stored_calls.h reads the sketches of hits; answer_calls.h cuts them out of the text of a response. Each includes the
+ * ones before.
  */
 #include "page_calls.h"
 #include "frequencies.h"
@@ -30,7 +30,7 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native/__init__.py. */
-enum { VERSION = 34 };
+enum { VERSION = 35 };
 
 /* native/__init__.py says what each function takes and returns. */
 static PyMethodDef methods[] = {

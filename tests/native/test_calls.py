@@ -161,7 +161,7 @@ def test_a_dict_that_loses_a_value_while_it_is_read_harms_nothing() -> None:
     assert native.core is not None
     key = Forgetful("forgetful")
     key.emptied = {"recipe": ["".join(("w3", "-id"))], key: None}
-    stored = native.core.stored_sketches([key.emptied], ("other", "recipe", "w3-id"), 4)
+    stored = native.core.stored_sketches([{"fields": key.emptied}], ("other", "recipe", "w3-id"), 4, (b"", b"", 0))
     assert stored is not None
     assert not key.emptied
 
@@ -187,8 +187,8 @@ def test_sequences_whose_items_nobody_holds_are_refused() -> None:
     values, offsets = np.arange(12, dtype=np.int32), np.array([0, 4, 8, 12])
     guards: Any = Fresh(lambda place: 1.0 if place == 2 else np.arange(3.0 if place else 3), 3)
     for call in (
-        lambda: core.stored_sketches([{}], names, 4),  # type: ignore[arg-type]
-        lambda: core.cut_sketches("{}", names, 4),  # type: ignore[arg-type]
+        lambda: core.stored_sketches([{}], names, 4, (b"", b"", 0)),  # type: ignore[arg-type]
+        lambda: core.stored_sketches([{}], ("a", "b", "c"), 4, names),  # type: ignore[arg-type]
         lambda: core.corpus_pairs(values, offsets, 4, native.Rule(0.5), None, guards, None, (9, 0, 0, 1)),
         lambda: core.corpus_check(values, offsets, 4, native.Rule(0.5), None, guards, np.zeros(2, np.int64)),
     ):

@@ -122,7 +122,7 @@ class ServerSource:
         return ResultPage(shown(query), page)
 
     def _decoded(self, hits: Sequence[Mapping[str, Any]]) -> list[Any]:
-        return list(self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe))
+        return list(self.field.decode(hits, self.recipe))
 
     def _body(self, query: Query, window: int) -> dict[str, Any]:
         if isinstance(query, str):

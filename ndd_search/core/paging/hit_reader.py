@@ -326,5 +326,6 @@ def _as_stored(one: Any, recipe: Recipe) -> dict[str, Any]:
     if one is None:
         return {}
     if isinstance(one, Mapping):
-        return {values: one.get("sketch"), made_by: [one.get("recipe")]}
-    return {values: one.tolist() if isinstance(one, np.ndarray) else list(one), made_by: [recipe.id]}
+        return {"fields": {values: one.get("sketch"), made_by: [one.get("recipe")]}}
+    listed = one.tolist() if isinstance(one, np.ndarray) else list(one)
+    return {"fields": {values: listed, made_by: [recipe.id]}}

@@ -150,14 +150,21 @@ class SketchField:
         """Return the values, and the smallest one, which an empty sketch lacks."""
         return {"sketch": sketch.tolist(), **({"smallest": int(sketch[0])} if len(sketch) else {})}
 
-    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
-        """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
+    def decode(
+        self, hits: Sequence[Mapping[str, Any]], recipe: Recipe, cuts: Cuts | None = None
+    ) -> Sequence[Sketch | Lack]:
+        """The sketch of each hit from its doc values ("fields": {path: [values]}), or why there is none to compare.
 
+        cuts: sketches in whose place hits have numbers; those that are found again are counted there, and taken out.
         Returns Sketches if every hit has a sketch, else a list.
         """
-        given, names = list(fields), StoredSketches(self, recipe).names
-        if native.core and (read := native.core.stored_sketches(given, names, recipe.k)):
-            found = sketches_from(read)
+        given, names = list(hits), (self.sketch, self.recipe, recipe.id)
+        cuts = cuts or Cuts()
+        if native.core and (
+            read := native.core.stored_sketches(given, names, recipe.k, (cuts.values, cuts.offsets, cuts.found))
+        ):
+            cuts.found = read[3]
+            found = _sketches_from(read)
         else:
             found = [self._read(hit, recipe) for hit in given]
         if isinstance(found, Sketches):
@@ -169,15 +176,16 @@ class SketchField:
 
     def _read(self, hit: Mapping[str, Any], recipe: Recipe) -> Sketch | Lack:
         """Return the sketch of a hit from its doc values, or why there is none."""
-        stored = hit.get(self.sketch)
-        if hit.get(self.recipe) != [recipe.id]:
+        fields = hit.get("fields") or {}
+        stored = fields.get(self.sketch)
+        if fields.get(self.recipe) != [recipe.id]:
             return Lack.MISSING if stored is None else Lack.FOREIGN
         values = _values_of(stored, recipe.k)
         return Lack.MALFORMED if values is None else or_empty(values)
 
-    def _lack(self, fields: Mapping[str, Any]) -> Lack:
+    def _lack(self, hit: Mapping[str, Any]) -> Lack:
         """Why a hit has no values."""
-        named = listed(fields.get(self.recipe))
+        named = listed((hit.get("fields") or {}).get(self.recipe))
         return Lack.FOREIGN if any(isinstance(one, str) and _is_recipe(one) for one in named) else Lack.MISSING
 
     def has_values(self, fields: Mapping[str, Any] | None) -> bool:
@@ -192,6 +200,24 @@ class SketchField:
         return None
 
 
+@dataclass
+class Cuts:
+    """The sketches that were read out of an answer before it was parsed; in their place hits have their numbers.
+
+    values:  int32, as bytes. offsets: int64, as bytes: sketch i has values[offsets[i]:offsets[i + 1]].
+    found:   how many of them, in their order, hits have named.
+    """
+
+    values: bytes = b""
+    offsets: bytes = b""
+    found: int = 0
+
+    @property
+    def are_all_found(self) -> bool:
+        """Whether the hits have named all of them."""
+        return self.found == len(self.offsets) // 8 - 1
+
+
 @dataclass(frozen=True)
 class StoredSketches:
     """The sketches of one recipe in one field."""
@@ -199,13 +225,8 @@ class StoredSketches:
     field: SketchField
     recipe: Recipe
 
-    @cached_property
-    def names(self) -> tuple[str, str, str]:
-        """The names that `native.Core.stored_sketches` takes."""
-        return self.field.sketch, self.field.recipe, self.recipe.id
 
-
-def sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:
+def _sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:
     """Return the sketch of each hit, or why it has none.
 
     Returns Sketches if every hit has a sketch, else a list.

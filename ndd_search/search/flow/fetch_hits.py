@@ -207,7 +207,7 @@ def sketches_of(hits: Sequence[Hit], plan: Plan) -> Sequence[Sketch | Lack]:
     """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
     if (items := plan.settings.items) is not None:
         return presence(hits, reader_of(State(), plan), items)
-    return plan.field.decode([hit.get("fields") or {} for hit in hits], plan.settings.recipe)
+    return plan.field.decode(hits, plan.settings.recipe)
 
 
 def with_more_hits(

@@ -126,7 +126,7 @@ class SeenItems(Step):
         found = []
         for item, one in self.documents.items():
             found += [(item, hit) for hit in by_id[one["_id"]] if one.get("_index") in (None, hit["_index"])]
-        sketches = plan.field.decode([hit.get("fields") or {} for _, hit in found], self.recipe)
+        sketches = plan.field.decode([hit for _, hit in found], self.recipe)
         return [
             Shown(item, hit, _NONE if isinstance(sketch, str) else sketch)
             for (item, hit), sketch in zip(found, sketches, strict=True)

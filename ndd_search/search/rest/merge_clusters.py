@@ -220,7 +220,7 @@ class _Reader(HitReader):
         return without_fields({name: value for name, value in hit.items() if name != _TEXT}, ours)
 
     def stored(self, hits: Sequence[Hit]) -> Sequence[Sketch | Lack]:
-        return self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
+        return self.field.decode(hits, self.recipe)
 
 
 def _text_of(text: Text | None, hit: Hit) -> str | None:

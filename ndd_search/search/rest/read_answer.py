@@ -1,14 +1,15 @@
 """Reads the answer of an engine to a search: whether it failed, whether it is complete, its parts and sketches.
 
-The doc values of a sketch make up most of the text of a hit, and of the time to parse it. So the native core decodes
-the sketches of a response and cuts them out of the text before it is parsed, if it understands all of them; else they
-stay in its hits. Without the core all sketches do.
+The doc values of a sketch make up most of the text of a hit, and of the time to parse it. So the native core reads the
+sketches out of the text before it is parsed, and leaves a number in the place of each. If the hits do not have all of
+these numbers, in their order, the text is parsed as it is, and its sketches stay in the hits. Without the core all do.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from itertools import repeat
 from operator import contains
@@ -21,10 +22,10 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.record_schema import RecordSchema
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Lack, Sketch
-from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches, listed, sketches_from
+from ndd_search.core.sketching.stored_sketch import Cuts, SketchField, StoredSketches, listed
 
 Hit = dict[str, Any]
-# For each search of an answer, the sketches that were cut out of its hits, None if they are in the hits; () for none.
+# For each search of an answer, the sketches that were cut out of its hits, None if it has no hits; () for none.
 CutSketches = Sequence[Sequence[Sketch | Lack] | None]
 
 # Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
@@ -65,7 +66,7 @@ class Answer:
         """Return the sketch of each hit of a search, or why it has none."""
         if self.cut and (cut := self.cut[0]) is not None:
             return cut
-        return field.decode([hit.get("fields") or {} for hit in self.hits], recipe)
+        return field.decode(self.hits, recipe)
 
     @property
     def partial(self) -> bool:
@@ -330,21 +331,12 @@ def parsed(text: Any, parse: Callable[[Any], Any], stored: StoredSketches) -> tu
     text: anything but str and bytes is parsed as it is.
     """
     core = native.core if isinstance(text, str | bytes) else None
-    if core is not None and (found := core.cut_sketches(text, stored.names, stored.recipe.k)):
-        body, sketches = parse(found[0]), [None if read is None else sketches_from(read) for read in found[1]]
-        if _fit(sketches, body):
-            return body, sketches
+    if core is not None and (found := core.cut_sketches(text, stored.field.sketch, stored.recipe.k)):
+        body, cuts = parse(found[0]), Cuts(*found[1:])
+        with suppress(*MALFORMED):
+            lists = [one["hits"]["hits"] if "hits" in one else None for one in body.get("responses", [body])]
+            decode = stored.field.decode
+            sketches = [None if hits is None else decode(hits, stored.recipe, cuts) for hits in lists]
+            if cuts.are_all_found:
+                return body, sketches
     return parse(text), ()
-
-
-def _fit(sketches: CutSketches, body: Any) -> bool:
-    """Return whether each hit has an entry: a parser of the caller's own may return something else."""
-    try:
-        responses = body.get("responses", [body])
-        counts = [None if one is None else len(one) for one in sketches]
-        found = [
-            None if count is None else len(one["hits"]["hits"]) for count, one in zip(counts, responses, strict=True)
-        ]
-    except MALFORMED:
-        return False
-    return found == counts

@@ -175,7 +175,7 @@ class UpstreamSearcher(Searcher):
         answer = await self._send(Request("POST", f"{self._path}/_search", {}, headers, body))
         hits = {(hit["_index"], hit["_id"]): hit for hit in self._body(answer)["hits"]["hits"]}
         found = [hits[name] for name in names if name in hits]
-        sketches = field.decode([hit.get("fields") or {} for hit in found], recipe)
+        sketches = field.decode(found, recipe)
         return [Document(hit, None if isinstance(one, str) else one) for hit, one in zip(found, sketches, strict=True)]
 
     def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
