@@ -1,20 +1,28 @@
 """Time the work of a wrapped search in the client alone: no engine, answers of 100 hits, a third of them copies.
 
-    python -m benchmarks.own_work [--rounds 15]
+    python -m benchmarks.own_work [--rounds 15] [--calls]
 
 The transport of elasticsearch-py gets recorded answers in place of a node's, so that what the client does for a plain
 search is measured beside it. "the lower bound" sends and parses the requests of two_phases with the plain client. The
 last columns are medians of `ndd.took_ms`, our own work as each answer states it: from the request read to the page, for
 one way repeated and for the ways in turn. Processor times are measured in turn: trust the ratios on a busy machine.
+
+--calls counts instead which functions of `ndd_search` run: the files that hold them, the functions, and their calls. A
+generator that continues counts as called, a comprehension as a part of its function, as in Python 3.12. "first" is the
+first search of a client.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from statistics import median
+from types import FrameType
 from typing import Any, NamedTuple
 
 import elastic_transport
@@ -24,13 +32,14 @@ from benchmarks.measure import Method, measure
 
 import ndd_search as ndd  # isort: skip  # after measure, which sets the number of its threads
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 
 WORDS, HITS, PAGE = 150, 100, 10
 ASKED = 1000  # searches whose `took_ms` is read
 FIELD = SketchField()
 MATCH = {"match": {"body": "market"}}
+PACKAGE = str(Path(ndd.__file__).parent)
+_COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>"}
 
 
 def documents() -> list[dict[str, Any]]:
@@ -39,7 +48,8 @@ def documents() -> list[dict[str, Any]]:
     for number in range(HITS):
         words = [f"w{number}x{place}" for place in range(WORDS)]
         texts.append(texts[-1].replace(texts[-1].split()[7], "changed") if number % 3 == 2 else " ".join(words))
-    stored = [FIELD.encode(sketch, ndd.Recipe()) for sketch in sketch_many(texts)]
+    found = ndd.with_sketches([{"_index": "news", "_id": "", "body": text} for text in texts], fields=["body"])
+    stored = [action["ndd"] for action in found]
     return [
         {
             "_index": "news",
@@ -47,7 +57,7 @@ def documents() -> list[dict[str, Any]]:
             "_seq_no": rank,
             "_primary_term": 1,
             "_score": 10 - rank / 100,
-            "_source": {"body": text, "ndd": {"recipe": one["recipe"]}},
+            "_source": {"body": text, "ndd": {"recipe": one["recipe"], "text": one["text"]}},
             "fields": {FIELD.sketch: one["sketch"], FIELD.recipe: [one["recipe"]]},
         }
         for rank, (text, one) in enumerate(zip(texts, stored, strict=True))
@@ -59,12 +69,12 @@ ENGINE = documents()
 
 def found(body: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to a search for some of the hits, with what it asks for."""
-    start = body.get("from", 0)
+    start, asked = body.get("from", 0), body["query"]
     left_out = {"fields"} if "docvalue_fields" not in body else set[str]()
     left_out |= {"_source"} if body.get("_source") is False else set()
     left_out |= {"_id"} if body.get("stored_fields") == "_none_" else set()
-    only = body["query"]["bool"]["filter"][0]["terms"]["_seq_no"] if "bool" in body["query"] else range(HITS)
-    hits = [hit for hit in ENGINE if hit["_seq_no"] in only]
+    only = asked["bool"]["filter"][0]["terms"]["_seq_no"] if "bool" in asked else range(HITS)
+    hits = [hit for hit in ENGINE if hit["_seq_no"] in only and "ids" not in asked]  # no frequency table is stored
     hits = [
         {name: value for name, value in hit.items() if name not in left_out}
         for hit in hits[start : start + body.get("size", PAGE)]
@@ -128,16 +138,16 @@ def ways() -> dict[str, Method]:
         "two_phases, mode=count": {"ndd": {"mode": "count"}},
     }
     for name, options in ways_of_asking.items():
-        wrapped = ndd.wrap(client(), cache=False, frequency_table=False)
+        wrapped = ndd.wrap(client(), cache=False)
         found[f"wrapped, {name}"] = partial(wrapped.search, index="news", body={"query": MATCH, **options})
-    stored = ndd.wrap(client(), frequency_table=False, cache=(cache := MemoryCache()))
+    stored = ndd.wrap(client(), cache=(cache := MemoryCache()))
 
     def searched_anew() -> Any:
         cache.clear()
         return stored.search(index="news", body={"query": MATCH})
 
     found["wrapped, two_phases, stored in the cache"] = searched_anew
-    cached = ndd.wrap(client(), frequency_table=False)
+    cached = ndd.wrap(client())
     found["wrapped, cached"] = partial(cached.search, index="news", body={"query": MATCH})
     return found
 
@@ -152,11 +162,43 @@ def stated(methods: Mapping[str, Method], order: Iterable[str]) -> dict[str, str
     return {name: f"{median(found):,.0f}" if len(found) > ASKED / 2 else "" for name, found in taken.items()}
 
 
+def counted(methods: Mapping[str, Method]) -> None:
+    """Print how many files, functions and calls of the package each way takes."""
+    print("| search | files | functions | calls | files, first | functions, first | calls, first |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, method in methods.items():
+        first, _, again = calls_of(method), method(), calls_of(method)
+        if again:
+            counts = [f"{len({file for file, _ in one})} | {len(one)} | {one.total()}" for one in (again, first)]
+            print(f"| {name} | {' | '.join(counts)} |")
+
+
+def calls_of(method: Method) -> Counter[tuple[str, int]]:
+    """Return how often a search calls each function of the package, by file and first line."""
+    calls = Counter[tuple[str, int]]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name not in _COMPREHENSIONS:
+            calls[code.co_filename, code.co_firstlineno] += 1
+
+    sys.setprofile(note)
+    try:
+        method()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
-    methods = ways()
-    taken = measure(methods, parser.parse_args().rounds)
+    parser.add_argument("--calls", action="store_true", help="count calls, and measure no time")
+    chosen, methods = parser.parse_args(), ways()
+    if chosen.calls:
+        counted(methods)
+        return
+    taken = measure(methods, chosen.rounds)
     repeated = stated(methods, [name for name in methods for _ in range(ASKED)])
     in_turn = stated(methods, [*methods] * ASKED)
     least = taken["the lower bound"]

@@ -81,10 +81,10 @@ class Layout:
         self.similarity: list[float] = stream.similarity[:examined].tolist()
         self.leaders = [index for index, leader in enumerate(self.leader) if leader == index]
         self._shown_at: dict[int, tuple[dict[int, int], list[int]]] = {}  # see _shown_at_places
-        self._duplicates: dict[int, list[int]] = {}  # of each leader that has some, ascending
+        self._groups: dict[int, list[int]] = {}  # of each leader that has duplicates, with itself, ascending
         for index, leader in enumerate(self.leader):
             if leader != index:
-                self._duplicates.setdefault(leader, []).append(index)
+                self._groups.setdefault(leader, [leader]).append(index)
         self.shares = dict(stream.shares)
         self._passed = passed_over(stream.shares, options) if stream.shares else set[int]()
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
@@ -111,21 +111,23 @@ class Layout:
         if mode == "annotate":
             return self._single(place)
         item, similarity = self.seen.get(leader, (None, 1.0))
-        if leader not in self._duplicates:
-            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
-        if leader not in self._shown_at:
-            self._shown_at[leader] = self._shown_at_places(leader, reader)
-        at, hidden = self._shown_at[leader]
-        shown = at[place]
+        shown, hidden = place, list[int]()
+        if leader in self._groups:
+            if leader not in self._shown_at:
+                self._shown_at[leader] = self._shown_at_places(leader, reader)
+            at, hidden = self._shown_at[leader]
+            shown = at[place]
         if place != leader:
             return self._single(shown)
-        listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode in LISTING else ()
-        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
+        listed = [self._duplicate(i, leader, shown) for i in hidden] if mode in LISTING else ()
+        return Group(self._hit(shown), self.ranks[shown], tuple(listed), similarity=similarity, seen=item)
 
     def _shown_at_places(self, leader: int, reader: Reader) -> tuple[dict[int, int], list[int]]:
         """Return which member of a group is shown at the place of each, and those that are hidden."""
-        members, slots = self._members(leader), self._copies(leader)[: self.options.max_per_group]
-        chosen = self._chosen(leader, reader)
+        members = self._members(leader)
+        if self.options.max_per_group == 1 and self.options.keep == ("score",):
+            return dict(zip(members, members, strict=True)), members[1:]
+        slots, chosen = self._copies(leader)[: self.options.max_per_group], self._chosen(leader, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
         places = [*slots, *sorted(set(members).difference(slots))]
         return dict(zip(places, [*chosen, *hidden], strict=True)), hidden
@@ -140,11 +142,12 @@ class Layout:
 
     def _members(self, leader: int) -> list[int]:
         """Return the indexes of a group's hits, ascending."""
-        return [leader, *self._duplicates.get(leader, ())]
+        return self._groups.get(leader) or [leader]
 
     def _copies(self, leader: int) -> list[int]:
         """Return those members of a group that may be shown: all but hits that only max_per put there."""
-        return [index for index in self._members(leader) if index not in self._passed]
+        members = self._members(leader)
+        return [index for index in members if index not in self._passed] if self._passed else members
 
     def _hit(self, index: int) -> Any:
         return self._whole.get(self.ranks[index], self.stream.hits[index])
@@ -205,7 +208,7 @@ class Layout:
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
         told = few_words(np.array([len(sketch) for sketch in leaders.values()]), reader.recipe)
         if reader.frequency_table is None:
-            groups = [[one for one in self._members(leader) if one not in self.shares] for leader in self._duplicates]
+            groups = [[one for one in group if one not in self.shares] for group in self._groups.values()]
             others = joined(groups, self.stream.sketches, self.ranks, reader.recipe)
         else:
             others = kept_apart(self.stream.hits, leaders, len(shown), reader, reader.recipe, self.options)

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
-from itertools import takewhile
 from math import isnan
 from time import perf_counter
 from typing import Any
 
-from ndd_search.core.immutable import cached_property, dataclass
+from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.guards import number_in, seconds_since_1970
 from ndd_search.core.options import LISTING, ByField, CollapseOptions
 from ndd_search.core.paging.explain_hit import Explanation, explain
@@ -150,20 +149,16 @@ class Page:
     @property
     def grouped_ranks(self) -> set[int]:
         """The ranks, in the engine's list, of all hits of the page's groups, also where their number alone is told."""
-        return self.shown_ranks.union(copy.rank for group in self.groups for copy in group.duplicates)
+        return self.shown_ranks | {copy.rank for group in self.groups for copy in group.duplicates}
 
-    @cached_property
+    @property
     def ranks(self) -> set[int]:
         """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
-        ranks = self.shown_ranks
-        for group in self.groups:
-            if group.duplicate_of is not None:
-                ranks.add(group.duplicate_of)
-            if group.duplicates and self.options.mode != "count":
-                ranks.update(copy.rank for copy in group.duplicates)
+        ranks = self.shown_ranks if self.options.mode == "count" else self.grouped_ranks
+        ranks |= {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
         for rank, leader, _ in self.info.late:
             ranks |= {rank, leader}
-        return ranks.union(rank for rank, _, _ in self.info.seen)
+        return ranks | {rank for rank, _, _ in self.info.seen}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
@@ -171,28 +166,22 @@ class Page:
         Duplicates whose rank is not among them are left out, unless they are only counted. The page ends before the
         first shown hit whose rank is not among them, and `info.degraded` says so.
         """
-        if hits is self._hits and hits.keys() >= self.ranks:
-            return self
-        counts = self.options.mode == "count"
-        groups = tuple(
-            group._replace(
-                hit=hits[group.rank],
-                duplicates=tuple(
-                    one._replace(hit=hits.get(one.rank, one.hit))
-                    for one in group.duplicates
-                    if counts or one.rank in hits
-                ),
-                duplicate_of=group.duplicate_of if group.duplicate_of in hits else None,
-            )
-            for group in takewhile(lambda group: group.rank in hits, self.groups)
-        )
-        degraded = self.info.degraded if len(groups) == len(self.groups) else self.info.degraded or _CUT
-        late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
-        seen = tuple(one for one in self.info.seen if one[0] in hits)
-        info = self.info
-        if (late, seen, degraded) != (info.late, info.seen, info.degraded):
-            info = replace(info, late=late, seen=seen, degraded=degraded)
-        return Page(groups, info, self._stream, self._reader, self.options, hits)
+        groups, info, listed = list[Group](), self.info, self.options.mode != "count"
+        for group in self.groups:
+            if group.rank not in hits:
+                info = replace(info, degraded=info.degraded or _CUT)
+                break
+            copies = [
+                one._replace(hit=hits.get(one.rank, one.hit))
+                for one in group.duplicates
+                if not listed or one.rank in hits
+            ]
+            of = group.duplicate_of if group.duplicate_of in hits else None
+            groups.append(group._replace(hit=hits[group.rank], duplicates=tuple(copies), duplicate_of=of))
+        if info.late or info.seen:
+            late = tuple(one for one in info.late if one[0] in hits and one[1] in hits)
+            info = replace(info, late=late, seen=tuple(one for one in info.seen if one[0] in hits))
+        return Page(tuple(groups), info, self._stream, self._reader, self.options, hits)
 
     def explain(self, rank: int) -> Explanation:
         """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
@@ -218,9 +207,9 @@ def slice_page(
     over = stream.exhausted and examined == len(stream.hits)
     places = layout.places(everything=over or window >= options.max_window)
     shown = places[start : start + size]
-    groups = tuple(layout.group(place, reader) for place in shown)
+    groups = [layout.group(place, reader) for place in shown]
     if options.origins:
-        groups = tuple(layout.with_origins(*one, reader) for one in zip(shown, groups, strict=True))
+        groups = [layout.with_origins(*one, reader) for one in zip(shown, groups, strict=True)]
     before = stream.examined(window_for(stream, start, options)) if start else 0
     kept = len(layout.places(everything=True))
     hides = options.mode in (*LISTING, "drop") and kept < examined
@@ -237,7 +226,7 @@ def slice_page(
         lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
         unique=_unique(len(layout.leaders) - len(layout.passed_over), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
-        seen=tuple((layout.ranks[one], *layout.seen[one]) for one in sorted(layout.seen) if one >= before),
+        seen=tuple([(layout.ranks[one], *layout.seen[one]) for one in sorted(layout.seen) if one >= before]),
         warnings=(
             *(_unread_fields(stream.hits[:examined], reader, options) if options.document_fields else ()),
             *_none_compared(stream.lacking[:examined], reader),
@@ -246,7 +235,7 @@ def slice_page(
         took=perf_counter() - began,
         would_hide=examined - len(layout.leaders) if options.mode == "annotate" else None,
     )
-    return Page(groups, info, stream, reader, options, whole)
+    return Page(tuple(groups), info, stream, reader, options, whole)
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:

@@ -40,20 +40,20 @@ def misfit(stored: Sequence[Sketch | Lack], text_at: Callable[[int], str | None]
     text_at: returns the text of a document by its place, None if it is not known in full. At most 16,384 characters are
              compared, from a random document on: repeated calls compare all documents but longer ones.
     """
-    left, places, texts = _GLANCE, list[int](), list[str]()
-    start = randrange(len(stored)) if len(stored) else 0
-    for place in (*range(start, len(stored)), *range(start)):
-        one = stored[place]
+    left, places, texts, sketches = _GLANCE, list[int](), list[str](), list(stored)
+    start = randrange(len(sketches)) if sketches else 0
+    for place in (*range(start, len(sketches)), *range(start)):
+        one = sketches[place]
         if isinstance(one, Lack) and one is not Lack.EMPTY:
             continue
-        text = text_at(place)
-        if text is None or len(text) > left:
+        if (text := text_at(place)) is None:
             continue
+        if (left := left - len(text)) < 0:
+            break
         places.append(place)
         texts.append(text)
-        left -= len(text)
-    fits = fit([stored[place] for place in places], sketch_many(texts, recipe))
-    return next((place for place, fitting in zip(places, fits, strict=True) if not fitting), None)
+    fits = fit([sketches[place] for place in places], sketch_many(texts, recipe))
+    return None if all(fits) else places[fits.index(False)]
 
 
 def whole_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
@@ -61,6 +61,8 @@ def whole_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
 
     A search may leave a field out, and an engine that rebuilds `_source` returns lists in another order.
     """
+    if len(fields) == 1 and type(text := source.get(fields[0])) is str and "." not in fields[0]:
+        return text
     return text_of(source, fields) if all(isinstance(value_of(source, name), str) for name in fields) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, starmap
 from typing import overload
 
 import numpy as np
@@ -65,14 +65,15 @@ class Sketches(Sequence[Sketch]):
             if step == 1:
                 return list(Sketches(self.values, self.offsets[start : max(start, stop) + 1]))
             return [self[i] for i in range(start, stop, step)]
+        count = len(self.offsets) - 1
         if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(f"sketch {index} of {len(self)}")
+            index += count
+        if not 0 <= index < count:
+            raise IndexError(f"sketch {index} of {count}")
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def __iter__(self) -> Iterator[Sketch]:
-        return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
+        return map(self.values.__getitem__, starmap(slice, pairwise(self.offsets.tolist())))
 
     def holds(self, others: Sketches, places: npt.NDArray[np.int64]) -> bool:
         """Return whether these sketches at some places equal others, one by one."""

@@ -267,7 +267,6 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
 
     plain: Callable[[Hit], Hit] = without_added if plan.added_fields else dict
     search, limits = plan.search, plan.search.limits
-    page = page.with_hits(state.documents)
     degraded = joined(state.stopped, state.degraded, plan.unread, page.info.degraded)
     if degraded:
         plan.settings.degrade(search.request.path, degraded)

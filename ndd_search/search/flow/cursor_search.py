@@ -320,7 +320,8 @@ class CursorPage(ContinuedPage):
         next_hit = self.next_hit(stream)
         after = stream.hits[next_hit - 1]["sort"] if next_hit and next_hit > self.start else self.cursor.after
         self._restore_sort(stream)
-        body = unfiltered_body(self._plan, state, page, round_trips.own_seconds, "off")
+        told = page.with_hits(state.documents)
+        body = unfiltered_body(self._plan, state, told, round_trips.own_seconds, "off")
         total = body["hits"].pop("total", None)
         if total is not None and state.total is not None:
             total = state.total["value"] if isinstance(total, int) else state.total

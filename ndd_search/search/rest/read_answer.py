@@ -8,7 +8,7 @@ these numbers, in their order, the text is parsed as it is, and its sketches sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from itertools import repeat
@@ -32,6 +32,7 @@ CutSketches = Sequence[Sequence[Sketch | Lack] | None]
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 _OK = HTTPStatus.OK.value
+_KINDS = {"_index": str, "_id": str, "_routing": str, "fields": dict, "_source": dict}  # of the members of a hit
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
@@ -96,8 +97,8 @@ class Answer:
     @property
     def clusters(self) -> dict[str, int]:
         """Numbers of clusters by outcome (successful, skipped, ...), for a search over several clusters."""
-        counts = self.body.get("_clusters") or {}
-        return {name: count for name, count in counts.items() if isinstance(count, int)}
+        counts = self.body.get("_clusters")
+        return {name: count for name, count in counts.items() if isinstance(count, int)} if counts else {}
 
     @property
     def whole(self) -> bool:
@@ -291,38 +292,28 @@ def _drop_within(fields: dict[str, Any], path: str) -> None:
 
 
 def _is_answer_to_search(body: dict[str, Any]) -> bool:
-    hits, shards, clusters = (body.get(name) for name in ("hits", "_shards", "_clusters"))
-    if not isinstance(hits, dict) or not _are_dicts_or_none((shards, clusters)):
+    hits, shards, clusters = body.get("hits"), body.get("_shards") or {}, body.get("_clusters") or {}
+    if not (isinstance(hits, dict) and isinstance(shards, dict) and isinstance(clusters, dict)):
         return False
-    total, failures = hits.get("total"), (shards or {}).get("failures") or []
+    total, failures, listed = hits.get("total"), shards.get("failures") or [], hits.get("hits")
     value = total.get("value") if isinstance(total, dict) else total
     if not isinstance(value, int) and total is not None:
         return False
     if not isinstance(failures, list) or not all(isinstance(one, dict) for one in failures):
         return False
-    listed = hits.get("hits")
-    return _are_dicts_or_none(one.get("reason") for one in failures) and isinstance(listed, list) and _are_hits(listed)
+    reasons = [one["reason"] for one in failures if one.get("reason") is not None]
+    return all(isinstance(one, dict) for one in reasons) and isinstance(listed, list) and _are_hits(listed)
 
 
 def _are_hits(listed: list[Any]) -> bool:
     """Return whether all are hits. The types of a member are compared for all hits together, in a third of the time."""
-    if not _are(dict, set(map(type, listed))):
+    if not all(map(issubclass, set(map(type, listed)), repeat(dict))):
         return False
-    return (
-        _are(str, {type(hit.get("_index")) for hit in listed})
-        and _are(str, {type(hit["_id"]) for hit in listed if "_id" in hit})
-        and _are(str, {type(hit["_routing"]) for hit in listed if "_routing" in hit})
-        and _are(dict, {type(hit["fields"]) for hit in listed if "fields" in hit})
-        and _are(dict, {type(hit["_source"]) for hit in listed if "_source" in hit})
-    )
-
-
-def _are(kind: type, kinds: set[type]) -> bool:
-    return all(issubclass(one, kind) for one in kinds)
-
-
-def _are_dicts_or_none(values: Iterable[Any]) -> bool:
-    return all(one is None or isinstance(one, dict) for one in values)
+    for name, kind in _KINDS.items():
+        kinds = {type(hit[name]) for hit in listed if name in hit}
+        if kinds != {kind} and not all(map(issubclass, kinds, repeat(kind))):
+            return False
+    return all(map(contains, listed, repeat("_index")))
 
 
 def parsed(text: Any, parse: Callable[[Any], Any], stored: StoredSketches) -> tuple[Any, CutSketches]:
