@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from ndd_search.core.paging.fill_page import first_window
 from ndd_search.core.paging.origins import Origins, origins_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-
-NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
 
 
 class Duplicate(NamedTuple):
@@ -67,15 +64,10 @@ def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
 
 
 class Layout:
-    """Which hit is shown at which place, for the first `examined` hits of a stream.
+    """Which hit is shown at which place, for the first `examined` hits of a stream."""
 
-    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
-    """
-
-    def __init__(
-        self, stream: Stream, examined: int, options: CollapseOptions, whole: Mapping[int, Any] = NO_OTHERS
-    ) -> None:
-        self.stream, self.options, self._whole = stream, options, whole
+    def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
+        self.stream, self.options = stream, options
         self.leader: list[int] = stream.leader[:examined].tolist()
         self.ranks: list[int] = stream.ranks[:examined].tolist()
         self.similarity: list[float] = stream.similarity[:examined].tolist()
@@ -120,7 +112,7 @@ class Layout:
         if place != leader:
             return self._single(shown)
         listed = [self._duplicate(i, leader, shown) for i in hidden] if mode in LISTING else ()
-        return Group(self._hit(shown), self.ranks[shown], tuple(listed), similarity=similarity, seen=item)
+        return Group(self.stream.hits[shown], self.ranks[shown], tuple(listed), similarity=similarity, seen=item)
 
     def _shown_at_places(self, leader: int, reader: Reader) -> tuple[dict[int, int], list[int]]:
         """Return which member of a group is shown at the place of each, and those that are hidden."""
@@ -148,9 +140,6 @@ class Layout:
         """Return those members of a group that may be shown: all but hits that only max_per put there."""
         members = self._members(leader)
         return [index for index in members if index not in self._passed] if self._passed else members
-
-    def _hit(self, index: int) -> Any:
-        return self._whole.get(self.ranks[index], self.stream.hits[index])
 
     def _chosen(self, leader: int, reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
@@ -218,11 +207,12 @@ class Layout:
         leader = self.leader[index]
         of = None if leader == index else self.ranks[leader]
         item, similarity = self.seen.get(index, (None, self.similarity[index]))
-        return Group(self._hit(index), self.ranks[index], (), of, similarity, self.shares.get(index, ""), item)
+        shares = self.shares.get(index, "")
+        return Group(self.stream.hits[index], self.ranks[index], (), of, similarity, shares, item)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index
-        return Duplicate(self._hit(index), self.ranks[index], self.similarity[to], self.shares.get(to, ""))
+        return Duplicate(self.stream.hits[index], self.ranks[index], self.similarity[to], self.shares.get(to, ""))
 
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]

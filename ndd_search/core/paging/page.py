@@ -19,7 +19,7 @@ from ndd_search.core.matching.guards import number_in, seconds_since_1970
 from ndd_search.core.options import LISTING, ByField, CollapseOptions
 from ndd_search.core.paging.explain_hit import Explanation, explain
 from ndd_search.core.paging.fill_page import window_for
-from ndd_search.core.paging.layout import NO_OTHERS, Group, Layout
+from ndd_search.core.paging.layout import Group, Layout
 from ndd_search.core.paging.record_schema import bar_of
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.sketches import Lack
@@ -188,22 +188,12 @@ class Page:
         return explain(self._stream, rank, self._reader, self.options)
 
 
-def slice_page(
-    stream: Stream,
-    start: int,
-    size: int,
-    reader: Reader,
-    options: CollapseOptions,
-    whole: Mapping[int, Any] = NO_OTHERS,
-) -> Page:
-    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page.
-
-    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
-    """
+def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
+    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page."""
     began = perf_counter()
     window = min(window_for(stream, start + size, options), stream.fetched)
     examined = stream.examined(window)
-    layout = Layout(stream, examined, options, whole)
+    layout = Layout(stream, examined, options)
     over = stream.exhausted and examined == len(stream.hits)
     places = layout.places(everything=over or window >= options.max_window)
     shown = places[start : start + size]
@@ -235,7 +225,7 @@ def slice_page(
         took=perf_counter() - began,
         would_hide=examined - len(layout.leaders) if options.mode == "annotate" else None,
     )
-    return Page(tuple(groups), info, stream, reader, options, whole)
+    return Page(tuple(groups), info, stream, reader, options)
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:

@@ -197,7 +197,7 @@ class Conversation:
         for step in self.steps:
             state = yield from step.after_hits(state, plan, self.round_trips)
         reader = reader_of(state, plan)
-        page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
+        page = slice_page(state.stream, search.start, search.size, reader, plan.options)
         to_cache = state  # without the documents of this page: the page itself is cached, and others show other ones
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
         needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks

@@ -275,13 +275,16 @@ def with_documents_read(state: State, plan: Plan, answers: Sequence[Answer]) -> 
 
 def _stale_in(answer: Answer, plan: Plan) -> str:
     """Return a sentence about a document whose sketch is not of its text, "" if none was found."""
-    hits, where = answer.hits, plan.field
+    hits, where, fields = answer.hits, plan.field, dict[str, list[str]]()
 
     def text_at(place: int) -> str | None:
         source = hits[place].get("_source") or {}
         stored = source.get(where.name)
-        named = stored.get("text") if isinstance(stored, dict) else None
-        return whole_text(source, fields_in_text(named)) if isinstance(named, str) else None
+        if not isinstance(stored, dict) or not isinstance(named := stored.get("text"), str):
+            return None
+        if named not in fields:
+            fields[named] = fields_in_text(named)
+        return whole_text(source, fields[named])
 
     place = misfit(sketches_in(answer, plan), text_at, plan.settings.recipe)
     return "" if place is None else STALE.format(f"{hits[place]['_index']}/{hits[place].get('_id')}")

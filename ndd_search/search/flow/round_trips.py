@@ -159,7 +159,8 @@ def trouble(answers: Sequence[Answer], like: Answer) -> str:
 
     like: the earlier answer. If other clusters answered, ranks differ.
     """
-    if all(one.whole and one.clusters == like.clusters for one in answers):
+    unlike = [one for one in answers if not one.whole or one.clusters != like.clusters]
+    if not unlike:
         return ""
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
 

@@ -10,8 +10,9 @@ page was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 from ndd_search.core.options import Mode
@@ -93,13 +94,11 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     hit = plain(group.hit)
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
-        hit = _with_fields(
-            hit, {**_relation(group), DUPLICATE_OF: [leader.get("_id")], OF_INDEX: [leader.get("_index")]}
-        )
+        _relate(hit, group, {DUPLICATE_OF: [leader.get("_id")], OF_INDEX: [leader.get("_index")]})
     elif group.seen is not None:
-        hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
+        _relate(hit, group, {SEEN: [group.seen]})
     if group.origins is not None:
-        hit = _with_fields(hit, {ORIGINS: [group.origins._asdict()]})
+        hit["fields"] = {**hit.get("fields", {}), ORIGINS: [group.origins._asdict()]}
     if not group.duplicates:
         return hit
     mode = page.options.mode
@@ -114,21 +113,18 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     return hit
 
 
-def _relation(hit: Group | Duplicate) -> dict[str, Any]:
-    """Return the fields that say how a hit relates to its leader."""
-    return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
-
-
 def _listed(copy: Duplicate, mode: Mode, plain: Plain) -> Hit:
     hit = plain(copy.hit)
     if mode == "ids":
         hit = {name: value for name, value in hit.items() if name in _OF_IDS}
-    return _with_fields(hit, _relation(copy))
-
-
-def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:
-    hit["fields"] = {**hit.get("fields", {}), **fields}
+    _relate(hit, copy)
     return hit
+
+
+def _relate(hit: Hit, to: Group | Duplicate, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Say in the `fields` of a hit how it relates to its leader, or to what was seen."""
+    shares = {SHARES: [to.shares]} if to.shares else {}
+    hit["fields"] = {**hit.get("fields", {}), SIMILARITY: [round(to.similarity, 4)], **shares, **more}
 
 
 _GONE = object()
