@@ -1,6 +1,7 @@
 """Encodes values as bytes for a cache and decodes them: JSON and arrays behind a checksum, never pickles.
 
-An entry is
+A cache in the memory of this process gets Python's own form (`marshal`) instead, which takes a fiftieth of the time for
+long texts. Only the process that wrote it reads it. An entry for any other cache is
 
     magic and version   4 bytes, b"ndd" and a number
     checksum            4 bytes, the CRC-32 of the key and of everything that follows
@@ -19,6 +20,7 @@ If orjson is installed, it reads and writes the JSON in half the time.
 from __future__ import annotations
 
 import json
+import marshal
 import struct
 from dataclasses import fields
 from functools import partial
@@ -40,7 +42,7 @@ except ModuleNotFoundError:
 
 VERSION = 1
 # Errors that decoding a malformed entry can raise.
-UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError, EOFError, struct.error)
 _MAGIC = b"ndd" + bytes([VERSION])
 _HEAD, _ABOUT_JSON = struct.Struct("<4sI"), struct.Struct("<Ic")
 _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 64 bits, and refuses lone surrogates
@@ -51,14 +53,17 @@ _STORED_AS_IT_IS = [one.name for one in fields(Stream) if one.name not in (*_ARR
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def sealed(key: bytes, value: Any, arrays: bytes = b"") -> bytes | None:
+def sealed(key: bytes, value: Any, arrays: bytes = b"", own: bool = False) -> bytes | None:
     """Encode a value under a key. Returns None for a value that JSON would not restore exactly.
 
     value: dicts with text keys, lists, texts, finite numbers, booleans and None; subclasses are refused.
+    own: for a cache in the memory of this process.
     """
     if not _is_plain(value):
         return None
     try:
+        if own:
+            return marshal.dumps((value, arrays))
         reader, text = _to_marked_json(value)
         about = _ABOUT_JSON.pack(len(text), reader)
     except UNREADABLE:  # nested too deep or too long
@@ -67,9 +72,15 @@ def sealed(key: bytes, value: Any, arrays: bytes = b"") -> bytes | None:
     return b"".join((_HEAD.pack(_MAGIC, checksum), about, text, arrays))
 
 
-def unsealed(key: bytes, entry: bytes) -> tuple[Any, memoryview] | None:
-    """Decode an entry to its value and arrays, None if it is not a whole entry of this version and key."""
+def unsealed(key: bytes, entry: bytes, own: bool = False) -> tuple[Any, memoryview] | None:
+    """Decode an entry to its value and arrays, None if it is not a whole entry of this version and key.
+
+    own: as it was written.
+    """
     try:
+        if own:
+            value, held = marshal.loads(entry)
+            return value, memoryview(held)
         magic, checksum = _HEAD.unpack_from(entry)
         rest = memoryview(entry)[_HEAD.size :]
         if magic != _MAGIC or crc32(rest, crc32(key)) != checksum:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.core.paging.cache import Cache, FailureGuard, SingleFlight, check_cache
+from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SingleFlight, check_cache
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.core.paging.stream import NO_HITS, Stream
 
@@ -27,6 +27,7 @@ class CachedStreams:
     ) -> None:
         check_cache(cache)
         self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
+        self._own = type(cache) is MemoryCache
         self._pack, self._unpack = pack, unpack
 
     def grow(
@@ -51,7 +52,7 @@ class CachedStreams:
         """The cached stream of a key, an empty one if there is none."""
         with self._guarded:
             entry = self._cache.get(key)
-            parts = None if entry is None else unsealed(key, entry)
+            parts = None if entry is None else unsealed(key, entry, self._own)
             if parts is not None:
                 with suppress(*UNREADABLE):  # not ours, although key and checksum are right
                     plain, arrays = parts
@@ -63,7 +64,7 @@ class CachedStreams:
         with self._guarded:
             plain, arrays = stream_parts(replace(stream, apart=None))
             plain["hits"] = self._pack(stream.hits)
-            if (entry := sealed(key, plain, arrays)) is not None:
+            if (entry := sealed(key, plain, arrays, self._own)) is not None:
                 self._cache.put(key, entry)
 
 

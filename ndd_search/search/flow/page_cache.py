@@ -77,7 +77,7 @@ class Memory:
         self._since_own_write: set[bytes] | None = None
         self._behind_alias: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind it
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
-        self.has_locks = self._shared is not None
+        self.has_locks, self._own = self._shared is not None, type(cache) is MemoryCache
         self._sender: tuple[Any, str] = (), ""  # see `sender`
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
@@ -159,9 +159,9 @@ class Memory:
                 moment.depends.update(zip(missing, tokens, strict=True))
             depends = {name.hex(): token.hex() for name, token in moment.depends.items()}
             value, arrays = _state_parts(state) if page is None else (page, b"")
-            if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays)) is not None:
+            if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays, self._own)) is not None:
                 cache.put(key, entry)
-            if page is None and not isinstance(cache, MemoryCache):
+            if page is None and not self._own:
                 self._remember_table(cache, state)
 
     def _remember_table(self, cache: Cache, state: State) -> None:
@@ -233,7 +233,7 @@ class Memory:
         of_target = _token_keys(self._origin.cluster, target)
         keys = list(dict.fromkeys((self._key(_LATEST), *of_target, *self._behind_alias.get(target, ()))))
         entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
-        found = None if entry is None else unsealed(key, entry)
+        found = None if entry is None else unsealed(key, entry, self._own)
         if found is None:
             return None
         current = dict(zip(keys, cache.get_many(keys) if tokens is None else tokens, strict=True))
