@@ -109,6 +109,23 @@ def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Conne
     assert answer["ndd"]["degraded"]
 
 
+@pytest.mark.newest_servers
+def test_a_time_budget_bounds_the_total_of_a_whole_result(library: Library, connect: Connect, proxy: Proxy) -> None:
+    body = {**LONG, "size": 3, "ndd": {"total": "groups"}}
+    whole = connect(window=10, frequency_table=False).search(index=library.news, body=body)
+    assert whole["ndd"]["exhausted"]
+    caller = connect(proxy.url, window=10, cache=False, time_budget=5.0, frequency_table=False)
+    proxy.reset()
+    assert caller.search(index=library.news, body=body)["hits"] == whole["hits"]
+    proxy.reset(lambda number, request: Harm(delay=30.0) if number and b'"terms"' not in request.body else None)
+    began = time.perf_counter()
+    answer = caller.search(index=library.news, body=body)
+    assert time.perf_counter() - began < 25
+    assert (answer["ndd"]["examined"], answer["ndd"]["degraded"] is None) == (10, False)
+    assert answer["hits"]["total"] == {"value": answer["ndd"]["kept"], "relation": "gte"}
+    assert ids(answer) == ids(whole)
+
+
 def test_a_first_request_that_exceeds_a_time_budget_leaves_the_answer_to_the_callers_own(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:

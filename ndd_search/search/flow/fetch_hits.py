@@ -47,6 +47,7 @@ from ndd_search.search.rest.wider_requests import widened
 
 # Statuses with which an engine, or a proxy in front of it, may refuse a part of a search and accept the whole.
 _REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_IMPLEMENTED}
+_STEP = 3  # hits of a fetch, in multiples of those before it, where a time budget may end the search
 _LONGER = 3 / 2  # hits of the first fetch for a later page, in multiples of the end of the page
 STALE = (
     "a document has the sketch of an earlier text, which may hide it or another: {}; run ndd-search backfill ... "
@@ -70,8 +71,17 @@ class HitFetcher:
             fetch = next_fetch(state.stream, search.start, search.size, self.plan.options)
             if fetch is None:
                 break
+            fetch = self._within_budget(fetch)
             state = yield from (self._first(self._ahead(fetch)) if state.envelope is None else self._next(state, fetch))
         return state
+
+    def _within_budget(self, fetch: Fetch) -> Fetch:
+        """Return a part of a fetch of the whole result, so that some of its hits are there when the time is over."""
+        search, options = self.plan.search, self.plan.options
+        if options.total != "groups" or not self.round_trips.has_budget:
+            return fetch
+        most = max(options.window, 2 * (search.start + search.size), _STEP * fetch.start)
+        return Fetch(fetch.start, min(fetch.size, most))
 
     def fetch_documents(self, state: State, ranks: set[int], named: Set[int] = frozenset()) -> Asking[State]:
         """Return the state with the documents of these ranks; missing ones are fetched, even when no time is left.
@@ -94,8 +104,8 @@ class HitFetcher:
         The page is the same: it examines no more hits than it needs.
         """
         search, options = self.plan.search, self.plan.options
-        if not search.start or search.limits.bounded:  # a longer window of bounded candidates has other hits
-            return fetch
+        if not search.start or search.limits.bounded or options.total == "groups":
+            return fetch  # a longer window of bounded candidates has other hits, and the whole result has no more
         wanted = _LONGER * (search.start + search.size + options.ahead)
         return Fetch(0, max(fetch.size, first_window(wanted, options)))
 

@@ -64,6 +64,7 @@ class RoundTrips:
 
     def __init__(self, budget: float | None) -> None:
         self._budget = None if budget is None or budget > _MOST else budget
+        self.has_budget = self._budget is not None
         self._began = perf_counter()
         self._waits: list[float] = []  # seconds
         self._moved: Callable[[Request], Request] | None = None
