@@ -1,7 +1,6 @@
 """Encodes values as bytes for a cache and decodes them: JSON and arrays behind a checksum, never pickles.
 
-A cache in the memory of this process gets Python's own form (`marshal`) instead, which takes a fiftieth of the time for
-long texts. Only the process that wrote it reads it. An entry for any other cache is
+An entry is
 
     magic and version   4 bytes, b"ndd" and a number
     checksum            4 bytes, the CRC-32 of the key and of everything that follows
@@ -12,7 +11,8 @@ long texts. Only the process that wrote it reads it. An entry for any other cach
 
 with numbers in little-endian order. Bytes that are not an entry of this version under this key decode to None. No bytes
 from a cache raise an error or run code. A checksum is not a signature: whoever can write to the cache decides what is
-shown.
+shown. In the memory of the process itself the checksum is of the key alone: that of long documents took as long as all
+else that it takes to store them.
 
 If orjson is installed, it reads and writes the JSON in half the time.
 """
@@ -20,7 +20,6 @@ If orjson is installed, it reads and writes the JSON in half the time.
 from __future__ import annotations
 
 import json
-import marshal
 import struct
 from dataclasses import fields
 from functools import partial
@@ -42,7 +41,7 @@ except ModuleNotFoundError:
 
 VERSION = 1
 # Errors that decoding a malformed entry can raise.
-UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError, EOFError, struct.error)
+UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
 _MAGIC = b"ndd" + bytes([VERSION])
 _HEAD, _ABOUT_JSON = struct.Struct("<4sI"), struct.Struct("<Ic")
 _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 64 bits, and refuses lone surrogates
@@ -62,13 +61,11 @@ def sealed(key: bytes, value: Any, arrays: bytes = b"", own: bool = False) -> by
     if not _is_plain(value):
         return None
     try:
-        if own:
-            return marshal.dumps((value, arrays))
         reader, text = _to_marked_json(value)
         about = _ABOUT_JSON.pack(len(text), reader)
     except UNREADABLE:  # nested too deep or too long
         return None
-    checksum = crc32(arrays, crc32(text, crc32(about, crc32(key))))
+    checksum = crc32(key) if own else crc32(arrays, crc32(text, crc32(about, crc32(key))))
     return b"".join((_HEAD.pack(_MAGIC, checksum), about, text, arrays))
 
 
@@ -78,12 +75,9 @@ def unsealed(key: bytes, entry: bytes, own: bool = False) -> tuple[Any, memoryvi
     own: as it was written.
     """
     try:
-        if own:
-            value, held = marshal.loads(entry)
-            return value, memoryview(held)
         magic, checksum = _HEAD.unpack_from(entry)
         rest = memoryview(entry)[_HEAD.size :]
-        if magic != _MAGIC or crc32(rest, crc32(key)) != checksum:
+        if magic != _MAGIC or checksum != (crc32(key) if own else crc32(rest, crc32(key))):
             return None
         length, reader = _ABOUT_JSON.unpack_from(rest)
         end = _ABOUT_JSON.size + length
