@@ -21,7 +21,7 @@ def page_name(page: Path) -> str:
 def indexes_of(own: str) -> str:
     """The indexes that examples make. own: the name that stands for "articles"."""
     return ",".join(
-        (own, *(f"{own}-{more}" for more in ("2026", "drafts", "wires", "tutorial", "archive", "proxy")), "ndd-tables")
+        (own, *(f"{own}-{more}" for more in ("2026", "drafts", "wires", "tutorial", "proxy")), "ndd-tables")
     )
 
 
