@@ -101,6 +101,8 @@ def check_texts(served: Served, index: str, count: int) -> None:
     alone = text(served, f"a=02&a_index={index}", "document")
     copies = [parse_qs(link)["b"][0] for link in links(alone, "document") if "b_index" in link]
     assert sorted(copies) == ["00", "01", "03"]
+    assert "Evening Post" in alone
+    assert len(titles(text(served, "q=climate&source=&order=engine"))) == 0  # an empty source is one
 
 
 def test_callers_search_with_their_own_rights(behind_page: Engine) -> None:

@@ -177,6 +177,13 @@ def test_several_values_of_a_facet_are_chosen_together(page: SearchPage) -> None
     assert "Remove all" in months
 
 
+def test_a_source_without_words_is_no_filter(tmp_path: Path) -> None:
+    """It could not be searched for, so the list behind it would have nothing in common with its number."""
+    with ndd.Index.open(tmp_path / "odd.idx", text="body") as index:
+        index.add([{"id": n, "body": f"word {n}", "source": source} for n, source in enumerate(("Post", "", "—", "7"))])
+        assert set(facets(html(get(SearchPage(FolderSearcher(index)), "q=word")))) == {"Post", "7"}
+
+
 def test_one_hit_is_one_hit(page: SearchPage) -> None:
     text = html(get(page, "q=frightening"))
     assert "1 hit was found: there is nothing to compare it with." in text

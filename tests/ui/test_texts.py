@@ -25,7 +25,7 @@ states = st.builds(
     order=st.sampled_from(["deduplicated", "engine"]),
     min_similarity=st.none() | st.floats(0.01, 1),
     trial=st.none() | st.floats(0.01, 1),
-    source=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=3, unique=True).map(tuple),
+    source=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3, unique=True).map(tuple),
     period=st.lists(st.sampled_from(["2024", "1999-12"]), unique=True).map(tuple),
     page=st.integers(1, 1000),
 )

@@ -107,8 +107,7 @@ class UpstreamSearcher(Searcher):
 
         The values of a field that the search filters by are counted by one more search without this filter.
         """
-        needed = asked.facets or asked.source or asked.period
-        source, moment = await self._fields(headers) if needed else ("", "")
+        source, moment = await self._fields(headers)
         check_filters(asked, source, moment)
         facets = {"source": _sources(source), "period": _periods(moment)} if asked.facets else {}
         filtered = [name for name in facets if getattr(asked, name)]

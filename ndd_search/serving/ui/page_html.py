@@ -130,7 +130,7 @@ class Pages:
             for options in ways
         ]
         lists = [found.response["hits"]["hits"] for found in answers]
-        now, then = ({(hit["_index"], hit["_id"]): hit for hit in listed} for listed in lists)
+        now, then = ({_name(hit): hit for hit in listed} for listed in lists)
         before, after = ({key for key, hit in hits.items() if _leader(hit)} for hits in (now, then))
         hidden, shown = [key for key in then if key in after - before], [key for key in now if key in before - after]
 

@@ -38,7 +38,8 @@ class State:
     def parse(cls, query: str) -> Self:
         """Parse the query string of a URL; unknown parameters are ignored. Raises ValueError for an invalid value."""
         every = _listed(query)
-        given, source, period = _last(every), _distinct(every, "source"), _distinct(every, "period")
+        given = _last(every)
+        source, period = (tuple(dict.fromkeys(every.get(name, ()))) for name in ("source", "period"))
         order, page = given.get("order", ""), given.get("page", "1")
         if order not in ("", "deduplicated", "engine"):
             raise ValueError(f'order must be "deduplicated" or "engine", got {order!r}')
@@ -105,10 +106,6 @@ def _listed(query: str) -> dict[str, list[str]]:
 
 def _last(given: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: values[-1] for name, values in given.items()}
-
-
-def _distinct(given: Mapping[str, Sequence[str]], name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for one in given.get(name, ()) if one))
 
 
 def _similarity(name: str, given: dict[str, str]) -> float | None:

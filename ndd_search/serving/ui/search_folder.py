@@ -104,7 +104,8 @@ class FolderSearcher(Searcher):
         with suppress(ValueError):  # other values than dates, or too many different days
             found = self._index.aggregate(asked.q, wanted, where=self._where(asked)) if name else {}
             for bucket in found.get("values", {}).get("buckets", ()):
-                if isinstance(bucket[key], str):  # a string that holds a number is counted as both
+                # A string that holds a number is counted as both. One without words cannot be searched for.
+                if isinstance(bucket[key], str) and re.search(r"\w", bucket[key]):
                     counts[bucket[key]] += bucket["doc_count"]
         return counts
 
