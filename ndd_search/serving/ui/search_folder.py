@@ -41,6 +41,7 @@ class FolderSearcher(Searcher):
 
     syntax = (
         ("climate summit", "any of the words"),
+        ("clim*", "words that begin so"),
         ('"climate summit"', "the words one after the other"),
         ("+climate -coal", "the first word, and not the second"),
         ("title:climate", "a word in one field"),

@@ -47,18 +47,23 @@ def texts_of(hit: Mapping[str, Any], names: Sequence[str]) -> Texts:
     A document without title gets the beginning of its text.
     """
     document, marked = hit.get("_source") or {}, hit.get("highlight") or {}
-    strings = [name for name in names or document if isinstance(document.get(name), str)]
-    head = next((name for name in TITLES if name in strings), strings[0] if names and len(strings) > 1 else "")
-    bodies = [name for name in names if name != head]
-    if not names:
-        rest = [name for name in strings if name != head]
-        longest = sorted(rest, key=lambda name: -len(document[name]))
-        bodies = ([name for name in _TEXTS if name in rest] or longest)[:1]
+    head, bodies = named_fields(document, names)
     text = clean(text_of(document, bodies) or "")
     begin, start = shortened(safe(text[:1000]), 80), shortened(safe(text[:1000]), PASSAGE)
     title = _pieces(_marked(marked, [head]) or document[head][:1000], _LONGEST_TITLE) if head else []
     passage = _pieces(_marked(marked, bodies), _LONGEST_PASSAGE)
     return Texts(title or [Piece(begin or "(no text)")], text, _between(passage, text) or [Piece(start)])
+
+
+def named_fields(document: Mapping[str, Any], names: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name of the field of the title, "" if there is none, and those of the text. names: see texts_of."""
+    strings = [name for name in names or document if isinstance(document.get(name), str)]
+    head = next((name for name in TITLES if name in strings), strings[0] if names and len(strings) > 1 else "")
+    if names:
+        return head, [name for name in names if name != head]
+    rest = [name for name in strings if name != head]
+    longest = sorted(rest, key=lambda name: -len(document[name]))
+    return head, ([name for name in _TEXTS if name in rest] or longest)[:1]
 
 
 def _marked(highlight: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
