@@ -180,6 +180,11 @@ def _model() -> Any:
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
 
+def words_of_model(text: str) -> int:
+    """How many tokens a model of WordLlama's vocabulary, which is Llama's, makes of a text."""
+    return len(_model().tokenizer.encode(text, add_special_tokens=False).ids)
+
+
 METHODS: dict[str, Choose] = {
     "as ranked": as_ranked,
     "equal texts dropped": different_texts,
