@@ -39,7 +39,7 @@ from benchmarks.stopwatch import Stopwatch
 from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.indexing.store_frequency_table import store_frequency_table
+from ndd_search.indexing.backfill import store_frequency_table
 from ndd_search.search.flow import carry_out_search, fetch_hits, intercept_requests
 from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
 from ndd_search.search.flow.plan import Plan

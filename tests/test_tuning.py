@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.cli.tune import effects, facts, read_answers, settings_of, verdict, write_answer
-from ndd_search.cli.tuning.compare_settings import SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.compare_settings import (
+    SETTINGS,
+    FoundHit,
+    Pages,
+    Pair,
+    ResultPage,
+    Tuning,
+    look_at,
+    samples,
+)
 from ndd_search.cli.tuning.page_sources import FolderSource, read_queries
-from ndd_search.cli.tuning.recommendation import Tuning
 from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.text.printable import safe

@@ -24,7 +24,6 @@ for another field (--field) ndd- and the field in lower case, so those of two fi
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Mapping
@@ -155,10 +154,9 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         warn(note)
     warn_of_undone(tally)
     if as_json:
-        facts: dict[str, Any] = dataclasses.asdict(tally)
         stored = None if report.table is None else _facts_of(report.table)
         work = [_work(item) for item in report.work]
-        print_json({"work": work, **facts, "remaining": report.remaining, "table": stored})
+        print_json({"work": work, **tally.facts(), "remaining": report.remaining, "table": stored})
     else:
         print(
             f"{many(tally.written - tally.noops, 'document')} written; "

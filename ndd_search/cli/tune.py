@@ -39,9 +39,16 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.cli.tuning.compare_settings import SETTINGS, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.cli.tuning.compare_settings import (
+    SETTINGS,
+    Pages,
+    Pair,
+    ResultPage,
+    Tuning,
+    look_at,
+    samples,
+)
 from ndd_search.cli.tuning.page_sources import FolderSource, Query, ServerSource, Source, read_queries, shown
-from ndd_search.cli.tuning.recommendation import Tuning
 from ndd_search.core.matching.decision import PLAIN
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import Preset

@@ -110,17 +110,6 @@ class Whole(Kind):
         return self.check(name, _number(int, text))
 
 
-class Share(Kind):
-    """a number in 0..1."""
-
-    def check(self, name: str, value: Any) -> Any:
-        check_share(name, value)
-        return value
-
-    def read(self, name: str, text: str) -> Any:
-        return self.check(name, _number(float, text))
-
-
 class Seconds(Kind):
     """seconds, above 0; None for no limit."""
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
@@ -25,6 +24,10 @@ _CHANGING = "others changed it each time it was read"
 _PAUSE = 0.5  # seconds before a check for documents that others changed
 _TRACKED = 100_000  # documents that were not written; a later pass counts more of them twice
 ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
+
+
+Key = tuple[str, str, str | None]  # the index, the id and the routing value of a document
+Line = tuple[Key, dict[str, Any], dict[str, Any]]  # of a bulk
 
 
 class Job(Protocol):
@@ -45,10 +48,12 @@ class LeftAlone:
     count: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def add(self, other: LeftAlone) -> None:
-        """Add the counts of another one."""
-        self.count += other.count
-        self.examples = (self.examples + other.examples)[:_EXAMPLES]
+
+class Undone(NamedTuple):
+    """Why a document was not written: by the engine, which refused it, or because it must not be changed."""
+
+    reason: str
+    refused: bool
 
 
 @dataclass
@@ -59,8 +64,8 @@ class Tally:
     written:   updated. Of these, `noops` had the same content already.
     conflicts: changed by somebody else after they were read, so left to the next pass.
     gone:      deleted after they were read.
-    refused:   refused by the engine, by its reason.
-    left:      not changed, because the update would have changed more than the sketch; by reason.
+    undone:    the documents that were not written. A later pass that meets one of them decides anew.
+    more:      the number of those beyond 100,000, which a later pass counts twice.
     """
 
     seen: int = 0
@@ -68,42 +73,60 @@ class Tally:
     noops: int = 0
     conflicts: int = 0
     gone: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    left: dict[str, LeftAlone] = field(default_factory=dict)
+    undone: dict[Key, Undone] = field(default_factory=dict)
+    more: Counter[Undone] = field(default_factory=Counter)
 
     @property
     def changed(self) -> int:
         """Documents that are not as before."""
         return self.written - self.noops
 
-    def add(self, other: Tally) -> None:
-        """Add the counts of another one."""
+    @property
+    def refused(self) -> Counter[str]:
+        """How many the engine refused, by its reason."""
+        each = Counter(self.undone.values()) + self.more
+        return Counter({why.reason: count for why, count in each.items() if why.refused})
+
+    @property
+    def left(self) -> dict[str, LeftAlone]:
+        """Those that were not changed, because the update would have changed more than the sketch; by reason."""
+        found: dict[str, LeftAlone] = {}
+        for (_, id, _), (reason, refused) in self.undone.items():
+            if not refused:
+                one = found.setdefault(reason, LeftAlone())
+                one.count += 1
+                one.examples += [id] if len(one.examples) < _EXAMPLES else []
+        for (reason, refused), count in self.more.items():
+            if not refused:
+                found.setdefault(reason, LeftAlone()).count += count
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """Return the counts, for JSON."""
+        counts = {one: getattr(self, one) for one in ("seen", "written", "noops", "conflicts", "gone")}
+        left = {reason: {"count": one.count, "examples": one.examples} for reason, one in self.left.items()}
+        return {**counts, "refused": dict(self.refused), "left": left}
+
+    def add(self, other: Tally, met: Iterable[Key] = ()) -> None:
+        """Add the counts of another one. met: the documents that it has decided about."""
         self.seen += other.seen
         self.written += other.written
         self.noops += other.noops
         self.conflicts += other.conflicts
         self.gone += other.gone
-        self.refused += other.refused
-        for reason, those in other.left.items():
-            self.left.setdefault(reason, LeftAlone()).add(those)
+        for key in met if self.undone else ():
+            self.undone.pop(key, None)
+        for key, why in other.undone.items():
+            if len(self.undone) < _TRACKED:
+                self.undone[key] = why
+            else:
+                self.more[why] += 1
+        self.more += other.more
 
-    def take_back(self, id: str, reason: str, was_left: bool) -> None:
-        """Subtract a document of `left` or `refused`, which a later pass meets again."""
-        if was_left:
-            left = self.left[reason]
-            left.count -= 1
-            left.examples = [one for one in left.examples if one != id]
-            if not left.count:
-                del self.left[reason]
-        else:
-            self.refused[reason] -= 1
-            self.refused += Counter()  # drops what is 0
-
-    def repeat(self, other: Tally) -> None:
-        """Add a later pass over the same documents. It replaces `refused` and `left`, which each pass counts anew."""
-        self.refused.clear()
-        self.left.clear()
-        self.add(other)
+    def forget_undone(self) -> None:
+        """Forget what was not written, before a pass that meets all of it."""
+        self.undone.clear()
+        self.more.clear()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +160,6 @@ class Rewriter:
         self._lock = threading.Lock()
         self._reader = exact_reader(client)
         self._total = Tally()
-        self._undone: dict[_Key, tuple[str, bool]] = {}  # the reason why each was not written, and whether it was left
 
     def follow(self, job: Job, again: Job | None = None) -> Tally:
         """Run a pass of a job, then passes over the documents that others have written since, until nobody has.
@@ -147,7 +169,6 @@ class Rewriter:
         the time may be left as it is; it is counted in `refused`.
         """
         total = self._total = Tally()
-        self._undone.clear()
         since, tally, tries_again = self.position(), self.once(job), True
         for _ in range(ROUNDS):
             now = self.position()
@@ -156,16 +177,14 @@ class Rewriter:
                 break  # nobody else has written
             self.retry.pause(_PAUSE)
             if not since:  # the next pass meets all documents
-                total.refused.clear()
-                total.left.clear()
-                self._undone.clear()
+                total.forget_undone()
             tally = self.once(job) if is_over else self.once(again or job, since)
             tries_again = tally.written > 0 if is_over else tries_again
             if not (now or tally.written or tally.conflicts):
                 break
             since = now
         if tally.conflicts:
-            total.refused[_CHANGING] += tally.conflicts
+            total.more[Undone(_CHANGING, refused=True)] += tally.conflicts
         return total
 
     def position(self) -> Position | None:
@@ -207,51 +226,43 @@ class Rewriter:
     def _part(self, now: Snapshot, job: Job, search: Mapping[str, Any], part: tuple[int, int], total: Tally) -> None:
         for hits in now.pages(search, self.size, part):
             self.retry.admit(len(hits))
-            tally, undone = self._write(hits, job.changes(hits))
+            tally = self._write(hits, job.changes(hits))
             with self._lock:
                 total.add(tally)
-                for hit in hits if self._undone else ():  # of an earlier pass
-                    if known := self._undone.pop(_key(hit), None):
-                        self._total.take_back(hit["_id"], *known)
-                self._total.add(tally)
-                self._undone.update(islice(undone.items(), max(_TRACKED - len(self._undone), 0)))
+                self._total.add(tally, met=map(_key, hits))
                 self._on_progress(len(hits))
 
-    def _write(
-        self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]
-    ) -> tuple[Tally, dict[_Key, tuple[str, bool]]]:
-        """Write one page. Returns its counts, and the documents that were not written as in `_undone`."""
-        tally, undone = Tally(seen=len(hits)), dict[_Key, tuple[str, bool]]()
-        waiting = list[Line]()
+    def _write(self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]) -> Tally:
+        """Write one page. Returns its counts."""
+        tally, waiting = Tally(seen=len(hits)), list[Line]()
         for hit, change in zip(hits, changes, strict=True):
             reason = hit.get(ODD) or (hit.get(INEXACT) if isinstance(change, Mapping) else change)
             if isinstance(change, Mapping) and not reason:
-                waiting.append((_update(hit), dict(change)))
+                waiting.append((_key(hit), _update(hit), dict(change)))
             elif reason:
-                undone[_key(hit)] = reason, True
-                tally.left.setdefault(reason, LeftAlone()).add(LeftAlone(1, [hit["_id"]]))
+                tally.undone[_key(hit)] = Undone(reason, refused=False)
         for pause in [*waits(), None]:
-            waiting = self._send(waiting, tally, undone)
+            waiting = self._send(waiting, tally)
             if not waiting:
-                return tally, undone
+                return tally
             if pause is not None:
                 self.retry.pause(pause)
-        for line, _ in waiting:
-            _refuse(line, "the server was too busy for minutes", tally, undone)
-        return tally, undone
+        for key, _, _ in waiting:
+            tally.undone[key] = Undone("the server was too busy for minutes", refused=True)
+        return tally
 
-    def _send(self, waiting: list[Line], tally: Tally, undone: dict[_Key, tuple[str, bool]]) -> list[Line]:
+    def _send(self, waiting: list[Line], tally: Tally) -> list[Line]:
         """Send updates; returns those that the server was too busy for."""
         if not waiting:
             return []
-        body = [line for pair in waiting for line in pair]
+        body = [line for _, *lines in waiting for line in lines]
         response = self.retry.call(lambda: self.client.bulk(body=body))
         busy = []
-        for pair, item in zip(waiting, response["items"], strict=True):
+        for line, item in zip(waiting, response["items"], strict=True):
             result = item["update"]
             status = result["status"]
             if status in BUSY:
-                busy.append(pair)
+                busy.append(line)
             elif status == 409:
                 tally.conflicts += 1
             elif status == 404:
@@ -260,24 +271,15 @@ class Rewriter:
                 remedy = "remove the block, or give this user the right to write; then run the same command again"
                 raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
             elif status >= 400:
-                _refuse(pair[0], _reason(result), tally, undone)
+                tally.undone[line[0]] = Undone(_reason(result), refused=True)
             else:
                 tally.written += 1
                 tally.noops += result.get("result") == "noop"
         return busy
 
 
-Line = tuple[dict[str, Any], dict[str, Any]]
-_Key = tuple[str, str | None]  # the id and the routing value of a document
-
-
-def _key(hit: Mapping[str, Any]) -> _Key:
-    return hit["_id"], hit.get("_routing")
-
-
-def _refuse(line: Mapping[str, Any], reason: str, tally: Tally, undone: dict[_Key, tuple[str, bool]]) -> None:
-    tally.refused[reason] += 1
-    undone[line["update"]["_id"], line["update"].get("routing")] = reason, False
+def _key(hit: Mapping[str, Any]) -> Key:
+    return hit["_index"], hit["_id"], hit.get("_routing")
 
 
 def _update(hit: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.indexing.store_frequency_table import store_frequency_table
+from ndd_search.indexing.backfill import store_frequency_table
 from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk

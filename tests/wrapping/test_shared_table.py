@@ -17,8 +17,7 @@ from ndd_search.cli import main
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.store_frequency_table import store_frequency_table
+from ndd_search.indexing.backfill import Backfill, store_frequency_table
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, read_document
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, bulk, settings_of

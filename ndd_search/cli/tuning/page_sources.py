@@ -19,7 +19,7 @@ from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
-from ndd_search.indexing.store_frequency_table import sample
+from ndd_search.indexing.backfill import sample
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
