@@ -11,26 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.core.document_fields import absent_fields, text_of, value_of
+from ndd_search.core.document_fields import absent_fields, value_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.copies_or_entries import few_words
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Field, Several, YesNo, checked, setting
-from ndd_search.core.sketching.fits_text import fields_of, fit, still_fit
-from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
     STALE,
     SketchField,
     StoredSketches,
     are_keys,
     fields_in_text,
-    keys_of,
     listed,
 )
 from ndd_search.core.text.printable import many
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits, sampled, snapshot
+from ndd_search.indexing.sketch_or_remove import SketchDocuments, SketchSettings
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.mapping import Finding, check_mapping
@@ -54,10 +52,9 @@ class Figures:
     few_words:      a sentence if most of them have few words, else "".
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
-    wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
+    wrong:          share of them whose sketch, keys or mark of a group are not those of their text, so that a backfill
+                    with `recheck` would write them again; None if the source fields are unknown.
     examples:       ids of some of these documents.
-    wrong_keys:     share of them whose keys are not those of their sketch.
-    wrong_marks:    share of them with the mark of a group that was made of another text, as far as `fields` tells.
     """
 
     documents: int
@@ -71,8 +68,6 @@ class Figures:
     absent: Sequence[str] = ()
     wrong: float | None = None
     examples: Sequence[str] = ()
-    wrong_keys: float = 0.0
-    wrong_marks: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,17 +156,9 @@ class Doctor:
             yield Finding("note", "coverage", what, f"pass the stored recipe to the client, recipe=..., or {run}")
         if figures.wrong:
             wrong, fields = round(figures.wrong * figures.sampled), ", ".join(self.fields)
-            what = f"{wrong:,} of {figures.sampled:,} checked sketches are not of the text{fields and f' in {fields}'}"
+            those = f"{wrong:,} of {figures.sampled:,} checked sketches, with their keys and marks,"
+            what = f"{those} are not of the text{fields and f' in {fields}'}: {', '.join(figures.examples)}"
             remedy = f"give the right --fields; or {run} --recheck, and let updates go through ndd.with_sketches"
-            yield Finding("warning", "sample", f"{what}: {', '.join(figures.examples)}", remedy)
-        if figures.wrong_keys:
-            what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
-            remedy = f"{run} --recheck, and do not write with keys=0 where texts change"
-            yield Finding("warning", "sample", what, remedy)
-        if figures.wrong_marks:
-            share = f"{figures.wrong_marks:.1%} of {figures.sampled} sampled documents"
-            what = f"{share} have the mark of a group of another text"
-            remedy = f"{run} --recheck, which removes these marks; then run ndd-search corpus groups and mark again"
             yield Finding("warning", "sample", what, remedy)
         if figures.absent:
             what = f"none of {many(figures.sampled, 'sampled document')} has a field {', '.join(figures.absent)}"
@@ -224,12 +211,8 @@ class Doctor:
 
     def _documents(self, client: Any, names: str, read: Mapping[str, Any]) -> Iterator[Hits]:
         """Yield documents of the recipe: a sample, or all in pages."""
-        named = [*self.fields, *(self._where.keys, self._where.text, f"{self.field}.judged")]
-        body = {
-            "query": {"match": {self._where.recipe: {"query": self.recipe.id, "operator": "and"}}},
-            "_source": named if self.fields else {"excludes": [self._where.sketch]},
-            **read,
-        }
+        query = {"match": {self._where.recipe: {"query": self.recipe.id, "operator": "and"}}}
+        body = {"query": query, "_source": True, **read}
         if not self.all:
             yield sampled(client, names, body, _SAMPLE)
             return
@@ -238,44 +221,32 @@ class Doctor:
 
 
 class _Checked:
-    """Counts what is wrong with documents."""
+    """Counts what is wrong with documents, as a backfill would judge it."""
 
     def __init__(self, doctor: Doctor) -> None:
-        self._fields, self._recipe, self._where = doctor.fields, doctor.recipe, SketchField(doctor.field)
+        self._doctor, self._where = doctor, SketchField(doctor.field)
         self._lengths = [np.empty(0, np.int64)]
         self._absent = list(doctor.fields)
         self._judged = 0
         self._wrong: list[str] = []
-        self._counts: Counter[str] = Counter()
 
     def add(self, hits: Hits) -> None:
         """Count more documents."""
-        sketches = self._where.decode(hits, self._recipe)
-        sources = [hit.get("_source", {}) for hit in hits]
+        doctor = self._doctor
+        sketches = self._where.decode(hits, doctor.recipe)
         self._lengths.append(np.array([0 if isinstance(one, str) else len(one) for one in sketches], np.int64))
-        self._absent = absent_fields(self._absent, sources)
-        self._count_wrong(hits, sources, sketches)
-        for source, sketch in zip(sources, sketches, strict=True):
-            keys, values = listed(source.get(self._where.keys)), [] if isinstance(sketch, str) else sketch.tolist()
-            self._counts["wrong_keys"] += are_keys(keys) and keys != keys_of(values, len(keys))
-        judged = [value_of(source, f"{self._where.name}.judged") for source in sources]
-        known = [one if isinstance(one, str) and self._were_read(fields_of(one)) else None for one in judged]
-        self._counts["wrong_marks"] += still_fit(known, sources).count(False)
-
-    def _were_read(self, fields: Sequence[str]) -> bool:
-        return not self._fields or {*fields} <= {*self._fields}
-
-    def _count_wrong(self, hits: Hits, sources: Sequence[Mapping[str, Any]], sketches: Sequence[Sketch | Lack]) -> None:
-        """Count the sketches that are not of their text, in our fields or in those that the sketch names."""
-        named = [value_of(source, self._where.text) for source in sources]
-        texts = {
-            at: text_of(sources[at], self._fields or fields_in_text(str(name))) or ""
-            for at, name in enumerate(named)
-            if self._fields or name
-        }
-        fits = fit([sketches[at] for at in texts], sketch_many(texts.values(), self._recipe))
-        self._judged += len(texts)
-        self._wrong += [hits[at]["_id"] for at, fitting in zip(texts, fits, strict=True) if not fitting]
+        self._absent = absent_fields(self._absent, [hit.get("_source", {}) for hit in hits])
+        alike: dict[tuple[tuple[str, ...], int], Hits] = {}  # by the fields of the text, and how many keys are stored
+        for hit in hits:
+            source = hit.get("_source", {})
+            keys = source.get(self._where.keys)
+            if fields := tuple(doctor.fields or fields_in_text(str(value_of(source, self._where.text) or ""))):
+                alike.setdefault((fields, len(listed(keys)) if are_keys(keys) else 0), []).append(hit)
+        for (fields, keys), those in alike.items():
+            stored = SketchSettings(fields=fields, recipe=doctor.recipe, field=doctor.field, keys=keys)
+            changes = SketchDocuments(stored, {}, compare=True).changes(those)
+            self._judged += len(those)
+            self._wrong += [hit["_id"] for hit, change in zip(those, changes, strict=True) if change is not None]
 
     def figures(self, known: Figures) -> Figures:
         """Return the figures with what was counted."""
@@ -286,14 +257,12 @@ class _Checked:
             known,
             sampled=count,
             average_length=float(lengths.mean()),
-            short=float(((lengths > 0) & (lengths < self._recipe.min_shingles)).mean()),
-            few_words=few_words(lengths, self._recipe),
+            short=float(((lengths > 0) & (lengths < self._doctor.recipe.min_shingles)).mean()),
+            few_words=few_words(lengths, self._doctor.recipe),
             without_text=float((lengths == 0).mean()),
             absent=self._absent,
             wrong=len(self._wrong) / count if self._judged else None,
             examples=self._wrong[:_EXAMPLES],
-            wrong_keys=self._counts["wrong_keys"] / count,
-            wrong_marks=self._counts["wrong_marks"] / count,
         )
 
 
