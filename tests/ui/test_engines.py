@@ -51,7 +51,7 @@ def test_the_page_behind_the_proxy(engine: RealEngine, index: str) -> None:
         assert "alike, by their sketches" in compared
         assert compared.count("<mark>") >= 1
         assert (
-            re.findall(r'<span class="fact">id <bdi>(.*?)</bdi>', compared)
+            re.findall(r'<span class="fact"><bdi>id <bdi>(.*?)</bdi>', compared)
             == parse_qs(pair.partition("?")[2])["a"] + (parse_qs(pair.partition("?")[2])["b"])
         )
         slips = {"climate AND summit": "+climate +summit", "climate OR coal": "climate | coal", "NOT coal": "-coal"}

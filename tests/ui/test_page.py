@@ -68,7 +68,7 @@ def test_a_page_shows_what_a_search_gives(page: SearchPage, news: ndd.Index) -> 
     ]
     assert re.findall(r"<summary>and (\d+) near-duplicates?</summary>", text) == [str(len(group)) for group in copies]
     similarities = [round(100 * copy["fields"]["ndd.similarity"][0]) for group in copies for copy in group]
-    assert [int(one) for one in re.findall(r'class="alike">(\d+)% alike', text)] == similarities
+    assert [int(one) for one in re.findall(r'class="alike"><bdi>(\d+)% alike', text)] == similarities
     for name in ("examined", "kept", "hidden"):
         assert f"<dt>{name}</dt><dd>{expected['ndd'][name]}</dd>" in text
     engine = html(get(page, "q=climate&order=engine"))
@@ -221,7 +221,7 @@ def test_the_page_of_a_document_lists_its_copies(page: SearchPage) -> None:
         assert {one["a"][0] for one in compared} == ({id} if others else set())
         assert sorted(one["b"][0] for one in compared) == others
         assert (f"{len(others)} near-duplicates" in text) == bool(others)
-    reasons = re.findall(r'class="fact">(.*?text above.*?)</span>', html(get(page, "a=01", "/document")))
+    reasons = re.findall(r'class="fact"><bdi>(.*?text above.*?)</bdi></span>', html(get(page, "a=01", "/document")))
     assert reasons == ["a part of the text above", *reasons[1:]]
 
 
