@@ -20,11 +20,12 @@ from ndd_search.serving.proxy.proxy_settings import ProxySettings
 _HEAD = """\
 # All options
 
-Written by `make reference`. An option has the same name and values wherever it stands: as an argument
-(`ndd.collapse(hits, window=50)`, `ndd.wrap`, `ndd.options`), in the body of a search (`"ndd": {"window": 50}`), in its
-URL at the proxy (`ndd.window=50`), for indexes (`indexes={"news*": {"window": 50}}`), below `[collapse]` in a file of
-settings (`window = 50`), and on the command line (`--set window=50`). In a URL and after `--set`, commas separate the
-entries of a list, and a table is `FIELD:VALUE,FIELD:VALUE`. [Python](python.md#settings) has the whole text of each.
+Written by `make reference`. An option has one name and one kind of values wherever it stands: in a call
+(`ndd.collapse(hits, window=50)`, `ndd.wrap`, `ndd.options`), in a search (`"ndd": {"window": 50}`), in a URL of the
+proxy (`ndd.window=50`), for indexes (`indexes={"news*": {"window": 50}}`), below `[collapse]` in a file of settings,
+and on the command line (`--set window=50`). In a URL and after `--set`, commas separate the entries of a list, and a
+table is `FIELD:VALUE,FIELD:VALUE`. `1..` is a whole number, 1 or more; `seconds` may be None for no limit.
+[Python](python.md#settings) says more of each.
 
 """
 
@@ -40,10 +41,14 @@ def rows(settings: type, text: str | None = None) -> list[str]:
     """Return a row of a table for each setting of a class that has a kind. text: that tells of them, if not its own."""
     told = sentences(text or settings.__doc__ or "")
     return [
-        f"| `{one.name}` | {one.metadata['kind']} | {_shown(one)} | {told[one.name].replace('|', '')} |"
+        f"| `{one.name}` | {_kind(one)} | {_shown(one)} | {told[one.name].replace('|', '')} |"
         for one in fields(settings)
         if "kind" in one.metadata
     ]
+
+
+def _kind(one: Any) -> str:
+    return str(one.metadata["kind"]).replace("a whole number in ", "").replace(", above 0; None for no limit", "")
 
 
 def _shown(one: Any) -> str:
