@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.core.exact_numbers import holds_written, json_with_written
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.rate_and_retries import Retry
-from ndd_search.indexing.scan import ODD, snapshot
+from ndd_search.indexing.scan import ODD, snapshot, with_json
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
@@ -151,17 +151,17 @@ def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index
     assert json.loads(source(engine, index, "k0")).get("ndd") is None
 
 
-def test_the_reader_marks_such_documents_through_a_wrapped_client_and_changes_no_client(
+def test_the_reader_keeps_such_numbers_through_a_wrapped_client_and_changes_no_client(
     engine: Engine, index: str
 ) -> None:
     """The backfill bypasses the wrapping of a client and leaves it unchanged."""
     numbers(engine, index)
     with engine.client() as client:
         ndd.wrap(client)
-        hits = exact_reader(client).search(index=index, body={"size": 100})["hits"]["hits"]
-        assert {hit["_id"] for hit in hits if INEXACT in hit} == {f"c{i}" for i in range(len(CHANGED))}
+        hits = with_json(client, json_with_written).search(index=index, body={"size": 100})["hits"]["hits"]
+        assert {hit["_id"] for hit in hits if holds_written(hit["_source"])} == {f"c{i}" for i in range(len(CHANGED))}
         answer = client.search(index=index, body={"size": 100})
-        assert not any(INEXACT in hit for hit in answer["hits"]["hits"])
+        assert not any(holds_written(hit["_source"]) for hit in answer["hits"]["hits"])
         report = backfill(client, index, ["text"])
         assert [left.count for left in report.tally.left.values()] == [len(CHANGED)]
         assert report.remaining == len(CHANGED)

@@ -390,9 +390,8 @@ def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | N
 
 
 def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
-    from ndd_search.indexing.exact_numbers_in_updates import with_json
     from ndd_search.indexing.rate_and_retries import Retry
-    from ndd_search.indexing.scan import snapshot
+    from ndd_search.indexing.scan import snapshot, with_json
 
     client = with_json(source.client, json_with_written) if exact else source.client
     body = {"query": source.query or {"match_all": {}}, "_source": True if columns is None else list(columns)}

@@ -20,9 +20,8 @@ from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.exact_numbers import json_with_written
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
-from ndd_search.indexing.exact_numbers_in_updates import with_json
 from ndd_search.indexing.rate_and_retries import Retry
-from ndd_search.indexing.scan import Snapshot, open_point
+from ndd_search.indexing.scan import Snapshot, open_point, with_json
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

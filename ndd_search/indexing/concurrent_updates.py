@@ -14,12 +14,15 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from ndd_search.core.exact_numbers import holds_written, json_with_written
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.exact_numbers_in_updates import INEXACT, exact_reader
 from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of, waits
-from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot
+from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot, with_json
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
+# An engine that updates a document writes the doubles that it has parsed: 3.14159265358979323846 loses its last digits,
+# and 1e400 becomes the text "Infinity". Integers of any length are kept.
+_INEXACT = "a number has more digits than the engine keeps in an update"
 _CHANGING = "others changed it each time it was read"
 _PAUSE = 0.5  # seconds before a check for documents that others changed
 _TRACKED = 100_000  # documents that were not written; a later pass counts more of them twice
@@ -158,7 +161,7 @@ class Rewriter:
         self.client, self.index, self.size, self.slices = client, index, size, slices
         self.retry, self._on_progress = retry, on_progress
         self._lock = threading.Lock()
-        self._reader = exact_reader(client)
+        self._reader = with_json(client, json_with_written)
         self._total = Tally()
 
     def follow(self, job: Job, again: Job | None = None) -> Tally:
@@ -236,7 +239,9 @@ class Rewriter:
         """Write one page. Returns its counts."""
         tally, waiting = Tally(seen=len(hits)), list[Line]()
         for hit, change in zip(hits, changes, strict=True):
-            reason = hit.get(ODD) or (hit.get(INEXACT) if isinstance(change, Mapping) else change)
+            reason = hit.get(ODD) or (change if isinstance(change, str) else "")
+            if isinstance(change, Mapping) and not reason and holds_written(hit.get("_source")):
+                reason = _INEXACT
             if isinstance(change, Mapping) and not reason:
                 waiting.append((_key(hit), _update(hit), dict(change)))
             elif reason:

@@ -6,15 +6,17 @@ scroll.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ndd_search.indexing.rate_and_retries import Retry, status_of
+from ndd_search.search.clients.wrap import unwrap
 from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
@@ -213,3 +215,40 @@ def _close(client: Any, point: str) -> None:
             client.close_point_in_time(id=point)
         else:
             client.delete_pit(body={"pit_id": [point]})
+
+
+def with_json(client: Any, parse: Callable[[bytes | str], Any]) -> Any:
+    """Return an unwrapped client on the same connections that parses JSON with a function.
+
+    client: of elasticsearch-py or opensearch-py, synchronous, wrapped or not; it is not changed.
+    parse:  raises ValueError for what is no JSON; the client then raises its own error.
+    """
+    reader = copy.copy(client)
+    attribute = "_transport" if hasattr(reader, "_transport") else "transport"
+    setattr(reader, attribute, copy.copy(getattr(reader, attribute)))  # unwrapping may change the transport itself
+    transport = copy.copy(getattr(unwrap(reader), attribute))
+    loader = "serializers" if hasattr(transport, "serializers") else "deserializer"
+    setattr(transport, loader, _Loader(getattr(transport, loader), parse))
+    setattr(reader, attribute, transport)
+    return reader
+
+
+class _Loader:
+    """Replaces a client's deserializers: parses JSON itself and delegates everything else."""
+
+    def __init__(self, inner: Any, parse: Callable[[bytes | str], Any]) -> None:
+        self._inner, self._parse = inner, parse
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # not set yet while copy.copy creates the object
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def loads(self, data: bytes | str, mimetype: str | None = None) -> Any:
+        """Deserialize a response like the client, but JSON with `parse`."""
+        if not data or "json" not in (mimetype or "json") or "ndjson" in (mimetype or ""):
+            return self._inner.loads(data, mimetype)
+        try:
+            return self._parse(data)
+        except ValueError:
+            return self._inner.loads(data, mimetype)  # raises the error of the client
