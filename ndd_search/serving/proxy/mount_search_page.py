@@ -107,7 +107,8 @@ class UpstreamSearcher(Searcher):
 
         The values of a field that the search filters by are counted by one more search without this filter.
         """
-        source, moment = await self._fields(headers)
+        needed = asked.facets or asked.source or asked.period
+        source, moment = await self._fields(headers) if needed else ("", "")
         check_filters(asked, source, moment)
         facets = {"source": _sources(source), "period": _periods(moment)} if asked.facets else {}
         filtered = [name for name in facets if getattr(asked, name)]
@@ -127,7 +128,6 @@ class UpstreamSearcher(Searcher):
             sources=list(counts.get("sources", {}).items()),
             periods=[(one, dated[one]) for one in months_or_years(counts.get("months", {}))],
             counted=_counted(answers),
-            fields=(source, moment),
             notes=_slips(asked.q),
         )
 

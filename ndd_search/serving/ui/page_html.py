@@ -19,7 +19,18 @@ from ndd_search.reports.side_by_side import MOST_SHOWN, Piece, Wording, compared
 from ndd_search.search.rest.info_and_copies import info
 from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SIMILARITY
 from ndd_search.serving.ui.page_url import SIZE, State
-from ndd_search.serving.ui.searcher import DATES, Asked, Document, Found, Headers, Hit, Searcher, SearchFailed, chosen
+from ndd_search.serving.ui.searcher import (
+    DATES,
+    SOURCES,
+    Asked,
+    Document,
+    Found,
+    Headers,
+    Hit,
+    Searcher,
+    SearchFailed,
+    chosen,
+)
 from ndd_search.serving.ui.shown_texts import moment, reason, shortened, telling_words, texts_of
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
@@ -114,7 +125,7 @@ class Pages:
             ndd=ndd,
             seconds=seconds,
             problems=found.problems,
-            results=self._results(hits, state, found),
+            results=self._results(hits, state),
             summary=_summary(ndd, state, sum(bool(_leader(hit)) for hit in hits)) if ndd and hits else "",
             attempts=_attempts(state),
             count=count,
@@ -135,7 +146,7 @@ class Pages:
         hidden, shown = [key for key in then if key in after - before], [key for key in now if key in before - after]
 
         def results(keys: list[tuple[str, str]], hits: Mapping[tuple[str, str], Hit]) -> list[Result]:
-            return [self._single(0, hits[key], list(hits.values()), state, answers[0]) for key in keys[:_MOST_LISTED]]
+            return [self._single(0, hits[key], list(hits.values()), state) for key in keys[:_MOST_LISTED]]
 
         both = await asyncio.to_thread(lambda: (results(hidden, then), results(shown, now)))
         return Effect(len(then), len(hidden), len(shown), *both)
@@ -162,7 +173,7 @@ class Pages:
         groups = [[one, *_copies_of(one)] for one in found.response["hits"]["hits"]]
         group = next((group for group in groups if _name(hit) in map(_name, group)), [])
         others = [one for one in group if _name(one) != _name(hit)][:_MOST_LISTED]
-        made = await asyncio.to_thread(lambda: [self._result(0, one, state, found, (hit, wording)) for one in others])
+        made = await asyncio.to_thread(lambda: [self._result(0, one, state, (hit, wording)) for one in others])
         return [one if _name(group[0]) == _name(hit) else replace(one, similarity=None) for one in made]
 
     def _document_page(self, found: Sequence[Document], state: State, copies: Sequence[Result]) -> bytes:
@@ -204,29 +215,29 @@ class Pages:
             "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in told},
         }
 
-    def _results(self, hits: Sequence[Hit], state: State, found: Found) -> list[Result]:
+    def _results(self, hits: Sequence[Hit], state: State) -> list[Result]:
         results = []
         for rank, hit in enumerate(hits, (state.page - 1) * SIZE + 1):
             copies = _copies_of(hit)
             leader = (hit, self._wording(hit)) if copies else None
-            listed = tuple(self._result(0, copy, state, found, leader) for copy in copies[:_MOST_LISTED])
-            result = self._single(rank, hit, hits, state, found)
+            listed = tuple(self._result(0, copy, state, leader) for copy in copies[:_MOST_LISTED])
+            result = self._single(rank, hit, hits, state)
             results.append(replace(result, duplicates=listed, unlisted=len(copies) - len(listed)))
         return results
 
-    def _single(self, rank: int, hit: Hit, hits: Sequence[Hit], state: State, found: Found) -> Result:
+    def _single(self, rank: int, hit: Hit, hits: Sequence[Hit], state: State) -> Result:
         """Return a hit that stands in a list by itself; its leader may be among the hits."""
         leader = next((one for one in hits if one["_id"] == _leader(hit)), None) if _leader(hit) else None
-        return self._result(rank, hit, state, found, None if leader is None else (leader, self._wording(leader)))
+        return self._result(rank, hit, state, None if leader is None else (leader, self._wording(leader)))
 
     def _wording(self, hit: Hit) -> Wording:
         return Wording(texts_of(hit, self._searcher.text).text)
 
-    def _result(self, rank: int, hit: Hit, state: State, found: Found, leader: tuple[Hit, Wording] | None) -> Result:
+    def _result(self, rank: int, hit: Hit, state: State, leader: tuple[Hit, Wording] | None) -> Result:
         """leader: the hit that stands for this one, with its words."""
         document, fields = hit.get("_source") or {}, hit.get("fields") or {}
         texts = texts_of(hit, self._searcher.text)
-        source, date = (_shown(document, name.removesuffix(".keyword")) for name in found.fields)
+        source, date = (_shown(document, chosen(names, document)) for names in (SOURCES, DATES))
         back = state.url(page=state.page)[1:]
         result = Result(
             rank,

@@ -71,8 +71,7 @@ class FolderSearcher(Searcher):
             where=self._where(asked),
             **dict(asked.options),
         )
-        found = Found(response=response, fields=(self._source, self._date))
-        return self._with_facets(found, asked) if asked.facets else found
+        return self._with_facets(Found(response=response), asked) if asked.facets else Found(response=response)
 
     def _where(self, asked: Asked) -> str | None:
         words = [re.sub(r'[\\"]', " ", value) for value in asked.source]

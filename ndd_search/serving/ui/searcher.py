@@ -58,7 +58,6 @@ class Found:
     sources:  values of the field of sources with their numbers, the most frequent first.
     periods:  months ("2024-03"), or years, with their numbers, the latest first.
     counted:  what these numbers count: "results", of which a filter by the value shows so many, or "documents".
-    fields:   names of the fields of source and date, "" if there is none.
     notes:    sentences about how the query was read.
     """
 
@@ -66,7 +65,6 @@ class Found:
     sources: Counts = ()
     periods: Counts = ()
     counted: str = "documents"
-    fields: tuple[str, str] = ("", "")
     notes: Sequence[str] = ()
 
     @property
