@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,9 @@ import ndd_search as ndd
 from benchmarks.study.methods import by_presets
 from ndd_search.cli import main
 from ndd_search.core.presets import PRESETS, collapse_options
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.options_context import options_and_others
+from tests.command_line import run as ndd_command
 
 POST = "The ferry to the island leaves an hour later because of the fog"
 POSTS = [
@@ -132,3 +138,77 @@ def test_a_preset_is_taken_wherever_options_are_and_anything_else_is_told() -> N
             ndd.passages(POSTS, options=wrong)
     with pytest.raises(ValueError, match="facets count aggregations of an engine"):
         ndd.collapse(POSTS, facets=["sources"])
+
+
+def _listed(**given: Any) -> int:
+    return len(ndd.collapse(OFFERS, **given))
+
+
+def _merged(**given: Any) -> int:
+    return len(ndd.merge([OFFERS[:1], OFFERS[1:]], by="round_robin", **given))
+
+
+def _streamed(**given: Any) -> int:
+    return len(ndd.stream(lambda start, size: OFFERS[start : start + size], **given).page())
+
+
+def _chosen_passages(**given: Any) -> int:
+    return len(ndd.passages(OFFERS, contained=False, **given))
+
+
+def _collected(**given: Any) -> int:
+    return len(ndd.Corpus.read([{"text": one} for one in OFFERS], text="text", numbers=True).groups(**given))
+
+
+def _indexed(**given: Any) -> int:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    with TemporaryDirectory() as folder, ndd.Index.open(Path(folder) / "offers", text="text") as index:
+        index.add({"id": str(number), "text": one} for number, one in enumerate(OFFERS))
+        return len(index.search("power bank", **given)["hits"]["hits"])
+
+
+def _groups_for(options: ndd.CollapseOptions) -> int:
+    return len(ndd.collapse(OFFERS, options=options))
+
+
+def _of_a_client(**given: Any) -> int:
+    return _groups_for(settings_of(**given).options)
+
+
+def _of_an_index(**given: Any) -> int:
+    return _groups_for(settings_of(indexes={"offers": given}).indexes.rules["offers"].options)
+
+
+def _of_a_search(**given: Any) -> int:
+    return _groups_for(options_and_others(None, json.loads(json.dumps(given)))[0])
+
+
+def _of_a_file(**given: Any) -> int:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "options.toml"
+        file.write_text("[collapse]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items()))
+        return _groups_for(ndd.preset(file).options)
+
+
+def _commanded(*words: str, **given: Any) -> int:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "offers.jsonl"
+        file.write_text("".join(json.dumps({"id": n, "text": one}) + "\n" for n, one in enumerate(OFFERS)))
+        texts = {name: ",".join(value) if isinstance(value, list) else value for name, value in given.items()}
+        bar = ["--min-similarity", str(texts.pop("min_similarity"))]
+        settings = [word for name, value in texts.items() for word in ("--set", f"{name}={value}")]
+        return len(ndd_command("corpus", *words, file, "--text", "text", *bar, *settings).stdout.splitlines())
+
+
+PLACES = (
+    *(_listed, _merged, _streamed, _chosen_passages, _collected, _indexed),
+    *(_of_a_client, _of_an_index, _of_a_search, _of_a_file),
+    *(partial(_commanded, "page"), partial(_commanded, "unique")),
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_preset_and_a_guard_work_wherever_an_option_does(place: Callable[..., int]) -> None:
+    assert place(min_similarity=0.5) == 1
+    assert place(min_similarity=0.5, preset="products") == 2
+    assert place(min_similarity=0.5, guards=["numbers"]) == 2
