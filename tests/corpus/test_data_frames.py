@@ -27,7 +27,7 @@ def columns_of(marks: Any) -> tuple[list[bool], list[Any]]:
 
 def test_the_examples_of_the_page_run(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(ROOT / "docs" / "dataframes.md", {f"python {library.__name__}"}) == 1
+    assert run(ROOT / "docs" / "corpus.md", {f"python {library.__name__}"}) == 1
 
 
 def test_each_row_gets_its_leader_and_similarity(library: Any) -> None:
