@@ -145,7 +145,7 @@ def _listed(**given: Any) -> int:
 
 
 def _merged(**given: Any) -> int:
-    return len(ndd.merge([OFFERS[:1], OFFERS[1:]], by="round_robin", **given))
+    return len(ndd.merge([OFFERS[:1], OFFERS[1:]], by="round_robin", **given)["hits"]["hits"])
 
 
 def _streamed(**given: Any) -> int:
