@@ -18,10 +18,10 @@ from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import facts_of
 from ndd_search.search.flow.options_context import options, options_and_others
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request, stripped
+from ndd_search.search.rest.read_request import Request, option_in, stripped
 from ndd_search.search.rest.request_url import named_pieces
 from ndd_search.serving.proxy.content_encoding import packed
-from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
+from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
 from ndd_search.serving.proxy.wire_format import (
@@ -80,7 +80,7 @@ class CollapsedSearches:
         vendor = "json" not in exchange.header(b"content-type") and versioned_type(
             given.request.headers.get("accept", "")
         )
-        if vendor or wants_cursor(given.request.body):  # which the two engines take in two ways
+        if vendor or option_in(given.request, "cursor"):  # which the two engines take in two ways
             headers = sent_headers(exchange, given, replace(given.request, body=None))
             family = self._driver.settings.family = await self._upstream.family(headers)
             if vendor and family == "opensearch":  # it reads over this type in `accept`, and takes no body of it
@@ -99,12 +99,19 @@ class CollapsedSearches:
         async with AsyncExitStack() as stack:
 
             async def send(request: Request) -> Answer:
-                if request is given.request:
-                    response = await self._ask(exchange, given.target, exchange.headers, body)
+                is_own = request is given.request
+                target = given.target if is_own else sent_target(given, request)
+                response = await self._upstream.request(
+                    exchange.method if is_own else request.method,
+                    target,
+                    exchange.headers if is_own else sent_headers(exchange, given, request),
+                    body if is_own else sent_body(request),
+                    repeatable="scroll" not in target,  # a search changes nothing, unless it opens a scroll
+                    seconds=None if is_own else request.timeout,
+                )
+                if is_own:
                     left_alone.append(await stack.enter_async_context(response))
                     return Answer(None, response.status)
-                asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
-                response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
                 return read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
 
             with _scope(asked, is_off):
@@ -139,24 +146,6 @@ class CollapsedSearches:
             log.warning("%s: near-duplicates may be shown: %r", request.path, error, exc_info=True)
             answer: Answer = await send(stripped(request))
             return answer
-
-    async def _ask(
-        self,
-        exchange: Exchange,
-        target: str,
-        headers: list[Header],
-        body: bytes | None,
-        seconds: float | None = None,
-        method: str = "",
-    ) -> ClientResponse:
-        """Send a search to the engine. It changes nothing, so it may be sent twice, unless it opens a scroll.
-
-        method: "" for the caller's own.
-        """
-        repeatable = "scroll" not in target
-        return await self._upstream.request(
-            method or exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
-        )
 
 
 def _scope(asked: Mapping[str, Any] | None, is_off: bool) -> AbstractContextManager[None]:
@@ -219,9 +208,3 @@ def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
 def wants_options(body: Any) -> bool:
     """Return whether a body holds our key "ndd", or may hold it in one of its lines."""
     return b'"ndd"' in body if isinstance(body, bytes) else isinstance(body, Mapping) and "ndd" in body
-
-
-def wants_cursor(body: Any) -> bool:
-    """Return whether a search begins or continues a cursor."""
-    own = body.get("ndd") if isinstance(body, Mapping) else None
-    return isinstance(own, Mapping) and bool(own.get("cursor"))

@@ -160,17 +160,14 @@ class Upstream:
     ) -> ClientResponse:
         # The whole target goes into the path, so that nothing of it is parsed or encoded again.
         url = URL.build(scheme=node.scheme, host=node.host, port=node.port, path=node.prefix + target, encoded=True)
-        timeout = self._timeout(seconds)
+        connect, answer = self._settings.connect_seconds, self._settings.answer_seconds
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=connect, sock_read=answer)
         if isinstance(body, bytes) and len(body) > _SLICE:  # written at once, it would hold up other requests
             headers = [*(one for one in headers if one[0] != "content-length"), ("content-length", str(len(body)))]
             body = _slices(body)
         return await self._open().request(
             method, url, headers=headers, data=body or None, allow_redirects=False, timeout=timeout
         )
-
-    def _timeout(self, seconds: float | None) -> aiohttp.ClientTimeout:
-        connect, answer = self._settings.connect_seconds, self._settings.answer_seconds
-        return aiohttp.ClientTimeout(total=seconds, sock_connect=connect, sock_read=answer)
 
     def _order(self, repeatable: bool) -> Iterator[Node]:
         """Yield the nodes in turn, those that failed last; for a repeatable request one node twice."""
