@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import random
 import re
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+import pytest
+
 import ndd_search as ndd
 from tests.engines.find import MODULES
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
-from tests.ui.news import documents, hostile
+from tests.ui.news import STORIES, documents, hostile
 from tests.ui.test_page import facets, links, titles
 
+WORDS = " ".join(STORIES.values()).split()
 MAPPING = {"source": {"type": "keyword"}, "date": {"type": "date"}, "url": {"type": "keyword"}}
 
 
@@ -103,6 +107,30 @@ def check_texts(served: Served, index: str, count: int) -> None:
     assert sorted(copies) == ["00", "01", "03"]
     assert "Evening Post" in alone
     assert len(titles(text(served, "q=climate&source=&order=engine"))) == 0  # an empty source is one
+
+
+@pytest.mark.newest_servers
+def test_numbers_beyond_the_window_are_estimates_and_say_so(engine: RealEngine, index: str) -> None:
+    """300 texts, each in two copies with another source: about 300 results of each source."""
+    texts = [" ".join(random.Random(n).choices(WORDS, k=60)) for n in range(300)]
+    made = [
+        {"id": f"{n}-{copy}", "body": f"news {texts[n]}", "source": f"Paper {copy}"}
+        for n in range(300)
+        for copy in (1, 2)
+    ]
+    acts = [{"_index": index, "_id": one["id"], "_source": one} for one in made]
+    with engine.client() as client:
+        client.indices.create(
+            index=index, body={"mappings": {"properties": {**ndd.indexing.mapping_properties(), **MAPPING}}}
+        )
+        importlib.import_module(f"{MODULES[engine.family]}.helpers").bulk(
+            client, ndd.with_sketches(acts, fields=["body"]), refresh=True
+        )
+    with serving(engine.url, search_page=index) as served:
+        page = text(served, "q=news")
+        assert "Numbers are estimates of results." in page
+        for count, _ in facets(page, "Source").values():
+            assert 150 < count <= 300
 
 
 def test_callers_search_with_their_own_rights(behind_page: Engine) -> None:

@@ -27,6 +27,7 @@ from ndd_search.serving.ui.searcher import (
     MOST_SOURCES,
     SOURCES,
     Asked,
+    Counted,
     Document,
     Found,
     Headers,
@@ -259,10 +260,10 @@ def _counts(response: Mapping[str, Any]) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def _counted(responses: Sequence[Mapping[str, Any]]) -> str:
+def _counted(responses: Sequence[Mapping[str, Any]]) -> Counted:
     """Return what the numbers of facets count."""
     blocks = [response.get("ndd") or {} for response in responses if response.get("aggregations")]
     if not blocks or not all(block.get("facets") for block in blocks):
         return "documents"
     buckets = [bucket for block in blocks for facet in block["facets"].values() for bucket in facet["buckets"]]
-    return "results" if all(bucket["relation"] == "eq" for bucket in buckets) else "results, estimated"
+    return "results" if all(bucket["relation"] == "eq" for bucket in buckets) else "estimates"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.core.text.printable import safe
@@ -25,6 +25,7 @@ _MOST_PERIODS = 24  # in the facet of dates: more months are added up to years
 MARKS = "\ufdd0", "\ufdd1"  # around matched words in highlights: no text holds these noncharacters
 
 Counts = Sequence[tuple[str, int]]
+Counted = Literal["results", "estimates", "documents"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +58,15 @@ class Found:
               with MARKS.
     sources:  values of the field of sources with their numbers, the most frequent first.
     periods:  months ("2024-03"), or years, with their numbers, the latest first.
-    counted:  what these numbers count: "results", of which a filter by the value shows so many, or "documents".
+    counted:  what these numbers are: "results", of which a filter by the value shows so many, "estimates" of these, or
+              "documents".
     notes:    sentences about how the query was read.
     """
 
     response: Mapping[str, Any]
     sources: Counts = ()
     periods: Counts = ()
-    counted: str = "documents"
+    counted: Counted = "documents"
     notes: Sequence[str] = ()
 
     @property
