@@ -14,7 +14,6 @@ import pytest
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.with_sketches import sketch_fields
-from ndd_search.search.rest.mapping import component_template
 from tests.command_line import run
 from tests.engines.find import Engine
 from tests.index_templates import files
@@ -169,7 +168,7 @@ def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) 
     assert "--add-to needs a cluster" in template("--add-to", "articles", code=2).stderr
 
 
-def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine, index: str) -> None:
+def test_the_fields_are_put_into_an_index_and_into_an_index_template(engine: Engine, index: str) -> None:
     with engine.client() as client:
         try:
             theirs = {
@@ -179,25 +178,20 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             }
             client.indices.put_index_template(name=index, body=theirs)
             client.indices.create(index=index)
+            assert "needs an index, or an index template" in template(engine.url, code=2).stderr
             told = template(engine.url, index, "--field", index, "--add-to", index).stdout
             assert told.splitlines() == [
-                f"component template ndd-{index} is installed",
-                f"index template {index} composes it: new indexes will have the fields",
+                f"index template {index} has the fields: new indexes will have them",
                 f"index {index} has the fields",
             ]
             client.indices.create(index=f"{index}-1")
             for name in (index, f"{index}-1"):
                 mapping = client.indices.get_mapping(index=name)[name]["mappings"]["properties"]
                 assert mapping[index]["properties"]["sketch"] == {"type": "integer", "index": False}
-            found = client.cluster.get_component_template(name=f"ndd-{index}")["component_templates"][0][
-                "component_template"
-            ]
-            assert found["_meta"] == component_template()["_meta"]
         finally:
             for delete in (
                 lambda: client.indices.delete(index=f"{index}-1"),
                 lambda: client.indices.delete_index_template(name=index),
-                lambda: client.cluster.delete_component_template(name=f"ndd-{index}"),
             ):
                 with suppress(Exception):
                     delete()  # type: ignore[no-untyped-call]
@@ -210,37 +204,15 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         theirs["template"] = {"mappings": {"properties": {index: {"type": "text"}}}}
         client.indices.put_index_template(name=index, body=theirs)
         client.indices.create(index=index, body=theirs["template"])
-        for words in (["--add-to", index], [index]):
-            done = template(engine.url, *words, "--field", index, code=2)
-            assert f"{index} is a field of type text, not an object with sketches; choose another name" in done.stderr
-        after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
-        assert not after.get("composed_of")
-        other = f"{index}_2"
+        before = client.indices.get_index_template(name=index)["index_templates"]
         try:
+            for words in (["--add-to", index], [index]):
+                done = template(engine.url, *words, "--field", index, code=2)
+                assert f"{index} is a field of type text, not an object with sketches; choose another" in done.stderr
+            assert client.indices.get_index_template(name=index)["index_templates"] == before
+            other = f"{index}_2"
             assert "index" in template(engine.url, index, "--field", other).stdout
             document = sketch_fields({"body": "some text"}, "body", field=other)
             client.index(index=index, id="1", body=document)
         finally:
             client.indices.delete_index_template(name=index)
-            with suppress(Exception):
-                client.cluster.delete_component_template(name=f"ndd-{other}")
-
-
-def test_a_component_template_has_a_name_that_every_engine_takes_and_replaces_no_other(
-    engine: Engine, index: str
-) -> None:
-    field, name = f"{index}Ndd", f"ndd-{index}ndd"
-    put = [engine.url, "--field", field]
-    with engine.client() as client:
-        try:
-            theirs = {"template": {"settings": {"number_of_shards": 2}}}
-            client.cluster.put_component_template(name=name, body=theirs)
-            assert f"component template {name}" in template(*put, code=2).stderr
-            client.cluster.delete_component_template(name=name)
-            for _ in range(2):  # our own one is replaced
-                assert template(*put).stdout == f"component template {name} is installed\n"
-            put[2] = field.lower()
-            assert f"it was not made for the field {put[2]}" in template(*put, code=2).stderr
-        finally:
-            with suppress(Exception):
-                client.cluster.delete_component_template(name=name)

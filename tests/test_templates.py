@@ -14,7 +14,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.with_sketches import sketch_fields
-from ndd_search.search.rest.mapping import check_mapping, component_template, composed, mapping_properties
+from ndd_search.search.rest.mapping import check_mapping, component_template, mapping_properties, with_sketch_fields
 from tests.engines.find import Engine
 from tests.index_templates import files, index_template
 
@@ -96,7 +96,7 @@ def test_a_data_stream_made_from_the_example_holds_sketches(engine: Engine, comp
         assert read(client, f"{component}-stream") == (document, SKETCHED["ndd"]["sketch"])
 
 
-def test_a_template_the_user_has_keeps_all_it_says_and_composes_ours_too(engine: Engine, component: str) -> None:
+def test_a_template_the_user_has_keeps_all_it_says_and_has_our_fields_too(engine: Engine, component: str) -> None:
     theirs = {
         "index_patterns": [f"{component}-*"],
         "priority": 777,
@@ -109,9 +109,10 @@ def test_a_template_the_user_has_keeps_all_it_says_and_composes_ours_too(engine:
         client.indices.put_index_template(name=component, body=theirs)
         for _ in range(2):  # a second time changes nothing
             found = client.indices.get_index_template(name=component)["index_templates"][0]["index_template"]
-            client.indices.put_index_template(name=component, body=composed(found, component))
+            client.indices.put_index_template(name=component, body=with_sketch_fields(found))
         after = client.indices.get_index_template(name=component)["index_templates"][0]["index_template"]
-        assert after["composed_of"] == [component]
+        properties = after["template"]["mappings"]["properties"]
+        assert (properties.keys(), properties["body"]) == ({"body", *mapping_properties()}, {"type": "text"})
         assert {key: after[key] for key in ("priority", "version", "_meta", "index_patterns")} == {
             key: theirs[key] for key in ("priority", "version", "_meta", "index_patterns")
         }

@@ -15,10 +15,9 @@ common values of the index and stores them for all clients, so run it again when
 the index as searches name it, because an alias and its index have a table each. --remove asks before it starts. The
 exit code is 3 if some documents were not changed.
 
---template installs the mapping of sketches as a component template, and changes no document. It takes effect when an
-index is created from an index template that names it in composed_of. --add-to adds it to your index template; an index
-that is named gets the fields at once, without downtime. Without an address the template is printed. It is named ndd,
-for another field (--field) ndd- and the field in lower case, so those of two fields stand side by side.
+--template changes no document: an index that is named gets the fields of sketches at once, without downtime, and
+--add-to adds them to your index template, for the indexes that are created from it later. Without an address they are
+printed as a component template.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.indexing.index_facts import look_up
-from ndd_search.indexing.rate_and_retries import status_of
-from ndd_search.search.rest.mapping import check_mapping, component_template, composed, mapping_properties
+from ndd_search.search.rest.mapping import check_mapping, component_template, mapping_properties, with_sketch_fields
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +63,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard that compares them")
-    parser.add_argument("--template", action="store_true", help="print or install the mapping, and nothing else")
-    parser.add_argument("--add-to", metavar="TEMPLATE", help="with --template: add it to this index template")
+    parser.add_argument("--template", action="store_true", help="print or add the fields, and nothing else")
+    parser.add_argument("--add-to", metavar="TEMPLATE", help="with --template: add them to this index template")
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(
@@ -193,47 +191,29 @@ def _query(text: str) -> dict[str, Any]:
 
 
 def _template(arguments: argparse.Namespace) -> int:
-    """Print the template; with the address of a cluster install it there, and give an index its fields."""
-    template = component_template(arguments.field)
+    """Print the template; with the address of a cluster give an index its fields, and an index template."""
+    field, name = arguments.field, arguments.add_to
+    if arguments.url is None and name:
+        raise ValueError("--add-to needs a cluster: give its address, backfill URL --template --add-to NAME")
     if arguments.url is None:
-        if arguments.add_to:
-            raise ValueError("--add-to needs a cluster: give its address, backfill URL --template --add-to NAME")
-        print(json.dumps(template, indent=2))
+        print(json.dumps(component_template(field), indent=2))
         return DONE
+    if not (name or arguments.index):
+        raise ValueError("--template of a cluster needs an index, or an index template: --add-to NAME")
     with connected(arguments, arguments.url) as client:
-        if arguments.add_to:
-            found = client.indices.get_index_template(name=arguments.add_to)["index_templates"][0]["index_template"]
-            _check_template(client, arguments.add_to, arguments.field)
+        if name:
+            found = client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+            _check_template(client, name, field)
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
-            _check(facts.name, facts.mapping, arguments.field)
-        component = "ndd" if arguments.field == "ndd" else f"ndd-{arguments.field.lower()}"
-        _check_component(client, component, arguments.field)
-        client.cluster.put_component_template(name=component, body=template)
-        print(f"component template {component} is installed")
-        if arguments.add_to:
-            client.indices.put_index_template(name=arguments.add_to, body=composed(found, component))
-            print(f"index template {arguments.add_to} composes it: new indexes will have the fields")
+            _check(facts.name, facts.mapping, field)
+        if name:
+            client.indices.put_index_template(name=name, body=with_sketch_fields(found, field))
+            print(f"index template {name} has the fields: new indexes will have them")
         for facts in indexes:
-            fields = mapping_properties(arguments.field)
-            client.indices.put_mapping(index=facts.name, body={"properties": fields})
+            client.indices.put_mapping(index=facts.name, body={"properties": mapping_properties(field)})
             print(f"index {facts.name} has the fields")
     return DONE
-
-
-def _check_component(client: Any, component: str, field: str) -> None:
-    """Raise IndexUnusable if there is a component template of that name that is not ours, or of another field."""
-    try:
-        (found,) = client.cluster.get_component_template(name=component)["component_templates"]
-    except Exception as error:
-        if status_of(error) != 404:
-            raise
-        return
-    there = found["component_template"]
-    is_ours = there.get("_meta", {}).get("managed_by") == component_template()["_meta"]["managed_by"]
-    if not is_ours or field not in there["template"].get("mappings", {}).get("properties", {}):
-        what = f"it was not made for the field {field} by this command, which would replace it"
-        raise IndexUnusable(f"component template {component}", what, "delete it, or choose another --field")
 
 
 def _check_template(client: Any, template: str, field: str) -> None:

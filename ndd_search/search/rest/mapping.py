@@ -65,12 +65,14 @@ def component_template(field: str = "ndd") -> dict[str, Any]:
     }
 
 
-def composed(template: Mapping[str, Any], component: str = "ndd") -> dict[str, Any]:
-    """Return a user's index template with our component as the last of `composed_of`."""
-    names = [name for name in template.get("composed_of", []) if name != component]
+def with_sketch_fields(template: Mapping[str, Any], field: str = "ndd") -> dict[str, Any]:
+    """Return a user's index template with the mapping of sketches."""
     # Elasticsearch 9 returns dates that it refuses in a request.
     kept = {key: value for key, value in template.items() if not key.startswith(("created_date", "modified_date"))}
-    return {**kept, "composed_of": [*names, component]}
+    inner = kept.get("template", {})
+    mappings = inner.get("mappings", {})
+    properties = {**mappings.get("properties", {}), **mapping_properties(field)}
+    return {**kept, "template": {**inner, "mappings": {**mappings, "properties": properties}}}
 
 
 def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Finding]:
