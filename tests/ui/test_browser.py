@@ -30,7 +30,7 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     said = request.config.stash[report]
     try:
         with chromium() as made:
-            said["chromium"] = made.version
+            said["chromium"] = f"{made.version}, pictures in {PICTURES}"
             yield made
     except Unavailable as reason:
         said["chromium"] = f"not tested: {reason}"
