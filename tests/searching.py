@@ -8,7 +8,7 @@ from typing import Any
 
 from ndd_search.core.recipe import Recipe
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.learned_targets import Learned, LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.flow.learned_targets import Facts, Learned
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 
@@ -18,9 +18,8 @@ MATCH = {"match": {"body": "market"}}
 class _Refused(Learned):
     """What a client has learned whose split searches every target refuses."""
 
-    def facts(self, target: bytes, target_of_caller: bytes) -> tuple[LearnedOfTarget, LearnedOfCaller]:
-        learned, of_caller = super().facts(target, target_of_caller)
-        return replace(learned, whole_until=inf), of_caller
+    def about(self, key: bytes) -> Facts:
+        return replace(super().about(key), whole_until=inf)
 
 
 def in_one_phase(settings: Settings) -> Settings:

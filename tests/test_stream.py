@@ -15,7 +15,7 @@ from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache_entries import sealed, stream_of, stream_parts, unsealed
-from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
+from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.recipe import Recipe
@@ -55,7 +55,7 @@ class Engine:
         return None
 
     def page(self, start: int, size: int, options: CollapseOptions, stream: Stream | None = None) -> Page:
-        grown = run(fetch_until_full(stream or Stream(), start, size, self, options), self.fetch)
+        grown = fetch_until_full(stream or Stream(), start, size, self, options, self.fetch)
         return slice_page(grown, start, size, self, options)
 
 
@@ -179,9 +179,9 @@ def test_thousands_of_copies_that_a_guard_keeps_apart_take_little_memory(guards:
 def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:
     engine = Engine([{"id": i, "sketch": []} for i in range(500)])
     options = CollapseOptions(window=50)
-    stream = run(fetch_until_full(Stream(), 0, 10, engine, options), engine.fetch)
-    stream = run(fetch_until_full(stream, 39, 10, engine, options), engine.fetch)
-    run(fetch_until_full(stream, 90, 20, engine, options), engine.fetch)
+    stream = fetch_until_full(Stream(), 0, 10, engine, options, engine.fetch)
+    stream = fetch_until_full(stream, 39, 10, engine, options, engine.fetch)
+    fetch_until_full(stream, 90, 20, engine, options, engine.fetch)
     assert engine.fetches == [Fetch(0, 50), Fetch(50, 150)]
 
 
@@ -231,7 +231,7 @@ def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) ->
 def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
     engine: Engine, options: CollapseOptions, start: int, size: int
 ) -> None:
-    stream = run(fetch_until_full(Stream(), start, size, engine, options), engine.fetch)
+    stream = fetch_until_full(Stream(), start, size, engine, options, engine.fetch)
     entry = sealed(b"key", *stream_parts(stream))
     found = entry and unsealed(b"key", entry)
     assert found

@@ -232,22 +232,22 @@ class CollapseOptions:
             needed = f"set mode to one of {', '.join(LISTING)}, and max_per_group to 1"
             raise ValueError(f'members="all" lists the copies of a hit under it: {needed}')
 
-    @property
+    @cached_property
     def initial_window(self) -> int:
         """The number of hits that are examined at first."""
         return self.max_window if self.total == "groups" else self.window
 
-    @property
+    @cached_property
     def ahead(self) -> int:
         """The number of hits beyond a page that are looked for, so that a growing total tells of a next page."""
         return int(self.total in ("auto", "estimate"))
 
-    @property
+    @cached_property
     def hides_seen(self) -> bool:
         """Whether hits that resemble an item of `seen` are listed apart, instead of shown."""
         return self.mode not in ("demote", "annotate")
 
-    @property
+    @cached_property
     def reads_keys(self) -> bool:
         """Whether leaders depend on fields beside the guards."""
         return bool(self.group_by or self.max_per)

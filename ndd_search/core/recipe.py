@@ -188,14 +188,14 @@ class Recipe:
         parts = [f"{_LETTER[self.kind]}{self.size}", f"k{self.k}", f"v{self.version}"]
         return "-".join(parts + [name for name, given in extras.items() if given])
 
-    @property
+    @cached_property
     def measure(self) -> Measure:
         """Return the measure that compares two sketches."""
         if self.method == "min-k":
             return self.estimator
         return {"simhash": "cosine", "n-grams": "shorter"}.get(self.method, "overlap")  # type: ignore[return-value]
 
-    @property
+    @cached_property
     def min_shingles(self) -> int:
         """Return the shingles below which a text is a near-duplicate only of one with an equal sketch."""
         return 2 if self.kind == "sentences" else 4

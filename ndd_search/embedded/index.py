@@ -24,7 +24,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.core.paging.cached_streams import CachedStreams
 from ndd_search.core.paging.choose_copy import adapt_callables
-from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch, run
+from ndd_search.core.paging.fill_page import Fetch, fetch_until_full, next_fetch
 from ndd_search.core.paging.page import slice_page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.presets import CollapseChanges, Preset, chosen, preset_of
@@ -256,7 +256,7 @@ class Index:
         stream, is_cached = self._streams.grow(
             self._key((query, sort, where, None if items is None else items.id), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
-            lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
+            lambda stream: fetch_until_full(stream, from_, size, view, options, view.fetch),
         )
 
         def plain(hit: StoredHit) -> dict[str, Any]:

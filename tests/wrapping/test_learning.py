@@ -10,7 +10,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.search.flow.learned_targets import Learned, LearnedOfCaller, LearnedOfTarget
+from ndd_search.search.flow.learned_targets import Facts, Learned
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk
@@ -146,10 +146,9 @@ def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     assert knowledge.about(cache_key(199)).window_limit == 70
     for number in range(100_000):
         knowledge.learn(cache_key("index", number), whole_until=1.0)
-        knowledge.learn_of_caller(cache_key("caller", number), bypass_until=1.0)
-    assert knowledge.about(cache_key("index", 0)) == LearnedOfTarget()
-    assert knowledge.of_caller(cache_key("caller", 0)) == LearnedOfCaller()
-    assert knowledge.of_caller(cache_key("caller", 99_999)).bypass_until == 1.0
+        knowledge.learn(cache_key("caller", number), bypass_until=1.0)
+    assert knowledge.about(cache_key("index", 0)) == knowledge.about(cache_key("caller", 0)) == Facts()
+    assert knowledge.about(cache_key("caller", 99_999)).bypass_until == 1.0
 
 
 @pytest.mark.parametrize("before", ["nothing", "documents without sketches"])

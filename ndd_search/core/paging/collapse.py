@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full, run
+from ndd_search.core.paging.fill_page import Fetch, Fetched, fetch_until_full
 from ndd_search.core.paging.hit_reader import FORGED, HitReader, Text, by_texts
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS, RecordSchema, check_schema
@@ -118,7 +118,7 @@ def page_of_list(
         return Fetched(ranked[request.start : request.start + request.size], len(ranked))
 
     def fill(stream: Stream, reader: HitReader) -> Stream:
-        return run(fetch_until_full(stream, from_, size, reader, options), fetch)
+        return fetch_until_full(stream, from_, size, reader, options, fetch)
 
     stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
     stream = arranged(replace(stream, exhausted=stream.fetched == len(ranked)))

@@ -1,7 +1,5 @@
 """Fetch hits until a page of the deduplicated stream is full. Nothing here does I/O.
 
-    flow = fetch_until_full(stream, start, size, reader, options)  # yields Fetch, is sent Fetched, returns the stream
-
 How many hits a page examines depends on the request alone: its first window, doubled until the page is full. So a page
 of a longer, cached stream is the page that a first request would have returned.
 """
@@ -42,11 +40,11 @@ class Fetched:
 
 
 def fetch_until_full(
-    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
-) -> Generator[Fetch, Fetched, Stream]:
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions, fetch: Callable[[Fetch], Fetched]
+) -> Stream:
     """Fetch until the page [start, start + size) is full, the engine has no more hits, or max_window is reached."""
     while (request := next_fetch(stream, start, size, options)) is not None:
-        fetched = yield request
+        fetched = fetch(request)
         stream = stream.extend(fetched.hits, request.size, reader, options, total=fetched.total)
     return stream
 

@@ -116,7 +116,7 @@ class Layout:
 
     def _shown_at_places(self, leader: int, reader: Reader) -> tuple[dict[int, int], list[int]]:
         """Return which member of a group is shown at the place of each, and those that are hidden."""
-        members = self._members(leader)
+        members = self._groups[leader]
         if self.options.max_per_group == 1 and self.options.keep == ("score",):
             return dict(zip(members, members, strict=True)), members[1:]
         slots, chosen = self._copies(leader)[: self.options.max_per_group], self._chosen(leader, reader)

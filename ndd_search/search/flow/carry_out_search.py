@@ -59,9 +59,9 @@ def conversation(
     if not search.ranks_hits and "unranked" not in own_settings.collapsed_too(changes):
         return None
     steps = steps_of(options, others, own_settings)
-    learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
-    is_bypassed = own_settings.clock() < of_caller.bypass_until and needs_sketches(options, steps)
-    if search.start + search.size > learned.window_limit or (is_bypassed and not search.changes):
+    known, now = own_settings.known, own_settings.clock()
+    is_bypassed = now < known.about(search.target_of_caller).bypass_until and needs_sketches(options, steps)
+    if search.start + search.size > known.about(search.target).window_limit or (is_bypassed and not search.changes):
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     if search.limits.bounded and options.total in _OF_CANDIDATES:  # to make more candidates for a total costs too much
         options = replace(options, total=_OF_CANDIDATES[options.total])

@@ -55,7 +55,7 @@ def new_state(plan: Plan) -> State:
     table = given if isinstance(given, FrequencyTable) else None
     if given is not False and weighs(plan):
         known = plan.settings.known
-        table = table or known.table(known.of_caller(plan.search.target_of_caller).table)
+        table = table or known.table(known.about(plan.search.target_of_caller).table)
         name = LISTED if table is None else table.digest
     return State(stream=Stream(shown=plan.shown) if plan.shown else NO_HITS, table=name, frequency_table=table)
 
@@ -94,14 +94,14 @@ def learn_frequency_table(plan: Plan, round_trips: RoundTrips) -> Asking[None]:
     """
     search, settings, known = plan.search, plan.settings, plan.settings.known
     caller, recipe, now = search.target_of_caller, settings.recipe, settings.clock()
-    if settings.frequency_table is not True or not weighs(plan) or now < known.of_caller(caller).table_until:
+    if settings.frequency_table is not True or not weighs(plan) or now < known.about(caller).table_until:
         return
-    known.learn_of_caller(caller, table_until=now + _AFTER_A_FAILURE)
+    known.learn(caller, table_until=now + _AFTER_A_FAILURE)
     request = reading(search.request, document_id(search.indexes, settings.sketch_field, recipe.id))
     (found,) = yield from round_trips.later([request])
     if found.whole:
         table = read_document(found.hits[0], recipe.id) if found.hits else None
-        known.learn_of_caller(caller, table=known.add_table(table), table_until=settings.clock() + _AGAIN)
+        known.learn(caller, table=known.add_table(table), table_until=settings.clock() + _AGAIN)
 
 
 TABLES = "ndd-tables"

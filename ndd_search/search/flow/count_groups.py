@@ -45,7 +45,7 @@ class GroupCount(Step):
             return []
         if not plan.may_split or not can_be_split(plan.search, plan.options):
             return []
-        learned = plan.settings.known.of_caller(plan.search.target_of_caller)
+        learned = plan.settings.known.about(plan.search.target_of_caller)
         return [_request(plan, counts=plan.settings.clock() < learned.lacks_until)]
 
     def after_first_trip(
@@ -62,7 +62,7 @@ class GroupCount(Step):
         answer = answers[0] if answers else None
         if answer is not None and _may_lack_some(answer):
             until = plan.settings.clock() + plan.settings.bypass_seconds
-            plan.settings.known.learn_of_caller(plan.search.target_of_caller, lacks_until=until)
+            plan.settings.known.learn(plan.search.target_of_caller, lacks_until=until)
             (answer,) = yield from round_trips.later([_request(plan, counts=True)])
             envelope = envelope_after(state.envelope or {}, [answer]) if answer.whole else state.envelope
             state = replace(state, lasting=state.lasting and answer.whole, envelope=envelope)

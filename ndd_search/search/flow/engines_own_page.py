@@ -97,5 +97,5 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
             known.learn(search.target, bare_until=settings.clock() + settings.bypass_seconds)
     if has_hits:
         until = settings.clock() + settings.bypass_seconds
-        known.learn_of_caller(search.target_of_caller, bypass_until=until, writes=writes)
+        known.learn(search.target_of_caller, bypass_until=until, writes=writes)
         settings.degrade(search.request.path, no_sketch(settings, search.request.path))

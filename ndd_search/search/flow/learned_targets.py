@@ -20,8 +20,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default
-_TARGETS = 20_000
-_CALLERS = 50_000
+_MOST = 50_000  # targets, and callers of targets, of which facts are kept
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
 _SENTENCES = 10_000
@@ -31,9 +30,10 @@ _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up st
 
 
 @dataclass(frozen=True)
-class LearnedOfTarget:
-    """Facts about a target that are shared by all callers of a client. Times are of the client's clock.
+class Facts:
+    """Facts about a target. Times are of the client's clock.
 
+    Shared by all callers of a client:
     whole_until:    the target is searched in one phase until then, because a split search failed.
     sketched:       whether requests exclude the values of sketches from `_source`, as the target held some.
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
@@ -42,6 +42,13 @@ class LearnedOfTarget:
     sketched_until: until then, the target counts as having sketches: a caller saw one.
     bare_until:     until then, a caller who finds no sketch need not ask for any: another caller found none at all.
     probe_again:    earliest time for the next request that asks whether the target holds any sketch.
+
+    Of one caller:
+    bypass_until:   until then, searches are not collapsed, because this caller found hits and no sketch.
+    writes:         the number of writes through the client at that time; another write ends it.
+    table:          digest of the stored frequency table that this caller has read, "" for none.
+    table_until:    until then, it is not read again.
+    lacks_until:    until then, samples of groups count the documents without values: there are some.
     """
 
     whole_until: float = 0.0
@@ -52,19 +59,6 @@ class LearnedOfTarget:
     sketched_until: float = 0.0
     bare_until: float = 0.0
     probe_again: float = 0.0
-
-
-@dataclass(frozen=True)
-class LearnedOfCaller:
-    """Facts about a target that belong to one caller of a client.
-
-    bypass_until: until then, searches are not collapsed, because this caller found hits and no sketch. writes: the
-                 number of writes through the client at that time; another write ends it.
-    table:       digest of the stored frequency table that this caller has read, "" for none.
-    table_until: until then, it is not read again.
-    lacks_until: until then, samples of groups count the documents without values: there are some.
-    """
-
     bypass_until: float = 0.0
     writes: int = 0
     table: str = ""
@@ -72,7 +66,7 @@ class LearnedOfCaller:
     lacks_until: float = 0.0
 
 
-_NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
+_NOTHING = Facts()
 
 
 def _bytes_of(table: FrequencyTable) -> int:
@@ -80,14 +74,13 @@ def _bytes_of(table: FrequencyTable) -> int:
 
 
 class Learned(ForkSafe):
-    """Learned facts by target and by caller, and which messages were logged.
+    """Learned facts by the hash of a target, or of a target and a caller, and which messages were logged.
 
     Bounded, least recently used first out. Thread-safe.
     """
 
     def _begin(self) -> None:
-        self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
-        self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
+        self._facts: LRUCache[bytes, Facts] = LRUCache(_MOST)
         self._tables: LRUCache[str, FrequencyTable] = LRUCache(_BYTES, getsizeof=_bytes_of)
         self._pipelines: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
         self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
@@ -96,44 +89,29 @@ class Learned(ForkSafe):
     def __reduce__(self) -> tuple[Any, ...]:
         return Learned, ()  # a copy, or one sent to another process, starts empty
 
-    def facts(self, target: bytes, target_of_caller: bytes) -> tuple[LearnedOfTarget, LearnedOfCaller]:
-        """Return the shared facts about a target, and those of one caller."""
-        with self._lock:
-            caller = self._callers.get(target_of_caller, _NO_CALLER)
-            if caller.bypass_until and caller.writes != self.writes:
-                caller = replace(caller, bypass_until=0.0)
-            return self._targets.get(target, _NO_TARGET), caller
-
     def written(self) -> None:
         """Note a write through the client: it may have brought the first sketches."""
         with self._lock:
             self.writes += 1
 
-    def about(self, target: bytes) -> LearnedOfTarget:
-        """Return the shared facts about a target, the defaults if nothing was learned."""
+    def about(self, key: bytes) -> Facts:
+        """Return the facts under the hash of a target, or of a target and a caller; the defaults if none are known."""
         with self._lock:
-            return self._targets.get(target, _NO_TARGET)
+            found = self._facts.get(key, _NOTHING)
+            if found.bypass_until and found.writes != self.writes:
+                found = replace(found, bypass_until=0.0)
+            return found
 
-    def learn(self, target: bytes, **changes: Any) -> None:
+    def learn(self, key: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
-            self._targets[target] = replace(self._targets.get(target, _NO_TARGET), **changes)
+            self._facts[key] = replace(self._facts.get(key, _NOTHING), **changes)
 
     def saw_sketch(self, target: bytes, now: float) -> None:
         """Remember for an hour that a target has sketches."""
         known, until = self.about(target), now + _RELIED_ON
         if known.bare_until or known.sketched_until < until - _RELIED_ON / 2:
             self.learn(target, sketched_until=until, bare_until=0.0)
-
-    def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
-        """Return one caller's facts about a target, the defaults if nothing was learned."""
-        with self._lock:
-            return self._callers.get(target_of_caller, _NO_CALLER)
-
-    def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
-        """Change some of these facts."""
-        with self._lock:
-            self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
 
     def table(self, digest: str) -> FrequencyTable | None:
         """Return a table that a caller has read, None if it is no longer held."""
@@ -151,10 +129,10 @@ class Learned(ForkSafe):
     def claim_probe(self, target: bytes, now: float, again: float) -> bool:
         """Let one caller ask for any sketch in a target. Returns whether this one may; then no other until `again`."""
         with self._lock:
-            known = self._targets.get(target, _NO_TARGET)
+            known = self._facts.get(target, _NOTHING)
             if now < known.probe_again:
                 return False
-            self._targets[target] = replace(known, probe_again=again)
+            self._facts[target] = replace(known, probe_again=again)
             return True
 
     def pipeline(self, name: str, now: float) -> Mapping[str, Any] | None:

@@ -23,7 +23,7 @@ from ndd_search.core.paging.stream import Shown, Stream
 from ndd_search.core.presets import unfit_preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.search.flow.client_settings import Settings
-from ndd_search.search.flow.learned_targets import LearnedOfCaller
+from ndd_search.search.flow.learned_targets import Facts
 from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
@@ -63,7 +63,7 @@ class Plan:
 
     search: Search
     options: CollapseOptions
-    of_caller: LearnedOfCaller
+    of_caller: Facts
     window_limit: int
     settings: Settings
     field: SketchField
@@ -145,7 +145,7 @@ class Plan:
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
     """Plan a search from what is learned of its target now."""
     field, now = settings.sketch_field, settings.clock()
-    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
+    learned = settings.known.about(search.target)
     numbers = [field.numbers] if options.same_numbers else []
     values = options.document_fields
     excludes = learned.sketched and now >= learned.no_source_until
@@ -158,7 +158,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     return Plan(
         search=search,
         options=options,
-        of_caller=of_caller,
+        of_caller=settings.known.about(search.target_of_caller),
         window_limit=learned.window_limit,
         settings=settings,
         field=field,

@@ -299,10 +299,12 @@ def _is_answer_to_search(body: dict[str, Any]) -> bool:
     value = total.get("value") if isinstance(total, dict) else total
     if not isinstance(value, int) and total is not None:
         return False
-    if not isinstance(failures, list) or not all(isinstance(one, dict) for one in failures):
+    if not isinstance(failures, list) or not isinstance(listed, list):
         return False
-    reasons = [one["reason"] for one in failures if one.get("reason") is not None]
-    return all(isinstance(one, dict) for one in reasons) and isinstance(listed, list) and _are_hits(listed)
+    for one in failures:
+        if not isinstance(one, dict) or not isinstance(one.get("reason") or {}, dict):
+            return False
+    return _are_hits(listed)
 
 
 def _are_hits(listed: list[Any]) -> bool:

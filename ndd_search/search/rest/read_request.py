@@ -135,7 +135,7 @@ class Search:
         """The part of the path that names the indexes, as in "/news,blogs"."""
         return self.request.path.rpartition("/")[0]
 
-    @property
+    @cached_property
     def body(self) -> Mapping[str, Any]:
         """The body as a mapping."""
         return self.request.body or {}
