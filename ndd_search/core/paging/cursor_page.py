@@ -16,8 +16,7 @@ import numpy as np
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.cursor import Cursor, Leaders
 from ndd_search.core.paging.fill_page import count_places, first_window
-from ndd_search.core.paging.layout import places_of
-from ndd_search.core.paging.page import Page, UniqueEstimate, slice_page
+from ndd_search.core.paging.page import Page, UniqueEstimate, places_of, slice_page
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.errors import CursorUnusable
 

@@ -16,7 +16,7 @@ from ndd_search.core.document_fields import has_no_names, text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.layout import Group
+from ndd_search.core.paging.page import Group
 from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe

@@ -21,7 +21,7 @@ from typing import Any
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.fill_page import Fetch, count_places
 from ndd_search.core.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
-from ndd_search.core.paging.layout import Layout
+from ndd_search.core.paging.page import Layout
 from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.sketches import VALUES, Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField

@@ -12,8 +12,7 @@ from typing import Any
 
 from ndd_search.core.document_fields import text_of
 from ndd_search.core.paging.explain_hit import explain
-from ndd_search.core.paging.layout import Group
-from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.core.paging.page import Group, Page, slice_page
 from ndd_search.core.paging.stream import Stream
 from ndd_search.search.flow.choose_frequency_table import with_counted_table
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in

@@ -17,8 +17,7 @@ import numpy as np
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.group_by_keys import full_values, values_of
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.layout import Group
-from ndd_search.core.paging.page import Page, slice_page
+from ndd_search.core.paging.page import Group, Page, slice_page
 from ndd_search.core.paging.stream import Reader, Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import KEYS, listed

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, TypedDict
 
-from ndd_search.core.paging.layout import Group
-from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.page import Group, Page
 from ndd_search.search.rest.write_response import DUPLICATE_OF, INNER, SHARES, SIMILARITY
 
 _UNKNOWN = (

@@ -25,8 +25,7 @@ from ndd_search.core.document_fields import as_mapping, text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.paging.collapse import is_counted, page_of_list
 from ndd_search.core.paging.hit_reader import HitReader
-from ndd_search.core.paging.layout import Duplicate, Group
-from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.page import Duplicate, Group, Page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, collapse_options

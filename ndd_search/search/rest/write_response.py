@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ndd_search.core.options import Mode
-from ndd_search.core.paging.layout import Duplicate, Group
-from ndd_search.core.paging.page import Page
+from ndd_search.core.paging.page import Duplicate, Group, Page
 
 INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"
