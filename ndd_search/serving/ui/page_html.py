@@ -31,7 +31,7 @@ from ndd_search.serving.ui.searcher import (
     SearchFailed,
     chosen,
 )
-from ndd_search.serving.ui.shown_texts import moment, reason, shortened, telling_words, texts_of
+from ndd_search.serving.ui.shown_texts import Texts, moment, reason, shortened, telling_words, texts_of
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -44,16 +44,14 @@ _WINDOW = 100  # hits for which the effect of another min_similarity is shown
 class Result:
     """A result, or one of its near-duplicates, as it is shown.
 
-    rank: from 1, 0 for a result that has no number. name: the title without marks. url: of its own page.
+    rank: from 1, 0 for a result that has no number. url: of its own page.
     similarity: to the result that stands for it, None for a leader. reason: what both texts share; compared: URL of
     their comparison; "" for a leader, and if the leader is elsewhere.
     duplicates: those that are listed; unlisted: how many more there are.
     """
 
     rank: int
-    title: list[Piece]
-    name: str
-    passage: list[Piece]
+    texts: Texts
     source: str
     date: str
     url: str
@@ -241,9 +239,7 @@ class Pages:
         back = state.url(page=state.page)[1:]
         result = Result(
             rank,
-            texts.title,
-            texts.name,
-            texts.passage,
+            texts,
             source,
             date,
             _url({"a_index": hit["_index"], "a": hit["_id"], "back": back}),
