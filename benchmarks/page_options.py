@@ -33,7 +33,7 @@ def variants(count: int) -> dict[str, Callable[[], object]]:
         "no option": {},
         "guards": {"guards": ["same:source"]},
         "group_by": {"group_by": ["isbn"]},
-        "max_per": {"max_per": {"source": 2}},
+        "max_per": {"max_per": ["source:2"]},
         "seen, 100 items": {"seen": shown[:100]},
         "seen, 1,000 items": {"seen": shown},
     }

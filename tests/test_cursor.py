@@ -312,7 +312,7 @@ def test_a_forged_token_without_a_key_reaches_nothing(row: tuple[Any, ...]) -> N
 
 
 WRONG: list[Any] = [None, True, -1, 1.5, 2**40, 2**80, "x", "", [], [None], [[1]], {}, {"value": "x"}, [1] * 3]
-GUARDS: dict[str, Any] = {"guards": ["same:price"], "group_by": ["price"], "max_per": {"price": 1}}
+GUARDS: dict[str, Any] = {"guards": ["same:price"], "group_by": ["price"], "max_per": ["price:1"]}
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)

@@ -20,7 +20,7 @@ HITS = st.lists(HIT, max_size=25)
 RULES: Any = st.fixed_dictionaries(
     {
         "group_by": st.sampled_from([[], ["isbn"], ["isbn", "ean"]]),
-        "max_per": st.sampled_from([{}, {"source": 1}, {"source": 2, "ean": 1}]),
+        "max_per": st.sampled_from([[], ["source:1"], ["source:2", "ean:1"]]),
     }
 )
 
@@ -30,7 +30,7 @@ def values(hit: dict[str, Any], name: str) -> set[Any]:
     return {one for one in found if one not in (None, "")}
 
 
-def expected(hits: list[dict[str, Any]], group_by: list[str], max_per: dict[str, int]) -> list[int]:
+def expected(hits: list[dict[str, Any]], group_by: list[str], max_per: list[str]) -> list[int]:
     """The leader of each hit, slowly and obviously."""
     leaders: list[int] = []
     found = []
@@ -41,10 +41,10 @@ def expected(hits: list[dict[str, Any]], group_by: list[str], max_per: dict[str,
             if hits[one]["body"] == hit["body"] or any(values(hits[one], name) & values(hit, name) for name in group_by)
         ]
         full = []
-        for name, most in max_per.items():
+        for name, _, most in (one.partition(":") for one in max_per):
             for value in values(hit, name):
                 having = [one for one in leaders if value in values(hits[one], name)]
-                full += having[:1] if len(having) >= most else []
+                full += having[:1] if len(having) >= int(most) else []
         found.append(min(same) if same else min(full, default=place))
         if found[-1] == place:
             leaders.append(place)
@@ -78,7 +78,7 @@ def test_what_a_field_put_under_a_hit_says_which_field_and_keeps_its_true_simila
         {"isbn": "1", "source": "z"},  # without a text
         {"body": TEXTS[2], "isbn": "2", "source": "x"},
     ]
-    page = ndd.collapse(hits, text="body", group_by="isbn", max_per={"source": 1}, min_similarity=0.5)
+    page = ndd.collapse(hits, text="body", group_by="isbn", max_per=["source:1"], min_similarity=0.5)
     (group,) = page.groups
     assert [(one.rank, one.shares) for one in group.duplicates] == [(1, "isbn"), (2, ""), (3, "isbn"), (4, "source")]
     assert group.duplicates[0].similarity < 0.1
@@ -89,7 +89,7 @@ def test_what_a_field_put_under_a_hit_says_which_field_and_keeps_its_true_simila
     assert [(one.duplicate_of, one.shares) for one in shown][:2] == [(None, ""), (0, "isbn")]
 
 
-@pytest.mark.parametrize("option", [{"group_by": "isbn"}, {"max_per": {"isbn": 1}}])
+@pytest.mark.parametrize("option", [{"group_by": "isbn"}, {"max_per": ["isbn:1"]}])
 def test_missing_values_and_texts_of_data_frames_are_no_keys_and_no_texts(option: Any) -> None:
     """Data frames write NaN where a value is missing."""
     nan = float("nan")
@@ -111,7 +111,7 @@ def test_max_per_counts_groups_whatever_copy_is_shown_and_however_many() -> None
         {"body": TEXTS[0], "source": None, "day": "2026-05-07"},
         {"body": TEXTS[0], "source": "x", "day": "2026-05-06"},
     ]
-    settings: Any = {"text": "body", "max_per": {"source": 1}, "keep": ["newest:day"]}
+    settings: Any = {"text": "body", "max_per": ["source:1"], "keep": ["newest:day"]}
     page = ndd.collapse(hits, **settings)
     assert [group.rank for group in page.groups] == [4, 1]
     assert [copy.rank for copy in page.groups[0].duplicates] == [0, 2, 3, 5]
@@ -144,9 +144,10 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         ({"group_by": [""]}, "group_by must name fields, and a field has no empty name"),
         ({"group_by": [3]}, "group_by must name fields"),
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
-        ({"max_per": ["source"]}, "max_per must map fields to values"),
-        ({"max_per": {"source": 0}}, "max_per of source must be at least 1"),
-        ({"max_per": {"source": True}}, "max_per of source must be a whole number"),
+        ({"max_per": ["source"]}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source'"),
+        ({"max_per": ["source:0"]}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source:0'"),
+        ({"max_per": {"source": 2}}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source'"),
+        ({"max_per": [2]}, "max_per takes a field and a number of at least 1, FIELD:2, got 2"),
     ],
 )
 def test_what_is_wrong_with_a_setting_is_told(settings: dict[str, Any], told: str) -> None:

@@ -48,7 +48,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
         ["same:source", "numbers", "length:0.9"],
     ),
     "group_by": ("isbn", ["isbn", "source"]),
-    "max_per": ({"source": 1}, {"source": 2, "isbn": 1}),
+    "max_per": (["source:1"], ["source:2", "isbn:1"]),
     "seen": ([TEXTS[0], TEXTS[4]], [ndd.sketch(TEXTS[0]).tolist()], [{"body": TEXTS[7], "isbn": "a"}]),
     "frequency_table": (False,),
     "members": ("all",),

@@ -40,7 +40,7 @@ def test_a_page_tells_of_each_group_how_many_sources_it_has_and_which_was_first(
 
 def test_a_hit_that_a_limit_puts_under_another_is_no_copy_of_it() -> None:
     hits = [{"text": story, "desk": desk} for desk in ("a", "b") for story in (STEEL, FINAL)]
-    [first, second] = ndd.collapse(hits, text="text", max_per={"desk": 1}, origins="desk").groups
+    [first, second] = ndd.collapse(hits, text="text", max_per=["desk:1"], origins="desk").groups
     assert [copy.hit["text"] for copy in first.duplicates] == [FINAL, STEEL]
     assert (first.origins, second.origins) == (Origins(2, "a", 1, 0), Origins(1, "b", 0, 0))
 
@@ -50,7 +50,7 @@ FERRY = "The ferry to the island was late on Friday because a storm had closed t
 
 @pytest.mark.parametrize(
     ("limit", "first"),
-    [({"max_per": {"source": 1}}, Origins(2, "a", 1, 0)), ({"group_by": "source"}, Origins(2, "a", 1, 2))],
+    [({"max_per": ["source:1"]}, Origins(2, "a", 1, 0)), ({"group_by": "source"}, Origins(2, "a", 1, 2))],
 )
 def test_passages_keep_to_a_limit_by_origins_and_count_what_it_passes_over_for_no_copy(
     limit: dict[str, Any], first: Origins

@@ -76,7 +76,7 @@ def test_items_of_a_list_are_texts_hits_or_sketches() -> None:
     assert [group.rank for group in page.groups] == [0, 2, 3, 4]
     books = [{"body": text, "isbn": "1"} for text in TEXTS[:2]]
     assert len(ndd.collapse(books[1:], text="body", seen=books[:1], group_by="isbn")) == 0
-    assert len(ndd.collapse(books[1:], text="body", seen=books[:1], max_per={"isbn": 1})) == 1
+    assert len(ndd.collapse(books[1:], text="body", seen=books[:1], max_per=["isbn:1"])) == 1
     with pytest.raises(InvalidSketch):
         ndd.collapse(hits, text="body", seen=[[3, 2]])
     for one in (TEXTS[1], hits[1]):  # else its characters or names would be items, and hide nothing

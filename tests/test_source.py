@@ -388,9 +388,9 @@ def test_a_cursor_keeps_guards_numbers_and_how_many_of_a_group_were_shown() -> N
         {"guards": ["numbers"]},
         {"max_per_group": 2},
         {"group_by": "price"},
-        {"max_per": {"price": 2}},
+        {"max_per": ["price:2"]},
         {"guards": ["within:day=1d"]},
-        {"max_per": {"price": 1}, "max_per_group": 2},
+        {"max_per": ["price:1"], "max_per_group": 2},
         {"items": ndd.items.Items(text=ndd.items.Text())},
     ):
         found = ndd.stream(Source(hits), text="text", key="q", window=4, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
@@ -15,7 +15,6 @@ from ndd_search.core.setting_values import (
     DURATION,
     Field,
     Kind,
-    OfFields,
     OneOf,
     Several,
     Text,
@@ -41,6 +40,7 @@ _NAMED = ("auto", "identical", "high", "moderate")
 _KEEP = re.compile(r"(score)|(longest)(?::(.+))?|(newest|oldest|highest|lowest):(.+)|preferred:([^=]+)=(.+)")
 _ORDERS = ("score", "longest", "newest", "oldest", "highest", "lowest", "preferred")
 _GUARD = re.compile(rf"same:(.+)|(numbers)|within:(.+)=({DURATION})|length:(0?\.\d+|[01]|1\.0+)")
+_LIMIT = re.compile("(.+):0*([1-9][0-9]{0,8})")
 _GUARDS = ("same", "numbers", "within", "length")
 
 
@@ -144,6 +144,16 @@ class _Guard(Kind):
         return value
 
 
+class _Limit(Kind):
+    """`FIELD:2`."""
+
+    def check(self, name: str, value: Any) -> str:
+        if not isinstance(value, str) or not _LIMIT.fullmatch(value):
+            wrong = ValueError if isinstance(value, str) else TypeError
+            raise wrong(f"{name} takes a field and a number of at least 1, FIELD:2, got {value!r}")
+        return value
+
+
 @dataclass(frozen=True)
 class _Entries(Several):
     """Entries that begin with one of some words, or are one."""
@@ -197,7 +207,7 @@ class CollapseOptions:
     origins:          the field that says where a hit is from (of a URL its host counts), and perhaps the field with its
                       time, ("source", "published"). Each group then tells how many different origins its hits have,
                       which was first, and how many copies are reprints of one text or edited (see `Origins`).
-    max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
+    max_per:          how many groups one value of a field leads at most, on all pages together, "source:2". Further
                       hits with that value are listed under the first of these groups, and are no copies of it for
                       max_per_group. `keep` chooses among copies that have no other value there than the best hit.
     total:            what `hits.total` counts. "auto" counts the hits that the pages show together, of those examined
@@ -221,7 +231,7 @@ class CollapseOptions:
     guards: tuple[str, ...] = setting(_Entries(_Guard(), words=_GUARDS), ())
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
     origins: tuple[str, ...] = setting(Several(Field(), one=True, most=2), ())
-    max_per: Mapping[str, int] = setting(OfFields(Whole(1), '{"source": 2}'), {})
+    max_per: tuple[str, ...] = setting(Several(_Limit()), ())
     total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
 
@@ -272,6 +282,12 @@ class CollapseOptions:
         return apart
 
     @cached_property
+    def most_per(self) -> dict[str, int]:
+        """How many groups one value leads at most, by its field."""
+        parts = [one.rpartition(":") for one in self.max_per]
+        return {name: int(most) for name, _, most in parts}
+
+    @cached_property
     def length_ratio(self) -> float:
         """Shingles of the shorter text / of the longer one, at least, 0..1."""
         return max((float(found[4]) for found in self._guards if found[4]), default=0.0)
@@ -301,7 +317,7 @@ class CollapseOptions:
     def document_fields(self) -> tuple[str, ...]:
         """The fields of documents that `keep`, the guards, group_by, origins and max_per read."""
         kept = [one.field for one in self.preferences if isinstance(one, ByField | Longest | Preferred)]
-        compared = (*self.same_fields, *self.group_by, *self.origins, *self.max_per)
+        compared = (*self.same_fields, *self.group_by, *self.origins, *self.most_per)
         return tuple(filter(None, dict.fromkeys((*compared, *kept, *self.seconds_apart))))
 
 

@@ -65,7 +65,7 @@ class CollapseChanges(TypedDict, total=False):
     guards: Sequence[str]
     group_by: Sequence[str]
     origins: Sequence[str]
-    max_per: Mapping[str, int]
+    max_per: Sequence[str]
     total: Total
     facets: Sequence[str]
     preset: str | Preset

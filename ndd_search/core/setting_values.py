@@ -154,43 +154,6 @@ class Several(Kind):
         return f"{self.kind}, or a list of these" if self.one else f"a list of {self.kind}"
 
 
-class Fixed(dict[str, Any]):
-    """A dict that does not change: settings that are created once serve all of a process."""
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("a setting does not change: make new options, as by dataclasses.replace")
-
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
-
-    def __reduce__(self) -> tuple[type[Fixed], tuple[dict[str, Any]]]:
-        return Fixed, (dict(self),)  # copies and pickles of a dict are filled one by one otherwise
-
-
-@dataclass(frozen=True)
-class OfFields(Kind):
-    """Values of one kind by the names of fields, as {"source": 2}; kept as a Fixed dict, in the order of names."""
-
-    kind: Kind
-    example: str
-
-    def read(self, name: str, text: str) -> dict[str, Any]:
-        """Read "source:2,publisher:3"; the last colon counts."""
-        pairs = [word.strip().rpartition(":") for word in text.split(",")]
-        if not all(field and colon for field, colon, _ in pairs):
-            raise ValueError(f"{name} must be like FIELD:VALUE,FIELD:VALUE, got {text!r}")
-        return self.check(name, {field: self.kind.read(f"{name} of {field}", value) for field, _, value in pairs})
-
-    def check(self, name: str, value: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise TypeError(f"{name} must map fields to values, as in {self.example}, got {value!r}")
-        for each in value:
-            Field().check(name, each)
-        return Fixed((each, self.kind.check(f"{name} of {each}", value[each])) for each in sorted(value))
-
-    def __str__(self) -> str:
-        return f"a table like `{self.example}`"
-
-
 class Field(Kind):
     """a field, dotted for one inside another."""
 
@@ -207,8 +170,6 @@ _FIELDS = Several(Field(), one=True)
 
 def setting(kind: Kind, default: Any) -> Any:
     """Return a field of a dataclass whose values are of a kind."""
-    if isinstance(default, dict):
-        return field(default_factory=lambda: Fixed(default), hash=False, metadata={"kind": kind})
     return field(default=default, metadata={"kind": kind})
 
 

@@ -148,8 +148,7 @@ def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
     chosen = options.collapse
     keep = tuple(one.replace(":", f":{path}.", 1) if isinstance(one, str) else one for one in chosen.keep)
     moved: dict[str, Any] = {
-        name: tuple(f"{path}.{one}" for one in getattr(chosen, name)) for name in ("group_by", "origins")
+        name: tuple(f"{path}.{one}" for one in getattr(chosen, name)) for name in ("group_by", "origins", "max_per")
     }
-    moved["max_per"] = {f"{path}.{one}": value for one, value in chosen.max_per.items()}
     moved["guards"] = [re.sub("^(same|within):", lambda found: f"{found[0]}{path}.", one) for one in chosen.guards]
     return replace(options, collapse=replace(chosen, keep=keep, **moved))

@@ -66,7 +66,7 @@ def test_settings_name_fields_of_the_metadata() -> None:
     assert [one.id for one in newest.compress_documents(FOUND, "")] == ["3", "2"]
     apart = NearDuplicateFilter(guards=["same:date"], contained=False)
     assert apart.compress_documents(FOUND, "") == FOUND
-    for same in ({"group_by": "date"}, {"max_per": {"date": 1}}):
+    for same in ({"group_by": "date"}, {"max_per": ["date:1"]}):
         same_day = [document(text, text[:4], date="2024-01-01") for text in (STEEL, FINAL)]
         (shown,) = NearDuplicateFilter(**same).compress_documents(same_day, "")
         assert [one["id"] for one in shown.metadata["near_duplicates"]] == [FINAL[:4]]

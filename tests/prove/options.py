@@ -60,7 +60,7 @@ OPTIONS: dict[str, list[Any]] = {  # the first value of each is the default, but
         ["same:language", "numbers", "within:day=10d", "length:0.9"],
     ],
     "group_by": [[], ["isbn"], ["isbn", "work"]],
-    "max_per": [{}, {"source": 2}, {"source": 3, "isbn": 1}],
+    "max_per": [[], ["source:2"], ["source:3", "isbn:1"]],
     "total": ["auto", "groups", "estimate", "hits"],
     "facets": [[], ["sources"]],
     "origins": [[], ["source"], ["source", "day"]],

@@ -479,9 +479,9 @@ def check_shown(walk: Walk, order: list[str], passed: list[str]) -> None:
             if not options.get("max_per"):
                 both = walk.documents[int(one)], walk.documents[int(other)]
                 assert not are_one_by_key(*both, options.get("group_by", [])), (one, other)
-    for field, most in options.get("max_per", {}).items():
+    for field, _, most in (one.partition(":") for one in options.get("max_per", [])):
         led = Counter(value for one in order for value in values_of(walk.documents[int(one)], field))
-        assert max(led.values(), default=0) <= most, led
+        assert max(led.values(), default=0) <= int(most), led
     if not walk.guards and not walk.chooses and not walk.settings["items"] and "seen" in walk.beside:
         for one in order:
             for place in SEEN:

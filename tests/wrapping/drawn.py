@@ -74,7 +74,7 @@ OPTIONS: dict[str, list[Any]] = {
     "keep": [["newest:published"], ["longest"]],
     "guards": [["same:price"], ["same:language"]],
     "group_by": ["site", "published"],
-    "max_per": [{"site": 2}],
+    "max_per": [["site:2"]],
     "total": ["groups", "estimate", "hits"],
     "window": [5, 100],
     "cache": [False],

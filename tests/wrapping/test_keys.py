@@ -49,7 +49,7 @@ def by_list(places: Sequence[int] = range(60), **settings: Any) -> list[str]:
     return [str(places[group.rank]) for group in page.groups]
 
 
-@pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": {"source": 3}}])
+@pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": ["source:3"]}])
 def test_pages_are_those_of_the_list_and_nothing_is_lost(
     settings: dict[str, Any], books: str, connect: Connect, engine: Engine
 ) -> None:
@@ -67,7 +67,7 @@ def test_pages_are_those_of_the_list_and_nothing_is_lost(
         check(list_of(caller, books), expected)
 
 
-@pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": {"source": 3}}])
+@pytest.mark.parametrize("settings", [{"group_by": "isbn"}, {"max_per": ["source:3"]}])
 @pytest.mark.parametrize("cache", [True, False])
 def test_so_are_those_of_a_result_that_begins_with_hits_without_a_sketch(
     settings: dict[str, Any], cache: bool, books: str, connect: Connect

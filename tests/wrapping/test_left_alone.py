@@ -335,7 +335,7 @@ def test_an_index_without_sketches_is_grouped_by_fields_and_what_was_seen_is_hid
         for _ in range(2):
             own = caller.search(index=library.bare, body=body)  # tells the client that there are no sketches
             assert "ndd" not in own
-            for options in ({"group_by": ["site"]}, {"max_per": {"site": 1}}):
+            for options in ({"group_by": ["site"]}, {"max_per": ["site:1"]}):
                 answer = caller.search(index=library.bare, body={**body, "ndd": options})
                 assert [hit["_id"] for hit in answer["hits"]["hits"]] == [*first.values()][:30]
                 assert answer["ndd"]["degraded"] is None

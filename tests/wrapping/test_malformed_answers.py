@@ -40,7 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "facets": {"ndd": {"facets": ["sites", "ages"]}},
     "explain": {"ndd": {"explain": ["1-0", "3-2", "20-1", "29-2", "none"]}},
     "members": {"ndd": {"members": "all", "keep": ["newest:day"]}, **SORTED},
-    "values": {"ndd": {"members": "all", "group_by": "isbn", "max_per": {"site": 2}}},
+    "values": {"ndd": {"members": "all", "group_by": "isbn", "max_per": ["site:2"]}},
     "seen": {"ndd": {"seen": [{"_id": "0-0"}, {"_id": "1-2"}, {"_id": "29-0"}]}},
     "cursor": {"ndd": {"cursor": True, "members": "all", "keep": ["newest:day"]}},
     "all": {"ndd": {"total": "estimate", "facets": ["sites"], "explain": ["29-2"], "members": "all", "seen": ["x"]}},

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.newest_servers
 
 FAULTS: list[dict[str, Any]] = [  # three or more options that once failed together
     {"size": 5, "group_by": ["isbn"], "window": 4},
-    {"size": 3, "members": "all", "max_per": {"source": 3, "isbn": 1}, "window": 15},
+    {"size": 3, "members": "all", "max_per": ["source:3", "isbn:1"], "window": 15},
     {"size": 5, "mode": "annotate", "seen": "texts", "window": 15},
     {"size": 5, "mode": "demote", "seen": "texts", "window": 4},
     {"size": 12, "max_window": 17, "window": 4},
@@ -37,7 +37,7 @@ FAULTS: list[dict[str, Any]] = [  # three or more options that once failed toget
     {"size": 5, "paging": "cursor", "seen": "hits", "total": "groups"},
     {
         **{"size": 3, "mode": "ids", "keep": ["newest:day"], "max_per_group": 2, "group_by": ["isbn", "work"]},
-        **{"max_per": {"source": 3, "isbn": 1}, "min_similarity": "high", "paging": "msearch", "total": "groups"},
+        **{"max_per": ["source:3", "isbn:1"], "min_similarity": "high", "paging": "msearch", "total": "groups"},
     },
 ]
 PARTS = 4  # of the table, so that each test takes seconds

@@ -300,7 +300,7 @@ def test_the_interval_of_an_estimate_holds_where_fields_decide_who_is_a_group(en
         try:
             bulk(engine, client, list(ndd.with_sketches(actions, fields=["body"])))
             options: dict[str, Any]
-            for options in ({"group_by": "isbn"}, {"max_per": {"isbn": 2}}, {"group_by": ["isbn", "half"]}):
+            for options in ({"group_by": "isbn"}, {"max_per": ["isbn:2"]}, {"group_by": ["isbn", "half"]}):
                 asked = {**MATCH, "aggs": facet, "ndd": {**options, "total": "estimate", "facets": ["halves"]}}
                 answer = caller.search(index=index, body=asked)["ndd"]
                 exact = {

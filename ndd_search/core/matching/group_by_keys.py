@@ -31,7 +31,7 @@ def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
 
 def passed_over(shares: Iterable[tuple[int, str]], options: CollapseOptions) -> set[int]:
     """Return the hits that max_per alone put under their leader. shares: of each hit that a field put there."""
-    fields = options.max_per.keys() - set(options.group_by)
+    fields = options.most_per.keys() - set(options.group_by)
     return {index for index, field in shares if field in fields} if fields else set()
 
 
@@ -65,7 +65,7 @@ class LeadersByKeys:
         led: dict[FieldValue, list[int]] = {}  # by value: the groups that count for max_per
         for place in range(count):
             keys = self._values(place, self.options.group_by)
-            capped = self._values(place, self.options.max_per)
+            capped = self._values(place, self.options.most_per)
             if place >= old:
                 near = next(((first, alike) for first, alike in resembled[place] if leader[first] == first), None)
                 keyed = min(((of_key[key], key[0]) for key in keys if key in of_key), default=None)
@@ -90,7 +90,7 @@ class LeadersByKeys:
         return leader, similarity, shares
 
     def _is_full(self, key: FieldValue, led: dict[FieldValue, list[int]]) -> bool:
-        return len(led.get(key, ())) >= self.options.max_per[key[0]]
+        return len(led.get(key, ())) >= self.options.most_per[key[0]]
 
     def _values(self, place: int, names: Collection[str]) -> list[FieldValue]:
         hit = self.hits[place]

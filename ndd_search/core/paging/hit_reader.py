@@ -176,7 +176,7 @@ class HitReader:
     def compared(self, hit: Any, options: CollapseOptions) -> dict[str, Any]:
         """Return what is compared of a hit beside its sketch, for `Earlier`."""
         of_items = self.items.paths if self.items is not None else ()
-        compared = (*options.same_fields, *options.seconds_apart, *options.group_by, *options.max_per)
+        compared = (*options.same_fields, *options.seconds_apart, *options.group_by, *options.most_per)
         names = dict.fromkeys((*compared, *of_items))
         found = {name: value for name in names if (value := self.value(hit, name)) is not None}
         words = self._words_and_numbers(hit) if options.min_similarity == "auto" else None

@@ -389,7 +389,8 @@ class Layout:
         """Return whether a copy, shown for its leader, has no value for max_per that the leader lacks."""
         hits, value = self.stream.hits, reader.value
         return all(
-            values_of(hits[index], name, value) <= values_of(hits[leader], name, value) for name in self.options.max_per
+            values_of(hits[index], name, value) <= values_of(hits[leader], name, value)
+            for name in self.options.most_per
         )
 
     def _in_order(self, members: list[int], reader: Reader) -> list[int]:

@@ -194,16 +194,16 @@ def members_of(
     hits are not in the stream, may have listed the hit under one of them.
     Such a hit is left out, too. The second result are the leaders of these hits.
     """
-    whole = stream.extend(hits, len(hits), reader, replace(options, max_per={}))
+    whole = stream.extend(hits, len(hits), reader, replace(options, max_per=()))
     known = len(stream.hits)
     added = (known + np.flatnonzero(np.isin(whole.leader[known:], leaders))).tolist()
     before = (stream.hits[index] for index in range(stream.earlier) if stream.leader[index] == index)
-    full = full_values(before, options.max_per, reader.value)
+    full = full_values(before, options.most_per, reader.value)
     listed = {
         index
         for index in added
         if any(
-            (name, one) in full for name in options.max_per for one in values_of(whole.hits[index], name, reader.value)
+            (name, one) in full for name in options.most_per for one in values_of(whole.hits[index], name, reader.value)
         )
     }
     kept = [*range(known), *(index for index in added if index not in listed)]
