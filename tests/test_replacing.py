@@ -61,3 +61,25 @@ def test_an_error_leaves_the_old_content_and_no_other_file(tmp_path: Path) -> No
         write("half of what was to co")
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("mode", "uid", "follows"), [(0o1777, 1, False), (0o1777, 0, True), (0o755, 1, True)])
+def test_a_link_of_somebody_else_in_a_folder_for_all_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, uid: int, follows: bool
+) -> None:
+    """It may lead to a file that its maker cannot write himself."""
+    (tmp_path / "mine").write_text("precious")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    (shared / "link").symlink_to(tmp_path / "mine")
+    (shared / "file").write_text("before")
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + uid)
+    replace_file(shared / "file", "after")
+    if follows:
+        replace_file(shared / "link", "after")
+    else:
+        with pytest.raises(PermissionError, match="another user made this link"):
+            replace_file(shared / "link", "after")
+    assert (tmp_path / "mine").read_text() == ("after" if follows else "precious")

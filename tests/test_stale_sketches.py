@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.core.sketching.fits_text import misfit
+from ndd_search.core.sketching.fits_text import misfits
 from ndd_search.core.sketching.sketches import Lack
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import Doctor
@@ -66,9 +66,6 @@ def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_docto
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         fill(client, index, [document(str(number), f"{OLD} {number}") for number in range(1_500)])
         client.update(index=index, id="700", body={"doc": {"text": NEW}}, refresh=True)
-        some = {"must": {"match": {"title": "article"}}, "filter": {"terms": {"id": ["1", "700", "900"]}}}
-        search = {"query": {"bool": some}, "ndd": {"cache": False}}
-
         diagnosis = Doctor(index=index).examine(client)
         assert diagnosis.figures is not None
         assert diagnosis.figures.examples == ["700"]
@@ -79,15 +76,20 @@ def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_docto
         with engine.client() as searching:
             ndd.wrap(searching)
 
-            def warnings() -> list[str]:
-                found = searching.search(index=index, body=search)["ndd"]["warnings"]
-                return [one for one in found if "earlier text" in one]
+            def found(*ids: str, **options: Any) -> tuple[list[str], bool]:
+                """The hits that are shown of some, and whether a warning names 700."""
+                body = {"query": {"bool": {"filter": {"terms": {"id": ids}}}}, "sort": [{"id.keyword": "asc"}]}
+                page = searching.search(index=index, body={**body, "ndd": {"min_similarity": 0.7, **options}})
+                warnings = [one for one in page["ndd"]["warnings"] if f"{index}/700;" in one]
+                return [hit["_id"] for hit in page["hits"]["hits"]], bool(warnings)
 
-            assert [f"{index}/700" in one for one in warnings()] == [True]
+            for options in ({}, {"cache": False}, {"cursor": True}, {}):
+                assert found("1", "700", "900", **options) == (["1", "700"], True), "it is not hidden"
+                assert found("700", "900", **options) == (["700", "900"], True), "and hides nothing"
             report = Backfill(index=index, fields=["title", "text"]).run(client)
             assert (report.tally.changed, report.remaining) == (1, 0)
             client.indices.refresh(index=index)
-            assert warnings() == []
+            assert found("1", "700", "900", cache=False) == (["1", "700"], False)
         assert Backfill(index=index, fields=["title", "text"]).run(client).tally.seen == 0
         assert Backfill(index=index, fields=["text"]).run(client).tally.changed == 1_500, "they were of other fields"
 
@@ -104,35 +106,44 @@ def test_a_page_judges_no_text_that_it_does_not_see_whole(engine: Engine, index:
             assert client.search(index=index, body=body)["ndd"]["warnings"] == [], source
 
 
-def test_a_source_with_a_stored_sketch_of_another_text_says_so() -> None:
-    rows = [{"id": id, "body": f"{OLD} {id}", "sketch": ndd.sketch(f"{OLD} {id}").tolist()} for id in range(3)]
-    fetched: list[Any] = [rows]
+def test_a_source_compares_the_texts_whose_stored_sketches_are_of_others_and_says_so() -> None:
+    """Such a hit is shown, not hidden under a copy of its earlier text, and hides copies of its own."""
+    texts = [f"{OLD} {id}" for id in range(60)]
+    rows = [{"id": id, "body": text, "sketch": ndd.sketch(text).tolist()} for id, text in enumerate(texts)]
+    rows[0]["body"] = rows[57]["body"] = NEW
+    settings: Any = {"min_similarity": 0.7, "window": 50}
+    for fetched, shown in ((rows[1:], [1, 57]), (rows, [0, 1]), (rows[1:57], [1])):
+        page = ndd.stream(lambda at, n, all=fetched: all[at : at + n], text="body", sketch="sketch", **settings).page()
+        assert [hit["id"] for hit in page] == shown
+        told = [one for one in page.info.warnings if "earlier text" in one]
+        assert len(told) == (57 in shown or 0 in shown)
+    assert (
+        "2, the first is hit 0"
+        in ndd.stream(lambda at, n: rows[at : at + n], text="body", sketch="sketch", **settings)
+        .page(5)
+        .info.warnings[0]
+    )
 
-    def fetch(start: int, count: int) -> list[Any]:
-        return list(fetched[0][start : start + count])
 
-    def warnings() -> list[str]:
-        page = ndd.stream(fetch, text="body", sketch="sketch", min_similarity=0.7).page()
-        assert len(page) == 1, "the third is listed as a copy"
-        return [one for one in page.info.warnings if "earlier text" in one]
-
-    assert warnings() == []
-    fetched[0] = [*rows[:2], {**rows[2], "body": NEW}]
-    (told,) = warnings()
-    assert "hit 2" in told
-
-
-def test_pages_find_each_sketch_that_does_not_fit_after_some_time() -> None:
-    texts = [f"{OLD} {number} " * 20 for number in range(60)]  # 130,000 characters
+def test_the_texts_of_a_page_are_compared_up_to_a_bound() -> None:
+    texts = [f"{OLD} {number} " * 200 for number in range(60)]  # 1,300,000 characters
     sketches: list[Any] = [ndd.sketch(text) for text in texts]
-    assert all(misfit(sketches, texts.__getitem__, ndd.Recipe()) is None for _ in range(20))
-    for place, stored in ((0, sketches[1]), (59, Lack.EMPTY), (30, ndd.sketch(NEW))):
+    order, read = range(59, -1, -1), list[int]()
+
+    def text_at(place: int) -> str:
+        read.append(place)
+        return texts[place]
+
+    assert misfits(sketches, text_at, ndd.Recipe(), order) == {}
+    assert len(read) == 60
+    for place, stored in ((59, sketches[1]), (58, Lack.EMPTY), (57, ndd.sketch(NEW))):
         others = [*sketches[:place], stored, *sketches[place + 1 :]]
-        found = {misfit(others, texts.__getitem__, ndd.Recipe()) for _ in range(200)}
-        assert found == {None, place}, "not every page looks at every document"
+        found = misfits(others, texts.__getitem__, ndd.Recipe(), order)
+        assert {at: one.tolist() for at, one in found.items()} == {place: sketches[place].tolist()}
+    assert misfits([ndd.sketch(NEW), *sketches[1:]], texts.__getitem__, ndd.Recipe(), order) == {}, "beyond the bound"
     for lack in (Lack.MISSING, Lack.FOREIGN, Lack.MALFORMED):
-        assert misfit([lack], texts.__getitem__, ndd.Recipe()) is None
-    assert misfit([], texts.__getitem__, ndd.Recipe()) is None
+        assert misfits([lack], texts.__getitem__, ndd.Recipe(), [0]) == {}
+    assert misfits([], texts.__getitem__, ndd.Recipe(), []) == {}
 
 
 @pytest.mark.parametrize("as_text", [False, True])

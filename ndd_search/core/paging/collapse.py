@@ -120,7 +120,7 @@ def page_of_list(
     def fill(stream: Stream, reader: HitReader) -> Stream:
         return fetch_until_full(stream, from_, size, reader, options, fetch)
 
-    stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged)
+    stream = by_texts(Stream(shown=reader.shown(seen)), fill, reader, options, forged, set())
     stream = arranged(replace(stream, exhausted=stream.fetched == len(ranked)))
     page = slice_page(stream, from_, size, reader, options)
     told = (FORGED.format(len(forged), min(forged)),) if forged else ()

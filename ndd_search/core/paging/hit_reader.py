@@ -16,13 +16,12 @@ from ndd_search.core.document_fields import has_no_names, text_of, value_of
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import CollapseOptions
-from ndd_search.core.paging.page import Group
 from ndd_search.core.paging.record_schema import RecordSchema, presence, record_of
 from ndd_search.core.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import fields_in
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
-from ndd_search.core.sketching.fits_text import misfit
+from ndd_search.core.sketching.fits_text import misfits
 from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.numbers import differing_in_numbers, hashed_words_and_numbers, number_signature
@@ -41,8 +40,8 @@ _NO_NAMES = (
     "a hit is a {} of values without names: make a mapping of it, as dict(zip(names, hit)), or pass text= a callable"
 )
 STALE = (
-    "a hit has the sketch of an earlier text, which may hide it or another: hit {}; store the sketch anew, or none, "
-    "whenever its text changes"
+    "hits with the sketch of an earlier text: {}, the first is hit {}; their texts decide: store the sketch anew, or "
+    "none, whenever a text changes"
 )
 _LOOKED_AT = 10_000  # characters of a text up to which it is searched for a common word
 _GLANCE = 100  # characters whose words are looked for at first
@@ -106,15 +105,19 @@ class HitReader:
                 shown.append(Shown(item, one, _NONE if isinstance(found, Lack) else found))
         return tuple(shown)
 
-    def stale(self, groups: Sequence[Group]) -> int | None:
-        """Return the rank of a hit of some groups whose stored sketch is not of its text, None if none was found."""
+    def stale(self, stream: Stream, start: int) -> dict[int, Sketch | Lack]:
+        """Return the sketch of the text of each hit that holds another one, by rank.
+
+        start: index of the first hit that is compared. Those that hide or are hidden come first (see `misfits`), and
+               hits whose sketch is known otherwise are not compared.
+        """
         if self.sketch is None or self.text is None or self.items is not None:
-            return None
-        members = [(one.rank, one.hit) for group in groups for one in group.duplicates]
-        members += [(group.rank, group.hit) for group in groups]
-        hits = [hit for _, hit in members]
-        place = misfit(self.stored(hits), lambda place: self._text(hits[place]), self.recipe)
-        return None if place is None else members[place][0]
+            return {}
+        hits, ranks = stream.hits[start:], stream.ranks[start:].tolist()
+        order = dict.fromkeys([*(stream.grouped - start).tolist(), *range(len(hits))])
+        fresh = [at for at in order if at >= 0 and ranks[at] not in self.known]
+        right = misfits(self.stored(hits), lambda at: self._text(hits[at]), self.recipe, fresh)
+        return {ranks[at]: sketch for at, sketch in right.items()}
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         if isinstance(self.text, tuple) or self.items is not None:
@@ -273,14 +276,21 @@ def by_texts(
     reader: HitReader,
     options: CollapseOptions,
     forged: set[int],
+    stale: set[int],
 ) -> Stream:
     """Return the stream with the hits that `fill` adds, as texts and not their sketches alone decide.
 
     forged: the ranks of hits known to share no word with the one above them; further ones are added. Those after the
             first COMPARED_FORGED get no sketch, so that the work is bounded.
+    stale: the ranks of hits that hold the sketch of another text are added; the sketch of their text decides.
     """
     filled, apart = fill(replace(stream, apart=None), reader), reader.apart(options)
-    if apart is None or not (wrong := _joined(filled, apart, len(stream.hits))):
+    start = len(stream.hits)
+    while right := reader.stale(filled, start):
+        reader = replace(reader, known={**reader.known, **right})
+        stale.update(right)
+        filled = fill(replace(stream, apart=None), reader)
+    if apart is None or not (wrong := _joined(filled, apart, start)):
         return replace(filled, apart=stream.apart)
     found = {rank for rank, why in wrong if why == NO_WORD}
     forged |= found

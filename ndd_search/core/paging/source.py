@@ -116,7 +116,7 @@ class Source:
         self._fetch, self._reader, self._options = fetch, reader, options
         self._streams, self._key, self._shown = streams, key, first.shown
         self._counts, self._may_continue = counts, may_continue
-        self._forged = set[int]()  # ranks in the source
+        self._forged, self._stale = set[int](), set[int]()  # ranks in the source
         self._lock, self._flights = ForkSafeLock(), SingleFlight(caller=object)
 
     def page(self, size: int = 10, from_: int = 0, *, cursor: bool | str | None = None) -> Page:
@@ -175,8 +175,8 @@ class Source:
             page = slice_page(stream, from_, size, self._reader, self._options)
         info, forged = page.info, self._forged
         warnings = (*info.warnings, FORGED.format(len(forged), min(forged))) if forged else info.warnings
-        if (stale := self._reader.stale(page.groups)) is not None:
-            warnings = (*warnings, STALE.format(stale))
+        if stale := self._stale:
+            warnings = (*warnings, STALE.format(len(stale), min(stale)))
             log_once(warnings[-1])
         lacks_all = info.compares_none and not self._options.reads_keys
         degraded = troubles[0] if troubles else _NO_TEXT if lacks_all else ""
@@ -219,9 +219,10 @@ class Source:
         def fill(one: Stream, reader: HitReader) -> Stream:
             return one.extend(hits, asked, reader, self._options, total=total)
 
-        forged = {rank - ahead for rank in self._forged}  # in this stream, of a cursor's page
-        grown = by_texts(stream, fill, self._reader, self._options, forged)
+        forged, stale = {rank - ahead for rank in self._forged}, set[int]()  # in this stream, of a cursor's page
+        grown = by_texts(stream, fill, self._reader, self._options, forged, stale)
         self._forged |= {rank + ahead for rank in forged}
+        self._stale |= {rank + ahead for rank in stale}
         return grown
 
     def _count(self, stream: Stream, hits: list[Any]) -> None:

@@ -117,6 +117,12 @@ class Stream:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index
 
+    @property
+    def grouped(self) -> Ranks:
+        """The indexes of the hits that hide another one, or are hidden; ascending."""
+        led = np.flatnonzero(self.leader != np.arange(len(self.leader)))
+        return np.union1d(led, self.leader[led])
+
     def only(self, indexes: Sequence[int]) -> Stream:
         """Return a stream of some of its hits, in this order. indexes: of hits, each after that of its leader."""
         kept = np.asarray(indexes, np.int64)

@@ -9,18 +9,17 @@ fields with the text, and a hash of the sketch. Texts with equal sketches have e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from random import randrange
 from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import fields_in_text, fields_text
 
 DIGITS = 16  # hexadecimal ones of the hash
-_GLANCE = 2**14  # characters of the texts of a page that are sketched again: a tenth of a millisecond
+_MOST = 2**18  # characters of the texts of a page that are sketched again: a millisecond
 
 
 def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
@@ -34,26 +33,27 @@ def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
     ]
 
 
-def misfit(stored: Sequence[Sketch | Lack], text_at: Callable[[int], str | None], recipe: Recipe) -> int | None:
-    """Return the place of one sketch that is not of its text, among some; None if there is none.
+def misfits(
+    stored: Sequence[Sketch | Lack], text_at: Callable[[int], str | None], recipe: Recipe, order: Iterable[int]
+) -> dict[int, Sketch | Lack]:
+    """Return the sketch that the text of some documents has, by their place, where another one is stored.
 
-    text_at: returns the text of a document by its place, None if it is not known in full. At most 16,384 characters are
-             compared, from a random document on: repeated calls compare all documents but longer ones.
+    text_at: returns the text of a document by its place, None if it is not known in full. order: the places to compare,
+             until their texts have 262,144 characters.
     """
-    left, places, texts, sketches = _GLANCE, list[int](), list[str](), list(stored)
-    start = randrange(len(sketches)) if sketches else 0
-    for place in (*range(start, len(sketches)), *range(start)):
+    left, places, texts, sketches = _MOST, list[int](), list[str](), list(stored)
+    for place in order:
         one = sketches[place]
         if isinstance(one, Lack) and one is not Lack.EMPTY:
             continue
-        if (text := text_at(place)) is None:
+        if (text := text_at(place)) is None or len(text) > left:
             continue
-        if (left := left - len(text)) < 0:
-            break
         places.append(place)
         texts.append(text)
-    fits = fit([sketches[place] for place in places], sketch_many(texts, recipe))
-    return None if all(fits) else places[fits.index(False)]
+        left -= len(text)
+    right = sketch_many(texts, recipe)
+    fits = fit([sketches[place] for place in places], right)
+    return {} if all(fits) else {at: or_empty(right[i]) for i, at in enumerate(places) if not fits[i]}
 
 
 def whole_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:

@@ -12,13 +12,14 @@ from dataclasses import replace
 from http import HTTPStatus
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.fill_page import Fetch, first_window, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.fits_text import misfit, whole_text
+from ndd_search.core.sketching.fits_text import misfits, whole_text
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 from ndd_search.core.sketching.stored_sketch import fields_in_text
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
@@ -49,10 +50,6 @@ from ndd_search.search.rest.wider_requests import widened
 _REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_IMPLEMENTED}
 _STEP = 3  # hits of a fetch, in multiples of those before it, where a time budget may end the search
 _LONGER = 3 / 2  # hits of the first fetch for a later page, in multiples of the end of the page
-STALE = (
-    "a document has the sketch of an earlier text, which may hide it or another: {}; run ndd-search backfill ... "
-    "--recheck, and name the text fields where the index is written (docs/indexing.md)"
-)
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 
 
@@ -225,10 +222,10 @@ def with_more_hits(
 ) -> State:
     """Return the state after a trip for more hits.
 
-    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches. sketches: in the last one.
+    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches. sketches: in the last one;
+             where the documents come with them, one that is not of its text is replaced by the sketch of the text.
     Raises AskAnew if these documents do not belong to the stream.
     """
-    state = with_documents_read(state, plan, answers[:-1] if plan.is_split else answers)
     overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
     hits = window.hits
     if state.table == LISTED and state.frequency_table is None:
@@ -240,6 +237,14 @@ def with_more_hits(
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
+    ranks = np.arange(fetch.start, fetch.start + len(hits))
+    if not plan.is_split and (
+        right := misfits_in(window, sketches, plan, np.isin(ranks, stream.ranks[stream.grouped]))
+    ):
+        state = state.told_stale(hits[min(right)])
+        reader = reader_of(state, plan, [right.get(place, one) for place, one in enumerate(sketches)])
+        stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
+    plan.hide_sketches(answers[:-1] if plan.is_split else answers)
     documents: dict[int, Hit] = {} if plan.is_split else dict(enumerate(hits, fetch.start))
     lacks_numbers = plan.options.same_numbers and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
@@ -260,11 +265,17 @@ def with_more_hits(
 def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answers: Sequence[Answer]) -> State:
     """Return the state with more documents.
 
-    Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks.
+    Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks, or if one of a
+    group has a sketch that is not of its text: a search in one phase compares the text.
     """
-    state = with_documents_read(state, plan, answers)
-    documents = dict(state.documents)
+    documents, grouped = dict(state.documents), state.stream.ranks[state.stream.grouped]
     for request, answer in zip(requests, answers, strict=True):
+        is_grouped = np.isin(request.found, grouped)
+        if wrong := misfits_in(answer, sketches_in(answer, plan), plan, is_grouped):
+            if is_grouped[list(wrong)].any():
+                raise AskAnew
+            state = state.told_stale(answer.hits[min(wrong)])
+        plan.hide_sketches([answer])
         found = documents_of(state.stream, plan, request.found, answer)
         documents.update({rank: found[rank] for rank in request.wanted})
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
@@ -272,19 +283,15 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
     return state
 
 
-def with_documents_read(state: State, plan: Plan, answers: Sequence[Answer]) -> State:
-    """Return the state after some answers with documents, which lose their sketches.
+def misfits_in(
+    answer: Answer, sketches: Sequence[Sketch | Lack], plan: Plan, is_grouped: npt.NDArray[np.bool_]
+) -> dict[int, Sketch | Lack]:
+    """Return the right sketch of each hit whose sketch is not of its text, by its place in an answer.
 
-    Some of their sketches are compared with the texts beside them.
+    sketches: of the hits. is_grouped: whether a hit hides or is hidden: these are compared first.
     """
-    if not state.stale and plan.settings.items is None:
-        state = replace(state, stale=next(filter(None, (_stale_in(answer, plan) for answer in answers)), ""))
-    plan.hide_sketches(answers)
-    return state
-
-
-def _stale_in(answer: Answer, plan: Plan) -> str:
-    """Return a sentence about a document whose sketch is not of its text, "" if none was found."""
+    if plan.settings.items is not None:
+        return {}
     hits, where, fields = answer.hits, plan.field, dict[str, list[str]]()
 
     def text_at(place: int) -> str | None:
@@ -296,8 +303,7 @@ def _stale_in(answer: Answer, plan: Plan) -> str:
             fields[named] = fields_in_text(named)
         return whole_text(source, fields[named])
 
-    place = misfit(sketches_in(answer, plan), text_at, plan.settings.recipe)
-    return "" if place is None else STALE.format(f"{hits[place]['_index']}/{hits[place].get('_id')}")
+    return misfits(sketches, text_at, plan.settings.recipe, np.argsort(~is_grouped, kind="stable").tolist())
 
 
 def check_distinct(state: State, plan: Plan) -> None:

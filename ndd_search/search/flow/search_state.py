@@ -14,6 +14,11 @@ from ndd_search.search.rest.read_answer import Hit
 LISTED = "list"  # `State.table` of a table that is counted in the stream itself
 NOT_STORED = ("stream", "documents", "raw", "frequency_table")  # fields that a cache stores in another way, or not
 
+STALE = (
+    "a document has the sketch of an earlier text, and the page compares its text anew: {}; run ndd-search backfill "
+    "... --recheck, and name the text fields where the index is written (docs/indexing.md)"
+)
+
 
 @dataclass(frozen=True)
 class State:
@@ -47,6 +52,10 @@ class State:
     examined: Stream | None = None
     before: int = 0
     stale: str = ""
+
+    def told_stale(self, hit: Hit) -> State:
+        """Return the state with a sentence about a document whose sketch is not of its text; the first one stays."""
+        return replace(self, stale=self.stale or STALE.format(f"{hit['_index']}/{hit.get('_id')}"))
 
     def stop(self, reason: str) -> State:
         """Return the state of a search that fetches no more hits. It is not cached."""
