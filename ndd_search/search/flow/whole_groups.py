@@ -1,9 +1,9 @@
 """Finds the members of a page's groups wherever they rank: members="all".
 
-One `_msearch` holds one search for each hit of the page whose group may have members beyond the examined hits. It is
-the caller's own search, with its filters and the caller's rights, limited to documents that share stored keys with the
-leader. Those that share most keys come first. The leader has to be among its own candidates: if it is not, no keys are
-stored for it, or the index has changed.
+One more search finds the candidates for all hits of the page whose groups may have members beyond the examined hits.
+It is the caller's own search, with its filters and the caller's rights, limited to documents that share stored keys
+with one of the leaders. Those that share most keys come first. Each leader has to be among the candidates: if it is
+not, no keys are stored for it, or the index has changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import KEYS, listed
 from ndd_search.search.flow.choose_frequency_table import with_counted_table
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in
-from ndd_search.search.flow.plan import Plan, Step, can_be_limited
+from ndd_search.search.flow.plan import Plan, Step, ask_anew_if_learned, can_be_limited
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, trouble
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, drop_fields, envelope_after, identity_of
@@ -31,12 +31,13 @@ from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.stored_keys import shares_keys
 from ndd_search.search.rest.wider_requests import widened
 
-MOST_CANDIDATES = 100  # documents compared with one leader
+MOST_CANDIDATES = 100  # documents for each leader
+_TOGETHER = 50  # leaders of one search, whose clauses an engine limits (1,024)
 
 _UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
 _FAILED = "the search for members failed"
 _NO_KEYS = "no keys are stored: run ndd-search backfill"
-_MORE = f"more than {MOST_CANDIDATES} documents share keys with the hit"
+_MORE = f"more than {MOST_CANDIDATES} documents for each hit share keys with the hits of the page"
 _LISTED = "max_per may have listed a copy on an earlier page"
 
 _FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
@@ -86,14 +87,18 @@ class AllMembers(Step):
 def _candidates(
     state: State, stream: Stream, leaders: Sequence[int], plan: Plan, round_trips: RoundTrips
 ) -> Asking[list[Answer] | str]:
-    """Return an answer for each leader, with the documents that may be members; or why there are none."""
+    """Return the answers with the documents that may be members, one for each part of the leaders; or why not."""
     if not leaders:
         return []
     if not can_be_limited(plan.search):
         return _UNSUITABLE
-    requests = [_request(stream.sketches[index], state, plan) for index in leaders]
+    requests = [_request([stream.sketches[index] for index in part], state, plan) for part in _parts(leaders)]
     answers = yield from round_trips.later(requests)
-    return _FAILED if trouble(answers, like=Answer(state.envelope)) else answers
+    if not trouble(answers, like=Answer(state.envelope)):
+        return answers
+    for one in answers:
+        ask_anew_if_learned(plan, one.complaint)
+    return _FAILED
 
 
 def _grouped(
@@ -116,22 +121,33 @@ def _grouped(
     return longer, groups, reasons
 
 
-def _request(leader: Sketch, state: State, plan: Plan) -> Request:
-    """Return the caller's search, limited to documents that share keys with a leader."""
-    recipe = plan.settings.recipe
-    request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
+def _parts(leaders: Sequence[int]) -> list[Sequence[int]]:
+    """Return the leaders of each search."""
+    return [leaders[start : start + _TOGETHER] for start in range(0, len(leaders), _TOGETHER)]
+
+
+def _most(leaders: Sequence[Any], plan: Plan) -> int:
+    """Return how many candidates one search finds for these leaders."""
+    return min(MOST_CANDIDATES * len(leaders), plan.window_limit)
+
+
+def _request(leaders: Sequence[Sketch], state: State, plan: Plan) -> Request:
+    """Return the caller's search, limited to documents that share keys with one of some leaders."""
+    recipe, most = plan.settings.recipe, _most(leaders, plan)
+    request = widened(plan.search, 0, most, plan.field, plan.reading, first=False)
     decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
-    sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
+    sharing = [shares_keys(_telling(one[:KEYS], state), KEYS, decision, plan.field, recipe) for one in leaders]
     body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
     body.pop("explain", None)  # it would explain a query of ours
-    body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
+    any_of = [{"bool": one} for one in sharing]
+    body["query"] = {"bool": {"should": any_of, "minimum_should_match": 1, "filter": [asked]}}
     if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
         body["highlight"] = {"highlight_query": asked, **highlight}
     if body.get("sort"):
         body["sort"] = [{"_score": "desc"}, *listed(body["sort"])]
     else:  # the candidates that share most keys, with the scores of the caller's own query
         weights = {"query_weight": 0, "rescore_query_weight": 1}
-        body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
+        body["rescore"] = {"window_size": most, "query": {"rescore_query": asked, **weights}}
     return replace(request, body=body)
 
 
@@ -161,11 +177,13 @@ def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], pla
     """Return the candidates of all leaders, and why leaders may have more members, by their indexes."""
     plan.hide_sketches(answers)
     reasons: dict[int, str] = {}
-    for index, answer in zip(leaders, answers, strict=True):
-        if identity_of(stream.hits[index]) not in map(identity_of, answer.hits):
-            reasons[index] = _NO_KEYS
-        elif len(answer.hits) >= MOST_CANDIDATES:
-            reasons[index] = _MORE
+    for part, answer in zip(_parts(leaders), answers, strict=True):
+        found, is_full = set(map(identity_of, answer.hits)), len(answer.hits) >= _most(part, plan)
+        for index in part:
+            if identity_of(stream.hits[index]) not in found:
+                reasons[index] = _NO_KEYS
+            elif is_full:
+                reasons[index] = _MORE
     hits = [hit for answer in answers for hit in answer.hits]
     if asked := listed(plan.search.body.get("sort")):
         by_score = any(one == "_score" or (isinstance(one, Mapping) and "_score" in one) for one in asked)
