@@ -144,10 +144,10 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         ({"group_by": [""]}, "group_by must name fields, and a field has no empty name"),
         ({"group_by": [3]}, "group_by must name fields"),
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
-        ({"max_per": ["source"]}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source'"),
-        ({"max_per": ["source:0"]}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source:0'"),
-        ({"max_per": {"source": 2}}, "max_per takes a field and a number of at least 1, FIELD:2, got 'source'"),
-        ({"max_per": [2]}, "max_per takes a field and a number of at least 1, FIELD:2, got 2"),
+        ({"max_per": ["source"]}, "max_per takes FIELD:2, got 'source'"),
+        ({"max_per": ["source:0"]}, "max_per takes FIELD:2, got 'source:0'"),
+        ({"max_per": {"source": 2}}, "max_per takes FIELD:2, got 'source'"),
+        ({"max_per": [2]}, "max_per must be texts such as FIELD:2, got 2"),
     ],
 )
 def test_what_is_wrong_with_a_setting_is_told(settings: dict[str, Any], told: str) -> None:

@@ -132,26 +132,23 @@ class _Wish(Kind):
         return value if callable(value) else str(value)
 
 
-class _Guard(Kind):
-    """`same:FIELD`, `numbers`, `within:FIELD=1d`, `length:0.5`."""
+@dataclass(frozen=True)
+class _Form(Kind):
+    """A text of one of some forms."""
+
+    pattern: re.Pattern[str]
+    forms: tuple[str, ...]
 
     def check(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
-            raise TypeError(f"{name} must be texts such as same:FIELD, got {value!r}")
-        if not _GUARD.fullmatch(value):
-            near = nearest(value.partition(":")[0], _GUARDS)
-            raise ValueError(f"{name} takes same:FIELD, numbers, within:FIELD=1d and length:0.5, got {value!r}{near}")
+            raise TypeError(f"{name} must be texts such as {self.forms[0]}, got {value!r}")
+        if not self.pattern.fullmatch(value):
+            near = nearest(value.partition(":")[0], [one.partition(":")[0] for one in self.forms])
+            raise ValueError(f"{name} takes {', '.join(self.forms)}, got {value!r}{near}")
         return value
 
-
-class _Limit(Kind):
-    """`FIELD:2`."""
-
-    def check(self, name: str, value: Any) -> str:
-        if not isinstance(value, str) or not _LIMIT.fullmatch(value):
-            wrong = ValueError if isinstance(value, str) else TypeError
-            raise wrong(f"{name} takes a field and a number of at least 1, FIELD:2, got {value!r}")
-        return value
+    def __str__(self) -> str:
+        return ", ".join(f"`{one}`" for one in self.forms)
 
 
 @dataclass(frozen=True)
@@ -228,10 +225,12 @@ class CollapseOptions:
     max_per_group: int = setting(Whole(1), 1)
     members: Members = setting(OneOf(get_args(Members)), "window")
     keep: tuple[Keep, ...] = setting(_Entries(_Wish(), words=_ORDERS), ("score",))
-    guards: tuple[str, ...] = setting(_Entries(_Guard(), words=_GUARDS), ())
+    guards: tuple[str, ...] = setting(
+        _Entries(_Form(_GUARD, ("same:FIELD", "numbers", "within:FIELD=1d", "length:0.5")), words=_GUARDS), ()
+    )
     group_by: tuple[str, ...] = setting(Several(Field(), one=True), ())
     origins: tuple[str, ...] = setting(Several(Field(), one=True, most=2), ())
-    max_per: tuple[str, ...] = setting(Several(_Limit()), ())
+    max_per: tuple[str, ...] = setting(Several(_Form(_LIMIT, ("FIELD:2",))), ())
     total: Total = setting(OneOf(get_args(Total)), "auto")
     facets: tuple[str, ...] = setting(Several(Text()), ())
 

@@ -21,7 +21,6 @@ from ndd_search.core.matching.contained_texts import Extract, joined
 from ndd_search.core.matching.group_by_keys import passed_over
 from ndd_search.core.paging.copies_or_entries import kept_apart
 from ndd_search.core.paging.origins import origins_of
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import hits_in
 from ndd_search.errors import InvalidDocument
 from ndd_search.integrations.group_passages import (
@@ -83,7 +82,7 @@ def passages(
 def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Passages:
     """As `passages`, with the fields and options at hand."""
     pairs = [_with_score(one) for one in ranked]
-    given = Given([hit for hit, _ in pairs], [score for _, score in pairs], where, Recipe.of(options.recipe))
+    given = Given([hit for hit, _ in pairs], [score for _, score in pairs], where, options.recipe)
     if given.hits and all(text is None for text in given.texts):
         looked = " or ".join(TEXT_FIELDS) if where.text is None else repr(where.text)
         raise InvalidDocument(

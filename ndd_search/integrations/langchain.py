@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import importing
@@ -66,9 +65,8 @@ class NearDuplicateFilter(PassageSettings, Serializable, BaseDocumentCompressor,
         chosen = [self._document(one, different) for one in different]
         if not self.store_sketches:
             return chosen
-        recipe = Recipe.of(given.recipe)
-        sketches = sketch_many((one.page_content for one in chosen), recipe)
-        stored = [SketchField().encode(sketch, recipe) for sketch in sketches]
+        sketches = sketch_many((one.page_content for one in chosen), given.recipe)
+        stored = [SketchField().encode(sketch, given.recipe) for sketch in sketches]
         return [_with(one, **{_STORED: sketch}) for one, sketch in zip(chosen, stored, strict=True)]
 
     def _fields(self) -> Fields:

@@ -14,6 +14,7 @@ from ndd_search.core.presets import CollapseChanges, collapse_options, preset_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Whole, YesNo, check_known, checked, setting
 from ndd_search.core.text.tokens import words_at
+from ndd_search.search.index_rules import OfRecipe
 
 Where = str | Callable[[Any], Any]
 
@@ -55,14 +56,13 @@ class PassageOptions:
     count_tokens: Callable[[str], int] = count_words
     contained: bool = setting(YesNo(), True)
     merge: bool = setting(YesNo(), False)
-    recipe: Recipe | str | None = None
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
     frequency_table: FrequencyTable | bool = True
     collapse: CollapseOptions = field(default_factory=CollapseOptions)
 
     def __post_init__(self) -> None:
         if not callable(self.count_tokens):
             raise TypeError(f"count_tokens must be a callable that takes a text, got {self.count_tokens!r}")
-        Recipe.of(self.recipe)
         table_of(self.frequency_table)
 
     @property
