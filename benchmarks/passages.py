@@ -22,7 +22,8 @@ wordings: What embeddings find and a comparison of words does not, and the rever
        one passage in either form. A method drops passages from the list of all passages of both forms. It is right
        where a passage is dropped for the other form of the same passage, and wrong otherwise.
 vectors: Whether the cosine of two WordLlama vectors decides better than sketches, or beside them: F1 over the labelled
-       pairs of each collection in the folder `--data`, with the same bar on the cosine for all collections.
+       pairs of each collection in the folder `--data`, with the same bar on the cosine for all collections, and the
+       share of the pairs of different texts that are joined.
 engine: The same on an Elasticsearch (9.3 or later), which finds 50 chunks by `match` for 40 of the questions about one
        section and the 20 about many countries: the first ten of them, ten by its `diversify` (lambda 0.5, vectors of
        WordLlama), ten by `ndd.passages`. The index is made for it, and deleted.
@@ -495,6 +496,8 @@ def vectors(folder: Path) -> list[dict[str, Any]]:
             said[f"default or {bar}"] = ours | (cosines >= bar)
             said[f"default and {bar}"] = ours & (cosines >= bar)
         found[place.name] = {name: round(_f1(one, label), 3) for name, one in said.items()}
+        joined = {name: round(float(said[name][~label].mean()), 3) for name in ("default", f"default or {COSINE}")}
+        found[place.name] |= {f"different joined, {name}": share for name, share in joined.items()}
     means = {name: round(mean(one[name] for one in found.values()), 3) for name in next(iter(found.values()))}
     return [{"collection": name, **one} for name, one in {**found, "mean": means}.items()]
 

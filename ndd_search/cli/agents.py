@@ -151,7 +151,7 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         found = await page(query, start, size)
         hits = found.response["hits"]["hits"]
         shown = [_hit(hit, searcher, copies, fields) for hit in hits]
-        notes = [*found.problems, *_absent(fields, [hit["_source"] for hit in hits])]
+        notes = [*found.problems, *_absent(fields, [_source(hit) for hit in hits])]
         following = start + len(hits) if len(hits) == size else None
         return _answer({"hits": shown, "next": following} | ({"notes": notes} if notes else {}))
 
@@ -165,7 +165,7 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
             raise _failed(error) from error
         if not found:
             raise ToolError(f"there is no document {id!r}" + (f" in {index}" if index else ""))
-        hit, document = found[0].hit, found[0].hit["_source"]
+        hit, document = found[0].hit, _source(found[0].hit)
         head, bodies = named_fields(document, searcher.text)
         text = UNSAFE.sub("", (text_of(document, bodies) or "").encode("utf-8", "replace").decode())
         told = _named(hit, searcher) | {"text": text[start : start + size], "length": len(text)}
@@ -217,7 +217,7 @@ def _answer(told: Mapping[str, Any]) -> CallToolResult:
 
 
 def _hit(hit: Hit, searcher: Searcher, most: int, fields: Sequence[str]) -> dict[str, Any]:
-    listed, document = copies_of(hit), hit["_source"]
+    listed, document = copies_of(hit), _source(hit)
     told = _named(hit, searcher)
     told["snippet"] = shortened("".join(piece.text for piece in texts_of(hit, searcher.text).passage), _SNIPPET)
     told |= {"fields": found} if (found := _values(document, fields)) else {}
@@ -232,12 +232,18 @@ def _hit(hit: Hit, searcher: Searcher, most: int, fields: Sequence[str]) -> dict
 
 def _named(hit: Hit, searcher: Searcher) -> dict[str, Any]:
     """Return id, title and address of a hit. The beginning of a text is no title."""
-    document = hit["_source"]
+    document = _source(hit)
     told = {"id": hit["_id"]} | _index(hit["_index"], searcher)
     if named_fields(document, searcher.text)[0]:
         told["title"] = texts_of({"_source": document}, searcher.text).name
     address = document.get(chosen(_ADDRESSES, document))
     return told | ({"address": address} if isinstance(address, str) and len(address) <= _ADDRESS else {})
+
+
+def _source(hit: Hit) -> Mapping[str, Any]:
+    """Return the document of a hit, empty if its index stores none."""
+    found: Mapping[str, Any] = hit.get("_source") or {}
+    return found
 
 
 def _index(name: str, searcher: Searcher) -> dict[str, str]:

@@ -92,7 +92,8 @@ class Index:
         """Open the index in a folder, or create one there.
 
         text:     the fields to search and to sketch; required for a new index, stored in an existing one.
-        language: the language of the stemmer, as in "english" (the default) or "german"; "none" does not stem.
+        language: the language of the stemmer, as in "english" (the default) or "german"; "none" does not stem,
+                  and keeps Greek accents.
         recipe:   how documents are sketched; a new index uses the default recipe if none is given.
         cache:    the cache of streams; by default 64 MB of memory, entries live ten seconds.
         options:  CollapseOptions for every search.
