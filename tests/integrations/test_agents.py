@@ -266,3 +266,22 @@ def test_an_index_that_is_not_there_is_told_to_the_agent(tmp_path: Path) -> None
         assert "the search failed" in failed.content[0].text
 
     started([f"http://127.0.0.1:{free_ports(1)[0]}", "nothing"], ask)
+
+
+@pytest.mark.newest_servers
+def test_an_index_that_stores_no_documents_is_searched(engine: Engine, index: str) -> None:
+    async def ask(client: Any) -> None:
+        (hit,) = content(await client.call_tool("search", {"query": "ministers", "fields": ["source"]}))["hits"]
+        assert (hit["id"], hit["copies"]) == ("1", 0)
+        refused = await client.call_tool("read", {"id": "1"})
+        assert refused.is_error
+        assert "_source is disabled" in refused.content[0].text
+
+    with engine.client() as client:
+        mapping = {"_source": {"enabled": False}, "properties": ndd.indexing.mapping_properties()}
+        client.indices.create(index=index, body={"mappings": mapping})
+        client.index(index=index, id="1", body={"text": STEEL}, refresh=True)
+        try:
+            started([engine.url, index], ask)
+        finally:
+            client.indices.delete(index=index)
