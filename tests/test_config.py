@@ -233,7 +233,7 @@ def test_options_that_searches_repeat_are_made_once_and_equal_values_of_another_
     with pytest.raises(TypeError, match="window must be a whole number, got True"):
         collapse_options(base, window=True)
     assert collapse_options(CollapseOptions(keep=(Cheapest(),)), window=1).window == 1
-    capped = CollapseOptions(max_per=["source:2"])
+    capped = CollapseOptions(max_per=("source:2",))
     assert collapse_options(capped, window=1) is collapse_options(capped, window=1) == replace(capped, window=1)
 
 

@@ -40,7 +40,7 @@ def test_what_is_written_is_read_again(
 
 
 def test_options_by_field_are_written_too(tmp_path: Path) -> None:
-    options = ndd.CollapseOptions(max_per=["source:2"])
+    options = ndd.CollapseOptions(max_per=("source:2",))
     write_preset(tmp_path / "a.toml", Preset(options))
     assert read_preset(tmp_path / "a.toml").options == options
 
