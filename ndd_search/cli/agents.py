@@ -34,7 +34,7 @@ from ndd_search.search.rest.info_and_copies import Copy
 from ndd_search.search.rest.info_and_copies import copies as copies_of
 from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.rest.write_response import ORIGINS
+from ndd_search.search.rest.write_response import DUPLICATE_OF, ORIGINS
 from ndd_search.serving.proxy.proxy_settings import address_of
 from ndd_search.serving.proxy.server import is_loopback
 from ndd_search.serving.ui.searcher import DATES, SOURCES, Asked, Found, Searcher, SearchFailed, chosen
@@ -117,9 +117,9 @@ class _Server(MCPServer[Any]):  # type: ignore[misc]  # an optional package
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
             names = list(tool.input_schema["properties"])
-            if tool.name == name and (unknown := next((one for one in arguments if one not in names), None)):
-                takes = ", ".join(names)
-                raise ToolError(f"{name} has no argument {unknown!r}{nearest(unknown, names)}: it takes {takes}")
+            if tool.name == name and (unknown := [one for one in arguments if one not in names]):
+                near = nearest(unknown[0], names)
+                raise ToolError(f"{name} has no argument {unknown[0]!r}{near}: it takes {', '.join(names)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -164,7 +164,8 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         except (NDDError, SearchFailed, ValueError) as error:
             raise _failed(error) from error
         if not found:
-            raise ToolError(f"there is no document {id!r}" + (f" in {index}" if index else ""))
+            where = f"in {index}" if index else "where `index` is not given"
+            raise ToolError(f"there is no document {id!r} {where}")
         hit, document = found[0].hit, _source(found[0].hit)
         head, bodies = named_fields(document, searcher.text)
         text = UNSAFE.sub("", (text_of(document, bodies) or "").encode("utf-8", "replace").decode())
@@ -227,7 +228,10 @@ def _hit(hit: Hit, searcher: Searcher, most: int, fields: Sequence[str]) -> dict
             {"id": one.id} | _index(one.index, searcher) | {"is": _difference(document, one, searcher.text)}
             for one in listed[:most]
         ]
-    return told | ({"origins": (hit.get("fields") or {})[ORIGINS][0]} if ORIGINS in (hit.get("fields") or {}) else {})
+    about = hit.get("fields") or {}
+    return told | {
+        name: about[key][0] for name, key in (("origins", ORIGINS), ("copy_of", DUPLICATE_OF)) if key in about
+    }
 
 
 def _named(hit: Hit, searcher: Searcher) -> dict[str, Any]:

@@ -232,6 +232,15 @@ def test_copies_say_what_they_add_or_change(tmp_path: Path, change: dict[str, st
     started([str(index.path), "--set", "keep=preferred:id=1"], ask)
 
 
+def test_an_agent_sees_of_what_a_hit_is_a_copy_that_is_shown_all_the_same(folder: str) -> None:
+    async def ask(client: Any) -> None:
+        hits = content(await client.call_tool("search", {"query": "ministers friday"}))["hits"]
+        first, second = [hit["id"] for hit in hits if hit["id"] in "12"]
+        assert {hit["id"]: hit["copy_of"] for hit in hits if "copy_of" in hit} == {second: first}
+
+    started([folder, "--set", "mode=annotate"], ask)
+
+
 def test_an_agent_is_told_how_a_query_was_read_that_is_not_complete(folder: str) -> None:
     async def ask(client: Any) -> None:
         found = content(await client.call_tool("search", {"query": '"ministers'}))
