@@ -280,9 +280,7 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     changed = places != list(range(start, min(end, state.stream.fetched) if state.stream.exhausted else end))
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
-    block.update(
-        changed=changed, strategy="two_phases" if plan.is_split else "one_phase", table=state.table[:8] or None
-    )
+    block.update(changed=changed, strategy=plan.strategy, table=state.table[:8] or None)
     block["warnings"] += plan.warnings
     block["warnings"] += [plan.settings.tell(search.request.path, state.stale)] if state.stale else []
     if state.groups is not None:

@@ -85,8 +85,9 @@ def look_for_sketches(plan: Plan, round_trips: RoundTrips, has_hits: bool) -> As
     search, settings = plan.search, plan.settings
     now, known, writes = settings.clock(), settings.known, settings.known.writes
     if now >= known.about(search.target).bare_until:  # else another caller has found none
-        if not known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
+        if now < known.about(search.target).probe_again:
             return
+        known.learn(search.target, probe_again=now + max(settings.bypass_seconds, _LEAST))
         (found,) = yield from round_trips.later([any_sketch(search, plan.field)])
         if not found.whole:
             return

@@ -20,9 +20,8 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default
-_MOST = 50_000  # targets, and callers of targets, of which facts are kept
+_MOST = 50_000  # things of which facts are kept
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
-_PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
 _SENTENCES = 10_000
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
@@ -31,9 +30,9 @@ _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up st
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a target. Times are of the client's clock.
+    """Facts about a target, one of its callers, or a search pipeline. Times are of the client's clock.
 
-    Shared by all callers of a client:
+    Of a target, shared by all callers of a client:
     whole_until:    the target is searched in one phase until then, because a split search failed.
     sketched:       whether requests exclude the values of sketches from `_source`, as the target held some.
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
@@ -49,6 +48,9 @@ class Facts:
     table:          digest of the stored frequency table that this caller has read, "" for none.
     table_until:    until then, it is not read again.
     lacks_until:    until then, samples of groups count the documents without values: there are some.
+
+    Of a search pipeline:
+    pipeline:       its definition. pipeline_until: until then, it is not read again.
     """
 
     whole_until: float = 0.0
@@ -64,6 +66,8 @@ class Facts:
     table: str = ""
     table_until: float = 0.0
     lacks_until: float = 0.0
+    pipeline: Mapping[str, Any] | None = None
+    pipeline_until: float = 0.0
 
 
 _NOTHING = Facts()
@@ -74,7 +78,7 @@ def _bytes_of(table: FrequencyTable) -> int:
 
 
 class Learned(ForkSafe):
-    """Learned facts by the hash of a target, or of a target and a caller, and which messages were logged.
+    """Learned facts by the hash of what they are about, and which messages were logged.
 
     Bounded, least recently used first out. Thread-safe.
     """
@@ -82,7 +86,6 @@ class Learned(ForkSafe):
     def _begin(self) -> None:
         self._facts: LRUCache[bytes, Facts] = LRUCache(_MOST)
         self._tables: LRUCache[str, FrequencyTable] = LRUCache(_BYTES, getsizeof=_bytes_of)
-        self._pipelines: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
         self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
         self.writes = 0
 
@@ -95,7 +98,7 @@ class Learned(ForkSafe):
             self.writes += 1
 
     def about(self, key: bytes) -> Facts:
-        """Return the facts under the hash of a target, or of a target and a caller; the defaults if none are known."""
+        """Return the facts under a hash of what they are about; the defaults if none are known."""
         with self._lock:
             found = self._facts.get(key, _NOTHING)
             if found.bypass_until and found.writes != self.writes:
@@ -125,26 +128,6 @@ class Learned(ForkSafe):
         with self._lock, suppress(ValueError):  # of one that is larger than all that may be held
             self._tables[table.digest] = table
         return table.digest
-
-    def claim_probe(self, target: bytes, now: float, again: float) -> bool:
-        """Let one caller ask for any sketch in a target. Returns whether this one may; then no other until `again`."""
-        with self._lock:
-            known = self._facts.get(target, _NOTHING)
-            if now < known.probe_again:
-                return False
-            self._facts[target] = replace(known, probe_again=again)
-            return True
-
-    def pipeline(self, name: str, now: float) -> Mapping[str, Any] | None:
-        """Return the definition of a search pipeline, None if it is unknown or was read five minutes ago."""
-        with self._lock:
-            until, definition = self._pipelines.get(name, (now, {}))
-        return definition if now < until else None
-
-    def learn_pipeline(self, name: str, definition: Mapping[str, Any], now: float) -> None:
-        """Store the definition of a search pipeline."""
-        with self._lock:
-            self._pipelines[name] = now + _PIPELINE_SECONDS, definition
 
     def says_first(self, *what: str) -> bool:
         """Return whether a message was not logged before, and remember it."""

@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Any
 
 from ndd_search.core.options import Also
+from ndd_search.core.paging.cache import cache_key
 from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.cursor_search import cursor_search
@@ -47,6 +48,7 @@ def is_asked_for(kind: Also, request: Request, settings: Settings, changes: Mapp
     return asked is not False and (bool(asked) or (own is not None and kind in own.collapsed_too(changes)))
 
 
+_REMEMBERED = 300.0  # seconds
 _NAME = re.compile(r"[^/?#,*\s]+")
 
 
@@ -84,16 +86,16 @@ def _after_pipeline(
 
 def _definition(name: str, request: Request, settings: Settings) -> Asking[Any]:
     """Return the definition of a pipeline, None if it cannot be read. request: of the caller."""
-    known, now = settings.known, settings.clock()
-    if (found := known.pipeline(name, now)) is not None:
-        return found
+    known, now, key = settings.known, settings.clock(), cache_key("pipeline", name)
+    if now < (found := known.about(key)).pipeline_until:
+        return found.pipeline
     try:
         answer = yield reading(request, name)
     except Exception:
         return None
     definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None
     if isinstance(definition, dict):
-        known.learn_pipeline(name, definition, now)
+        known.learn(key, pipeline=definition, pipeline_until=now + _REMEMBERED)
     return definition
 
 
