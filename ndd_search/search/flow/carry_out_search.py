@@ -20,7 +20,7 @@ from ndd_search.core.paging.fill_page import window_for
 from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
-from ndd_search.search.flow.choose_frequency_table import with_table_of_stream
+from ndd_search.search.flow.choose_frequency_table import with_table
 from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.engines_own_page import NO_DOCUMENTS, as_it_is, own_request
 from ndd_search.search.flow.fetch_hits import HitFetcher, reader_of
@@ -155,7 +155,7 @@ class Conversation:
             plan = yield from step.planned(plan, self.round_trips)
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
         if cached is not None:
-            cached = with_table_of_stream(cached, plan)
+            cached = with_table(cached, plan)
         state, learns = cached or State(), False
         while True:
             try:

@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import cache_key
-from ndd_search.core.paging.fill_page import next_fetch
 from ndd_search.core.paging.stream import NO_HITS, Stream
 from ndd_search.core.sketching.sketches import Lack, Sketch
 from ndd_search.core.sketching.stored_sketch import SketchField
@@ -28,25 +27,13 @@ from ndd_search.search.rest.read_request import Request
 
 
 def with_table(state: State, plan: Plan) -> State | None:
-    """Return a state with the frequency table that it names, None if that table is no longer stored."""
-    given = plan.settings.frequency_table
-    table = given if isinstance(given, FrequencyTable) else plan.settings.known.table(state.table)
-    if state.table in ("", LISTED) or (table is not None and table.digest == state.table):
-        return replace(state, frequency_table=table)
-    return None
-
-
-def with_table_of_stream(cached: State, plan: Plan) -> State | None:
-    """Return a cached state with its own frequency table, None if it needs to be extended and the table is nowhere.
-
-    The table may have been counted by another process, which stored it in the cache with the stream.
-    """
-    if (state := with_table(cached, plan)) is not None:
+    """Return a state with the frequency table that it names, None if that table is nowhere."""
+    if state.table in ("", LISTED):
         return state
-    table = plan.settings.memory.recall_table(cached.table)
-    if table is None and next_fetch(cached.stream, plan.search.start, plan.search.size, plan.options) is not None:
-        return None
-    return replace(cached, frequency_table=table)
+    for table in (plan.settings.frequency_table, plan.settings.known.table(state.table), state.frequency_table):
+        if isinstance(table, FrequencyTable) and table.digest == state.table:
+            return replace(state, frequency_table=table)
+    return None
 
 
 def new_state(plan: Plan) -> State:

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from time import monotonic
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,9 +33,7 @@ from ndd_search.search.rest.read_request import Request, identifying
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_TOKENS = 10_000
-_MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
-_TABLE_SECONDS = 7200.0  # longer than a stream is extended
-_TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
+_MOST_TARGETS = 1_000  # whose further tokens are remembered
 LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _NO_LOCK = b""  # the token of a cache without locks, or one that fails
 _LATEST, _EVERYTHING = "the latest write", "everything"  # names of tokens that no index can have
@@ -57,15 +54,15 @@ class Moment:
 
 
 class Memory:
-    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe.
+    """Pages and streams of one client. cache: None to store nothing. Thread-safe.
 
     caller:    the client's identity in keys, equal for clients with the same addresses and credentials.
     has_locks: whether processes that share the cache can wait for one another.
     Where the cache fails, a block `with self._guarded` ends, and the method continues after it as if nothing was found.
     """
 
-    def __init__(self, cache: Cache | None, clock: Callable[[], float] = monotonic) -> None:
-        self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
+    def __init__(self, cache: Cache | None) -> None:
+        self._cache, self._guarded = cache, FailureGuard()
         self._transport: Any = None
         self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
         self.caller = self._origin.caller.hex()
@@ -79,7 +76,6 @@ class Memory:
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self.has_locks, self._own = self._shared is not None, type(cache) is MemoryCache
         self._sender: tuple[Any, str] = (), ""  # see `sender`
-        self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
@@ -158,39 +154,9 @@ class Memory:
                     return
                 moment.depends.update(zip(missing, tokens, strict=True))
             depends = {name.hex(): token.hex() for name, token in moment.depends.items()}
-            value, arrays = _state_parts(state) if page is None else (page, b"")
+            value, arrays = _state_parts(state, not self._own) if page is None else (page, b"")
             if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays, self._own)) is not None:
                 cache.put(key, entry)
-            if page is None and not self._own:
-                self._remember_table(cache, state)
-
-    def _remember_table(self, cache: Cache, state: State) -> None:
-        """Store the table of a stream for other processes, which extend the stream with the same table."""
-        table, now = state.frequency_table, self._clock()
-        if table is None or state.table == LISTED or now < self._stored_tables.get(table.digest, now):
-            return
-        key = self._key_of_table(table.digest)
-        if (entry := sealed(key, table.to_dict())) is not None:
-            cache.put(key, entry, _TABLE_SECONDS)
-            if len(self._stored_tables) >= _MOST_TARGETS:
-                self._stored_tables.clear()
-            self._stored_tables[table.digest] = now + _TABLE_AGAIN
-
-    def recall_table(self, digest: str) -> FrequencyTable | None:
-        """Return the table that another process has stored, None if there is none.
-
-        digest: from the stored state of a search. Only callers who may read that state know it.
-        """
-        with self._guarded:
-            key = self._key_of_table(digest)
-            entry = None if self._cache is None else self._cache.get_many([key])[0]
-            found = None if entry is None else unsealed(key, entry)
-            try:
-                table = None if found is None else FrequencyTable.from_dict(found[0])
-                return table if table is not None and table.digest == digest else None
-            except UNREADABLE:
-                return None
-        return None
 
     def forget(self, written: Collection[str] | None) -> None:
         """Invalidate entries from before a write that has ended.
@@ -270,9 +236,6 @@ class Memory:
         cache.put(key, token, _TOKEN_SECONDS)
         return token
 
-    def _key_of_table(self, digest: str) -> bytes:
-        return cache_key("frequency table", self._origin.cluster.hex(), digest)
-
     def _key(self, name: str) -> bytes:
         """Return the key of the token of an index in this cluster, or of a name that no index can have."""
         return _token_key(self._origin.cluster, name)
@@ -322,14 +285,19 @@ def _add(tokens: set[bytes], token: bytes | None) -> None:
         tokens.add(token)
 
 
-def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
-    """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
+def _state_parts(state: State, with_table: bool) -> tuple[dict[str, Any], bytes]:
+    """Split a state into a value and arrays. A document that is the stream's own hit is stored once.
+
+    with_table: whether other processes extend its stream: they may have read another frequency table, or none.
+    """
+    table = state.frequency_table if with_table and state.table != LISTED else None
     plain = {name: getattr(state, name) for name in _STORED_AS_IT_IS}
     stream, arrays = stream_parts(state.stream)
     places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
     shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]
     own = [[rank, hit] for rank, hit in state.documents.items() if places.get(rank) is not hit]
-    return {"state": plain, "stream": stream, "shared": shared, "documents": own}, arrays
+    parts = {"state": plain, "stream": stream, "shared": shared, "documents": own, "table": table and table.to_dict()}
+    return parts, arrays
 
 
 def _state_of(value: dict[str, Any], arrays: memoryview) -> State:
@@ -337,7 +305,8 @@ def _state_of(value: dict[str, Any], arrays: memoryview) -> State:
     stream = stream_of(value["stream"], arrays)
     places = dict(zip(stream.ranks.tolist(), stream.hits, strict=True))
     documents = {rank: places[rank] for rank in value["shared"]} | dict(value["documents"])
-    state = State(**value["state"], stream=stream, documents=documents)
+    table = None if value["table"] is None else FrequencyTable.from_dict(value["table"])
+    state = State(**value["state"], stream=stream, documents=documents, frequency_table=table)
     hits = (*stream.hits, *documents.values())
     if not all(isinstance(one, dict) for one in (state.envelope, value["state"]["envelope"]["hits"], *hits)):
         raise ValueError("these are not the parts of a state")
