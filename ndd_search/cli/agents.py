@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from ndd_search.cli import DONE
 from ndd_search.cli.output import comma_list, warn
@@ -46,6 +47,8 @@ with importing("mcp", "the server for agents", "mcp", "agents"):
     from mcp.server.mcpserver.tools import Tool
     from mcp.types import CallToolResult, TextContent, ToolAnnotations
     from pydantic import Field, ValidationError
+
+T = TypeVar("T")
 
 _ADDRESSES = ("url", "link", "address", "permalink", "uri", "href")
 _MOST, _MOST_COPIES, _MOST_FIELDS = 20, 50, 20  # hits of one page, copies named with each, further fields of each
@@ -139,81 +142,88 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         finally:
             await searcher.close()
 
-    async def page(query: str, start: int, size: int) -> Found:
-        try:
-            return await searcher.search(Asked(q=query, start=start, size=size, options=options), {})
-        except (NDDError, SearchFailed, ValueError) as error:
-            raise _failed(error) from error
+    tools, made = _Tools(searcher, options), []
+    syntax = "; ".join(f"{example} ({what})" for example, what in searcher.syntax)
+    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    for function, about in ((tools.search, f"{_SEARCH}{syntax}."), (tools.read, None), (tools.why_hidden, None)):
+        made.append(Tool.from_function(function, description=about, annotations=reads))
+        made[-1].parameters["additionalProperties"] = False
+    release = version("ndd-search")
+    return _Server("ndd-search", instructions=_INSTRUCTIONS, version=release, tools=made, lifespan=closing)
+
+
+@dataclass(frozen=True)
+class _Tools:
+    """The tools, each a method. options: see server_of."""
+
+    searcher: Searcher
+    options: dict[str, Any]
 
     async def search(
-        query: _Query, start: _Start = 0, size: _Size = 10, copies: _Copies = 3, *, fields: _Fields
+        self, query: _Query, start: _Start = 0, size: _Size = 10, copies: _Copies = 3, *, fields: _Fields
     ) -> CallToolResult:
-        found = await page(query, start, size)
+        found = await self._page(query, start, size)
         hits = found.response["hits"]["hits"]
-        shown = [_hit(hit, searcher, copies, fields) for hit in hits]
+        shown = [_hit(hit, self.searcher, copies, fields) for hit in hits]
         notes = [*found.problems, *_absent(fields, [_source(hit) for hit in hits])]
         following = start + len(hits) if len(hits) == size else None
-        return _answer({"hits": shown, "next": following} | ({"notes": notes} if notes else {}))
+        return _answer({"hits": shown, "next": following}, notes)
 
     async def read(
-        id: _Id, index: _Index = "", start: _Place = 0, size: _Length = 4_000, *, fields: _Fields
+        self, id: _Id, index: _Index = "", start: _Place = 0, size: _Length = 4_000, *, fields: _Fields
     ) -> CallToolResult:
         """Return the text of a document from one place on, with its title and address, and its length in characters."""
-        try:
-            found = await searcher.documents([(index or searcher.name, id)], {})
-        except (NDDError, SearchFailed, ValueError) as error:
-            raise _failed(error) from error
+        found = await _asked(self.searcher.documents([(index or self.searcher.name, id)], {}))
         if not found:
             where = f"in {index}" if index else "where `index` is not given"
             raise ToolError(f"there is no document {id!r} {where}")
         hit, document = found[0].hit, _source(found[0].hit)
-        head, bodies = named_fields(document, searcher.text)
+        head, bodies = named_fields(document, self.searcher.text)
         text = UNSAFE.sub("", (text_of(document, bodies) or "").encode("utf-8", "replace").decode())
-        told = _named(hit, searcher) | {"text": text[start : start + size], "length": len(text)}
+        told = _named(hit, self.searcher) | {"text": text[start : start + size], "length": len(text)}
         told["next"] = start + size if start + size < len(text) else None
         rest = [name for name in document if name not in (head, *bodies)]
         told |= {"fields": _values(document, fields)} if fields else {"other_fields": rest[:_MOST_COPIES]}
-        notes = _absent(fields, [document])
-        return _answer(told | ({"notes": notes} if notes else {}))
+        return _answer(told, _absent(fields, [document]))
 
-    async def why_hidden(query: _Query, id: _Id) -> str:
+    async def why_hidden(self, query: _Query, id: _Id) -> str:
         """Say where the document with this id is in a search: shown, at which place; or hidden, under which hit."""
         for start in range(0, _SEARCHED, _AT_ONCE):
-            hits = (await page(query, start, _AT_ONCE)).response["hits"]["hits"]
+            hits = (await self._page(query, start, _AT_ONCE)).response["hits"]["hits"]
             for place, hit in enumerate(hits, start + 1):
                 if hit["_id"] == id:
                     return f"{id} is shown, at place {place}."
                 for copy in copies_of(hit):
                     if copy.id == id:
                         why = f"both have the same {copy.shares}" if copy.shares else f"{copy.similarity:.0%} alike"
-                        return f"{id} is hidden under {hit['_id']}, at place {place}: {why}.{await verdict(hit, copy)}"
+                        verdict = await self._verdict(hit, copy)
+                        return f"{id} is hidden under {hit['_id']}, at place {place}: {why}.{verdict}"
             if len(hits) < _AT_ONCE:
                 return f"{id} is not among the hits of this search."
         return f"{id} is not among the first {_SEARCHED:,} hits of this search."
 
-    async def verdict(hit: Hit, copy: Copy) -> str:
+    async def _page(self, query: str, start: int, size: int) -> Found:
+        return await _asked(self.searcher.search(Asked(q=query, start=start, size=size, options=self.options), {}))
+
+    async def _verdict(self, hit: Hit, copy: Copy) -> str:
         names = [(hit["_index"], hit["_id"]), (copy.index, copy.id)]
-        pair = await searcher.documents(names, {})
-        return f" {searcher.verdict(pair, options)}" if len(pair) == len(names) else ""
-
-    syntax = "; ".join(f"{example} ({what})" for example, what in searcher.syntax)
-    tools = []
-    for function, description in ((search, f"{_SEARCH}{syntax}."), (read, None), (why_hidden, None)):
-        reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-        tool = Tool.from_function(function, description=description, annotations=reads)
-        tool.parameters["additionalProperties"] = False
-        tools.append(tool)
-    release = version("ndd-search")
-    return _Server("ndd-search", instructions=_INSTRUCTIONS, version=release, tools=tools, lifespan=closing)
+        pair = await self.searcher.documents(names, {})
+        return f" {self.searcher.verdict(pair, self.options)}" if len(pair) == len(names) else ""
 
 
-def _failed(error: Exception) -> ToolError:
-    return ToolError(f"the search failed: {error.reason if isinstance(error, SearchFailed) else error}")
+async def _asked(answer: Awaitable[T]) -> T:
+    """Return what a searcher answers. Raises ToolError if it fails, for the agent to read."""
+    try:
+        return await answer
+    except (NDDError, SearchFailed, ValueError) as error:
+        reason = error.reason if isinstance(error, SearchFailed) else error
+        raise ToolError(f"the search failed: {reason}") from error
 
 
-def _answer(told: Mapping[str, Any]) -> CallToolResult:
+def _answer(told: Mapping[str, Any], notes: Sequence[str]) -> CallToolResult:
     """Return an answer as an object, and as text without spaces, which cost tokens."""
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
+    whole = {**told, "notes": notes} if notes else told
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"), default=str)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=json.loads(text))
 
 
