@@ -28,7 +28,7 @@ def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
     Any other lack fits no text. right: the sketches of the texts.
     """
     return [
-        one is Lack.EMPTY and not len(of_text) if isinstance(one, Lack) else one.tolist() == of_text.tolist()
+        one is Lack.EMPTY and not len(of_text) if isinstance(one, Lack) else one.tobytes() == of_text.tobytes()
         for one, of_text in zip(stored, right, strict=True)
     ]
 

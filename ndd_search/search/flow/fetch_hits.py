@@ -50,6 +50,7 @@ from ndd_search.search.rest.wider_requests import widened
 _REFUSED_APART = {*PLACE, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_IMPLEMENTED}
 _STEP = 3  # hits of a fetch, in multiples of those before it, where a time budget may end the search
 _LONGER = 3 / 2  # hits of the first fetch for a later page, in multiples of the end of the page
+_OTHERS = 5  # hits of an answer that hide nothing and are not hidden, whose sketches are compared with their texts
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 
 
@@ -288,7 +289,7 @@ def misfits_in(
 ) -> dict[int, Sketch | Lack]:
     """Return the right sketch of each hit whose sketch is not of its text, by its place in an answer.
 
-    sketches: of the hits. is_grouped: whether a hit hides or is hidden: these are compared first.
+    sketches: of the hits. is_grouped: whether a hit hides or is hidden. Of the others, only the first few are compared.
     """
     if plan.settings.items is not None:
         return {}
@@ -303,7 +304,8 @@ def misfits_in(
             fields[named] = fields_in_text(named)
         return whole_text(source, fields[named])
 
-    return misfits(sketches, text_at, plan.settings.recipe, np.argsort(~is_grouped, kind="stable").tolist())
+    order = np.concatenate((np.flatnonzero(is_grouped), np.flatnonzero(~is_grouped)[:_OTHERS]))
+    return misfits(sketches, text_at, plan.settings.recipe, order.tolist())
 
 
 def check_distinct(state: State, plan: Plan) -> None:
