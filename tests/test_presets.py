@@ -110,7 +110,8 @@ def test_a_list_is_deduplicated_with_a_preset(
             assert main(["corpus", "page", f"--{option}", value]) == 0
         assert capsys.readouterr().out.splitlines() == kept
     monkeypatch.undo()
-    assert main(["corpus", "page", "--preset", "webb", str(lines)]) == 2
+    with pytest.raises(SystemExit):
+        main(["corpus", "page", "--preset", "webb", str(lines)])
     assert "there is no preset 'webb'" in capsys.readouterr().err
 
 

@@ -23,7 +23,7 @@ from ndd_search.cli.output import Parser, every_action, warn
 from ndd_search.errors import MissingExtra, NDDError, importing
 from ndd_search.native import in_use
 
-_FILES = ("FILE", "FOLDER", "SOURCE", "GROUPS")  # what stands for files in the help
+_FILES = ("FILE", "FOLDER", "SOURCE", "GROUPS", "PRESET")  # what stands for files in the help
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {

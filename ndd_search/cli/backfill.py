@@ -36,7 +36,6 @@ from ndd_search.cli.output import (
     console,
     moving,
     number,
-    preset_of,
     print_json,
     table,
     warn,
@@ -90,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--add-to is of --template: add that, or leave both out")
     if arguments.index is None:
         raise ValueError("the index is missing: ndd-search backfill URL INDEX --fields NAMES")
-    chosen = preset_of(arguments)
+    chosen = arguments.preset
     if arguments.fields and arguments.remove is not None:
         raise ValueError("--remove removes sketches, --fields makes them: name one of the two")
     if not arguments.fields and arguments.remove is None:

@@ -32,7 +32,6 @@ from ndd_search.cli.output import (
     add_shared,
     console,
     page_settings,
-    preset_of,
     print_json,
     styled,
     table,
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _explain(arguments: argparse.Namespace) -> int:
     body = _body(arguments)
     with connected(arguments, arguments.url) as client:
-        settings = {"recipe": arguments.recipe, "preset": preset_of(arguments), **page_settings(arguments)}
+        settings = {"recipe": arguments.recipe, "preset": arguments.preset, **page_settings(arguments)}
         wrapped = wrap(client, cache=False, indexes={"*": {"field": arguments.field}}, **settings)
         entries = pages(wrapped, index=arguments.index, body=body).explain(arguments.explain)
     for entry in entries:

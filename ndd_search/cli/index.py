@@ -23,7 +23,6 @@ from ndd_search.cli.output import (
     add_shared,
     comma_list,
     counted,
-    preset_of,
     progress,
     tell,
     warn,
@@ -147,7 +146,7 @@ def _add(arguments: argparse.Namespace) -> int:
     options = SourceOptions(id=arguments.id, number=arguments.number_lines, main_text=arguments.main_text)
     documents = read_documents(arguments.source, options, report=counts.report, note=warn)
     fields, documents = _fields(arguments, documents)
-    kind = preset_of(arguments)
+    kind = arguments.preset
     recipe = kind.recipe if kind else arguments.recipe
     with (
         Index.open(arguments.folder, fields, language=arguments.language, recipe=recipe) as index,

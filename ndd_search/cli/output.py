@@ -154,11 +154,6 @@ def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def preset_of(arguments: argparse.Namespace) -> Preset | None:
-    """Return the preset that --preset names. Raises ValueError for an unknown one, OSError, InvalidSettings."""
-    return PAGE["preset"].read("preset", str(arguments.preset)) if arguments.preset else None
-
-
 def _recipe(name: str) -> Recipe:
     from ndd_search.search.index_rules import recipe_named  # imported here because it imports numpy
 
@@ -167,7 +162,7 @@ def _recipe(name: str) -> Recipe:
 
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
     """Return the options of --preset, else the defaults; and the recipe of --recipe, else that of the preset."""
-    return chosen(None, arguments.recipe, {"preset": preset_of(arguments)})
+    return chosen(None, arguments.recipe, {"preset": arguments.preset})
 
 
 def comma_list(text: str) -> list[str]:
@@ -353,8 +348,8 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
     },
     "--preset": {
-        "type": Path,
-        "metavar": "NAME",
+        "type": checked(partial(PAGE["preset"].read, "preset")),
+        "metavar": "PRESET",
         "help": f"settings for one kind of text ({', '.join(PRESETS)}; see docs/quality.md), or a file of settings, as "
         "tune writes it",
     },

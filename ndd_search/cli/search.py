@@ -27,7 +27,6 @@ from ndd_search.cli.output import (
     add_shared,
     console,
     page_settings,
-    preset_of,
     print_json,
     shorten,
     styled,
@@ -60,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with open_index(arguments.folder, preset=preset_of(arguments)) as index:
+    with open_index(arguments.folder, preset=arguments.preset) as index:
         marks = _JSON_MARKS if arguments.json else _MARKS
         settings = page_settings(arguments)
         response = index.search(arguments.query, sort=arguments.sort, highlight=marks, **settings)

@@ -18,7 +18,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,6 @@ from ndd_search.cli.output import (
     comma_list,
     console,
     number,
-    preset_of,
     print_json,
     progress,
     stored_options,
@@ -54,10 +53,10 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.presets import Preset
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.core.text.printable import many, safe
-from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
+from ndd_search.errors import IndexUnusable, InvalidDocument
 from ndd_search.indexing.rate_and_retries import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.search.settings_file import check_replaceable, check_toml, preset, write_preset
+from ndd_search.search.settings_file import check_toml, replaceable, write_preset
 from ndd_search.sources.csv_and_json import text_lines
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save:  # checked before the user answers questions
         if not arguments.save.parent.is_dir():
             raise ValueError(f"{arguments.save}: there is no folder {arguments.save.parent}")
-        check_replaceable(arguments.save)
+        before = replaceable(arguments.save)
         check_toml(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
@@ -109,20 +108,14 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _interview(tuning, arguments.ask, file, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
-        rules = {**_rules_in(arguments.preset), **_rules_in(arguments.save)}
+        given = arguments.preset.indexes if arguments.preset else {}
+        rules = {**given, **before.indexes}
         write_preset(arguments.save, replace(settings_of(tuning, about), indexes=rules))
     if arguments.json:
         print_json({**facts(tuning), "failed": len(failures)})
     else:
         _show_verdict(tuning, arguments)
     return NO if not pages.pairs else PARTLY if failures else DONE
-
-
-def _rules_in(file: Path | None) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rules for indexes of a preset, none if it cannot be read."""
-    with suppress(OSError, InvalidSettings):
-        return preset(file).indexes if file else {}
-    return {}
 
 
 def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Query]:
@@ -139,7 +132,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
     if "://" not in arguments.source:
         if arguments.index is not None:
             raise ValueError(f"{arguments.source!r} is not an address: write http://HOST:PORT, or name only a folder")
-        with open_index(Path(arguments.source), recipe=arguments.recipe, preset=preset_of(arguments)) as index:
+        with open_index(Path(arguments.source), recipe=arguments.recipe, preset=arguments.preset) as index:
             yield FolderSource(index), index.options
         return
     if arguments.index is None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import Address
-from ndd_search.cli.output import add_set, add_shared, preset_of, say, warn
+from ndd_search.cli.output import add_set, add_shared, say, warn
 from ndd_search.cli.search import open_index
 from ndd_search.core.presets import collapse_options
 from ndd_search.errors import IndexUnusable
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> Searcher:
     """Return what searches the place of a command. kind: of the driver that collapses what an engine answers."""
-    changes: dict[str, Any] = {"preset": preset_of(arguments), **dict(arguments.set)}
+    changes: dict[str, Any] = {"preset": arguments.preset, **dict(arguments.set)}
     if "://" not in arguments.place:
         from ndd_search.serving.ui.search_folder import FolderSearcher
 

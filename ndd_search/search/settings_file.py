@@ -79,12 +79,12 @@ def write_preset(path: str | os.PathLike[str], settings: Preset) -> None:
     write_toml(Path(path), {name: one for name, one in value.items() if one}, _HEAD.format(name=Path(path).name))
 
 
-def check_replaceable(file: Path) -> None:
-    """Raise InvalidSettings if a file exists and holds something other than settings. Raises OSError."""
+def replaceable(file: Path) -> Preset:
+    """Return the settings in a file, none if there is no file. Raises InvalidSettings for any other file, OSError."""
     if not file.exists() or not file.stat().st_size:
-        return
+        return Preset()
     try:
-        read_preset(file)
+        return read_preset(file)
     except InvalidSettings as error:
         problem = f"it exists and holds no settings that this version reads ({error.args[1]})"
         raise InvalidSettings(file, problem, "name another file, or remove this one") from None
