@@ -62,7 +62,7 @@ from ndd_search.corpus.collection_groups import Groups, Newcomers
 from ndd_search.corpus.document_batches import IndexSource, Pieces
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
-from ndd_search.corpus.sketch_store import check_saved, taken
+from ndd_search.corpus.sketch_store import check_saved
 from ndd_search.corpus.write_files import check_kind, line_of, write
 from ndd_search.errors import InvalidDocument
 
@@ -170,7 +170,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_fields(arguments, lambda name: any(value is not None for value in corpus.columns[name]))
         if is_new:
             none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)
-            nothing = Corpus([], taken(corpus.sketches, none), corpus.recipe, columns)
+            nothing = Corpus([], corpus.sketches.taken(none), corpus.recipe, columns)
             _new(arguments, corpus, against or nothing, settings)
         elif arguments.action == "hosts":
             _hosts(arguments, corpus, settings, report)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"unique": (".jsonl", ".jsonl.gz"), "new": (".jsonl", ".jsonl.gz")}  # of what --out names
 _PARTS = "spark.sql.shuffle.partitions"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 _IN_A_PART = 50_000  # documents
 _WHOLE = "_source"  # the column of an index that holds documents with all their fields
 
@@ -211,8 +212,10 @@ def _session(master: str) -> Iterator[SparkSession]:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    if master.startswith("local"):  # the workers run on this machine; Spark takes the first python3 of the PATH
+    is_local = master.startswith("local")
+    if is_local:  # the workers run on this machine; Spark takes the first python3 of the PATH
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # half of Java's time is its compiler's
     try:
         session = SparkSession.builder.appName("ndd-search corpus").master(master).getOrCreate()
     except (PySparkException, Py4JError) as error:
@@ -221,6 +224,8 @@ def _session(master: str) -> Iterator[SparkSession]:
         remedy = f"check the address, and that JAVA_HOME is the folder of Java 17 or later (it is {java})"
         raise NDDError(f"Spark on {master}", problem, remedy) from error
     session.sparkContext.setLogLevel("ERROR")
+    if is_local and not session.sparkContext.getConf().contains(_ADAPTIVE):
+        session.conf.set(_ADAPTIVE, "false")  # it makes a job of each stage, half as many again
     try:
         yield session
     finally:

@@ -140,7 +140,7 @@ class Corpus(Documents):
         order = self._order(options)
         sketches = self.sketches
         if order is not None:
-            sketches, search = sketch_store.taken(sketches, order), replace(search, guards=search.guards.taken(order))
+            sketches, search = sketches.taken(order), replace(search, guards=search.guards.taken(order))
         if method in ("leaders", "inclusive"):
             if method == "leaders":
                 led = search.leaders(sketches)

@@ -24,7 +24,7 @@ from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.document_batches import Document
 from ndd_search.corpus.guard_columns import check_columns
 from ndd_search.corpus.read_collection import Documents
-from ndd_search.corpus.sketch_store import Rows, taken, write_rows, write_table
+from ndd_search.corpus.sketch_store import Rows, write_rows, write_table
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import importing
 
@@ -291,5 +291,5 @@ class Newcomers:
         replaced = set(corpus.ids[self.earlier :])
         stay = [at for at, name in enumerate(corpus.ids) if at >= self.earlier or name not in replaced]
         columns = {name: [values[at] for at in stay] for name, values in corpus.columns.items()}
-        rows = Rows([corpus.ids[at] for at in stay], taken(corpus.sketches, np.array(stay, np.int64)), columns)
+        rows = Rows([corpus.ids[at] for at in stay], corpus.sketches.taken(np.array(stay, np.int64)), columns)
         write_rows(Path(path), rows, corpus.recipe)

@@ -23,7 +23,6 @@ from zlib import crc32
 import numpy as np
 
 from ndd_search.atomic_file import replacing
-from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
@@ -51,7 +50,7 @@ class Rows:
         """All of some parts, with these columns."""
         ids = [name for part in parts for name in part.ids]
         columns = {name: [value for part in parts for value in part.columns[name]] for name in names}
-        return cls(ids, _joined([part.sketches for part in parts]), columns)
+        return cls(ids, _read_only(Sketches.joined(part.sketches for part in parts)), columns)
 
 
 class Store:
@@ -165,13 +164,16 @@ def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
         what = f"it is no Parquet file, or damaged: {str(error).splitlines()[0]}"
         raise InvalidDocument(str(path), what, "write it again with Corpus.save") from None
     recipe = _recipe_in(path, table.schema)
-    parts = []
-    for chunk in table.column("sketch").chunks:
-        offsets = chunk.offsets.to_numpy().astype(np.int64)
-        parts.append(Sketches(chunk.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0]))
+    sketches = _read_only(Sketches.joined(map(sketches_of, table.column("sketch").chunks)))
     others = {name: table.column(name).to_pylist() for name in table.column_names if name not in ("id", "sketch")}
-    rows = Rows(table.column("id").to_pylist(), _joined(parts), others)
-    return rows, recipe, table.schema.metadata
+    return Rows(table.column("id").to_pylist(), sketches, others), recipe, table.schema.metadata
+
+
+def sketches_of(column: pa.Array | pa.ChunkedArray) -> Sketches:
+    """Sketches from a column of lists of pyarrow, without nulls."""
+    lists = column.combine_chunks() if hasattr(column, "chunks") else column
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return Sketches(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def recipe_of(path: Path) -> Recipe:
@@ -197,15 +199,10 @@ def _recipe_in(path: Path, schema: pa.Schema) -> Recipe:
     return Recipe.parse(found)
 
 
-def _joined(parts: Sequence[Sketches]) -> Sketches:
-    """Sketches one after the other, in arrays that a Corpus need not copy."""
-    joined = parts[0] if len(parts) == 1 else None
-    if joined is None:
-        values = np.concatenate([np.empty(0, np.int32), *(part.values for part in parts)])
-        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
-        joined = Sketches(values, np.cumsum(lengths))
-    joined.values.flags.writeable = joined.offsets.flags.writeable = False
-    return joined
+def _read_only(sketches: Sketches) -> Sketches:
+    """The same in arrays that a Corpus need not copy."""
+    sketches.values.flags.writeable = sketches.offsets.flags.writeable = False
+    return sketches
 
 
 def _checksum(path: Path) -> int:
@@ -214,11 +211,3 @@ def _checksum(path: Path) -> int:
         while chunk := file.read(_CHUNK):
             checksum = crc32(chunk, checksum)
     return checksum
-
-
-def taken(sketches: Sketches, places: Ranks) -> Sketches:
-    """Some sketches, in any order."""
-    lengths = np.diff(sketches.offsets)[places]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    at = np.repeat(sketches.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Sketches(sketches.values[at], offsets)

@@ -39,6 +39,7 @@ from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.guard_columns import check_kept
 from ndd_search.corpus.mirrored_hosts import check_hosts
 from ndd_search.corpus.read_collection import Fields
+from ndd_search.corpus.sketch_store import sketches_of
 from ndd_search.corpus.spark_mirrored_hosts import Hosting, SparkHosts, hosts_on_spark
 from ndd_search.corpus.spark_pairs import PairsOnSpark, Work
 from ndd_search.errors import RecipeMismatch, importing
@@ -131,7 +132,7 @@ class SparkCorpus:
         """The frequency table of the collection itself, the same as that of Corpus."""
         places = self.work.table({"place": sample_of(self.count)})
         sample = self.documents.join(F.broadcast(places), "place").select("place", "sketch").toArrow().sort_by("place")
-        return count_document_frequency(list(stages.sketches_of(sample.column("sketch"))), self.recipe)
+        return count_document_frequency(list(sketches_of(sample.column("sketch"))), self.recipe)
 
     def groups(
         self,

@@ -17,6 +17,7 @@ from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
 from ndd_search.corpus.collection_pairs import Effort, Search
 from ndd_search.corpus.inverted_lists import LISTED, Holders, Keys
+from ndd_search.corpus.sketch_store import sketches_of
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ else:
     with importing("pyarrow", "a corpus on Spark", "pyarrow", "corpus"):
         import pyarrow as pa
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
+    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 with importing("pandas", "a corpus on Spark", "pandas", "spark"):
     import_module("pandas")  # Spark asks for it where Python functions are called
@@ -80,8 +82,8 @@ class Work:
 
         names: `rank` and `id`.
         """
-        sizes = leaders.groupBy("leader").agg(F.count("*").alias("size"))
-        return leaders.join(names.withColumnsRenamed({"rank": "leader", "id": "group"}), "leader").join(sizes, "leader")
+        sized = leaders.withColumn("size", F.count("*").over(Window.partitionBy("leader")))
+        return sized.join(names.withColumnsRenamed({"rank": "leader", "id": "group"}), "leader")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +191,8 @@ class PairsOnSpark:
     @cached_property
     def _same(self) -> DataFrame:
         """The `rank` of each document with the sketch of an earlier one, and the rank of the first of these, `same`."""
-        equal = ["sketch", "code", "time"]
-        first = self._pairing.groupBy(*equal).agg(F.min("rank").alias("same"), F.count("*").alias("holders"))
-        repeated = self._pairing.join(first.filter("holders > 1"), equal).filter("rank != same")
-        return self.work.written("same", repeated.select("rank", "same"))
+        first = F.min("rank").over(Window.partitionBy("sketch", "code", "time"))
+        return self.work.written("same", self._pairing.select("rank", first.alias("same")).filter("rank != same"))
 
     @cached_property
     def _different(self) -> DataFrame:
@@ -209,7 +209,7 @@ class PairsOnSpark:
             rows = rows.filter(F.pmod(F.xxhash64("rank"), F.lit(count)) < SAMPLED)
         sample = rows.toArrow()
         codes = sample.column("code").to_numpy() if coded else None
-        sketches, decision = stages.sketches_of(sample.column("sketch")), self.search.decision
+        sketches, decision = sketches_of(sample.column("sketch")), self.search.decision
         holders = Holders.counted(sketches, codes, count)
         keys = Keys.of(decision.bar or 0.0, sketches, count) if decision.measure == "cosine" else None
         return stages.Meeting(self.search, holders, self.count, coded, timed, keys)

@@ -17,7 +17,7 @@ from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Window
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 log = logging.getLogger("ndd_search")
@@ -74,16 +74,15 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
     for row in read.filter("said is not null").sort("part").collect():
         report(row["said"])
     rows = work.placed(read.filter("said is null").drop("said"))
-    nameless = rows.filter("id is null").select("id", "number")
-    names = rows.filter("id is not null").select("id", "number")
-    first = names.groupBy("id").agg(F.min("number").alias("first"), F.count("*").alias("holders"))
-    later = names.join(first.filter("holders > 1"), "id").filter("number != first").select("id", "number")
-    left_out = work.written("left-out", later.union(nameless))
-    told = LeftOut(Pieces(tuple(map(Path, files))), id)
-    for row in left_out.sort("number").limit(TOLD).collect():
-        told.add(row["number"] + 1, row["id"])
+    nameless = F.expr("if(id is null, number, null)")
+    first = F.min("number").over(Window.partitionBy("id", nameless))
+    later = rows.select("id", "number", first.alias("first")).filter("id is null or number != first")
+    left_out = work.written("left-out", later.select("id", "number"))
     rows = rows.withColumn("place", F.col("number"))
-    if count := left_out.count():
+    if named_first := left_out.sort("number").limit(TOLD).collect():
+        told, count = LeftOut(Pieces(tuple(map(Path, files))), id), left_out.count()
+        for row in named_first:
+            told.add(row["number"] + 1, row["id"])
         told.tell(report, count, rows.count() - count, ())
         rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
         numbered = work.numbered(rest.drop("place"), [F.col("before")])

@@ -19,13 +19,13 @@ from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.sketching.fits_text import fingerprint
-from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus.collection_pairs import Search
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
 from ndd_search.corpus.guard_columns import Guards, shingles_of
 from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
 from ndd_search.corpus.read_collection import Fields
+from ndd_search.corpus.sketch_store import sketches_of
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
 
@@ -305,13 +305,6 @@ class Grouping:
         led = leader != own
         columns = {"rank": ranks[led], "leader": ranks[leader[led]], "similarity": alike[led]}
         yield from _in_parts(columns, (pa.int64(), pa.int64(), pa.float64()))
-
-
-def sketches_of(column: pa.Array | pa.ChunkedArray) -> Sketches:
-    """Sketches from a column of lists, without nulls."""
-    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return Sketches(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def number(batches: Batches) -> Batches:

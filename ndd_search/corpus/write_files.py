@@ -9,7 +9,7 @@ import logging
 import re
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import chain, islice
@@ -77,10 +77,6 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
                 count += table.num_rows
                 batch = list(islice(rows, _ROWS))
                 table = pa.Table.from_pylist(batch, schema=table.schema)
-                row_type = pa.struct(table.schema)
-                if more := next((name for row in batch for name in _unknown(row, row_type)), None):
-                    what = f"it has the field {more!r}, which the first {_ROWS:,} rows have not"
-                    raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl")
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
         what = f"Parquet cannot hold it in the columns of the first {_ROWS:,} rows: {str(error).splitlines()[0]}"
         raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl") from None
@@ -88,11 +84,14 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 
 def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> None:
-    """Raise InvalidDocument if a table of pyarrow holds another value than the rows that it was made of.
+    """Raise InvalidDocument if a table of pyarrow holds another value than the rows that it was made of, or none.
 
-    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text, and rounds numbers that no
-    float has exactly. count: rows before these.
+    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text, rounds numbers that no float
+    has exactly, and leaves out what the columns lack. count: rows before these.
     """
+    known = set(table.column_names)
+    for place, row in enumerate(rows, count + 1):
+        _check_fields(row, known, place)
     for name in table.column_names:
         values, column = [row.get(name) for row in rows], table.column(name)
         if set(map(type, values)) <= {_EXACT.get(str(column.type)), type(None)}:
@@ -119,19 +118,11 @@ def _is_unchanged(value: Any, held: Any) -> bool:
     return bool(value == held) and isinstance(value, bool) == isinstance(held, bool)
 
 
-def _unknown(value: Any, kind: Any) -> Iterator[str]:
-    """Yield the keys of objects, at any depth of a value, that a type of pyarrow lacks: it would leave them out."""
-    import pyarrow as pa
-
-    if isinstance(value, Mapping) and pa.types.is_struct(kind):
-        for name, inner in value.items():
-            if (place := kind.get_field_index(name)) < 0:
-                yield name
-            elif pa.types.is_nested(kind.field(place).type):
-                yield from _unknown(inner, kind.field(place).type)
-    elif isinstance(value, list | tuple) and pa.types.is_list(kind):
-        for inner in value:
-            yield from _unknown(inner, kind.value_type)
+def _check_fields(row: Mapping[str, Any], names: Set[str], place: int) -> None:
+    """Raise InvalidDocument for a field that the columns lack. place: of the row, from 1."""
+    if more := row.keys() - names:
+        what = f"it has the field {min(more)!r}, which the first {_ROWS:,} rows have not"
+        raise InvalidDocument(f"row {place:,}", what, "write .jsonl")
 
 
 @contextmanager
@@ -179,15 +170,13 @@ def _marked(value: Any) -> Any:
 def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     first = list(islice(rows, _ROWS))
     names = list(dict.fromkeys(name for row in first for name in row))
-    count = formulas = 0
+    count, formulas, known = 0, 0, set(names)
     with _text(path, packed) as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         for count, row in enumerate(chain(first, rows), 1):
             formulas += any(isinstance(one, str) and _FORMULA.match(one) for one in row.values())
-            if more := row.keys() - set(names):
-                what = f"it has the field {min(more)!r}, which the first {_ROWS:,} rows have not"
-                raise InvalidDocument(f"row {count:,}", what, "write .jsonl")
+            _check_fields(row, known, count)
             try:
                 writer.writerow({name: _cell(value) for name, value in row.items()})
             except UnicodeEncodeError:

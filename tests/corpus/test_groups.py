@@ -143,7 +143,9 @@ def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> No
         ("a.parquet", [{"x": WrittenNumber.of(f"1.{7**30}")}], f"column of double cannot hold 'x': 1.{7**30}"),
         ("a.parquet", [{"x": [date(2024, 1, 2)]}, {"x": [datetime(2024, 1, 2, 3)]}], "row 2: a column of list"),
         ("a.parquet", [{"x": {"y": 1.5}}, {"x": {"y": True}}], "row 2: a column of struct"),
-        ("a.parquet", [{"x": [{"a": 1}]}, {"x": [{"a": 1, "b": 2}]}], "it has the field 'b'"),
+        ("a.parquet", [{"x": [{"a": 1}]}, {"x": [{"a": 1, "b": 2}]}], "row 2: a column of list"),
+        ("a.parquet", [{}, {"y": 2}], "row 2: it has the field 'y'"),
+        ("a.csv", [{}, {"y": 2}], "row 2: it has the field 'y'"),
     ],
 )
 def test_documents_that_a_file_cannot_hold_as_they_are_are_told(

@@ -75,6 +75,22 @@ class Sketches(Sequence[Sketch]):
     def __iter__(self) -> Iterator[Sketch]:
         return map(self.values.__getitem__, starmap(slice, pairwise(self.offsets.tolist())))
 
+    @classmethod
+    def joined(cls, parts: Iterable[Sketches]) -> Sketches:
+        """All sketches of some parts."""
+        every = list(parts)
+        if len(every) == 1:
+            return every[0]
+        values = np.concatenate([np.empty(0, np.int32), *(part.values for part in every)])
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in every)])
+        return cls(values, np.cumsum(lengths))
+
+    def taken(self, places: npt.NDArray[np.int64]) -> Sketches:
+        """Some of them, in any order."""
+        starts = self.offsets[places]
+        lengths = self.offsets[places + 1] - starts
+        return Sketches(self.values[runs(starts, lengths)], np.concatenate(([0], np.cumsum(lengths))))
+
     def holds(self, others: Sketches, places: npt.NDArray[np.int64]) -> bool:
         """Return whether these sketches at some places equal others, one by one."""
         starts, offsets = self.offsets[places], others.offsets
@@ -120,12 +136,7 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, thread
         raise ValueError(f"threads must be at least 1, got {threads}")
     by_core = native.core is not None and recipe.plan is not None and recipe.keeps_all
     batches = batches_of(texts, CORE_BATCH if by_core else BATCH)
-    done = list(_in_threads(batches, recipe, threads or (None if by_core else 1)))
-    if len(done) == 1:
-        return done[0]
-    values = np.concatenate([np.empty(0, np.int32), *(part.values for part in done)])
-    counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in done)])
-    return Sketches(values, np.cumsum(counts))
+    return Sketches.joined(_in_threads(batches, recipe, threads or (None if by_core else 1)))
 
 
 def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | None) -> Iterator[Sketches]:
