@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ndd_search.atomic_file import replace_file
 from ndd_search.core.matching.frequency_table import FrequencyTable
@@ -132,32 +131,31 @@ class CommonFile:
 
     def __init__(self, folder: Path, recipe: str) -> None:
         self._path, self._recipe = folder / "common.json", recipe
-        self._cached: tuple[int, FrequencyTable | None] = 0, None
+        self._written: int = 0
+        self._cached: tuple[FrequencyTable | None, int] = None, 0
 
     def table(self) -> FrequencyTable | None:
         """The frequency table, None if there is none with the recipe of the index, or it cannot be read."""
-        try:
-            written = self._path.stat().st_mtime_ns
-            if written != self._cached[0]:
-                table = FrequencyTable.from_dict(self._read())
-                self._cached = written, table if table.recipe == self._recipe else None
-        except _UNREADABLE:
-            return None
-        return self._cached[1]
+        return self._read()[0]
 
     def documents(self) -> int:
         """The number of documents in the index when the table was counted, 0 without a readable table."""
-        try:
-            return int(self._read()["of"]) if self.table() else 0
-        except _UNREADABLE:
-            return 0
+        return self._read()[1]
 
     def write(self, table: FrequencyTable, documents: int) -> None:
         replace_file(self._path, json.dumps({**table.to_dict(), "of": documents}))
 
-    def _read(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
-        return content
+    def _read(self) -> tuple[FrequencyTable | None, int]:
+        try:
+            written = self._path.stat().st_mtime_ns
+            if written != self._written:
+                content = json.loads(self._path.read_text("utf-8"))
+                table = FrequencyTable.from_dict(content)
+                self._cached = (table, int(content["of"])) if table.recipe == self._recipe else (None, 0)
+                self._written = written
+        except _UNREADABLE:
+            return None, 0
+        return self._cached
 
 
 @contextmanager
