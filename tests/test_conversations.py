@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.stored_sketch import SketchField
+from ndd_search.items import Items, Name
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.hide_sketches import SketchFilter
@@ -181,3 +183,41 @@ def test_a_document_that_holds_an_answer_of_its_own_is_shown_as_it_is_stored() -
     body = {"aggs": {"sites": {"terms": {"field": "site"}, "aggs": {"best": {"top_hits": {}}}}}}
     SketchFilter(body, SketchField()).clean(answer)
     assert best["hits"]["hits"][0]["_source"] == {"log": stored}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"recipe": Recipe.words(k=32)},
+        {"frequency_table": True},
+        {"indexes": {"news": {"field": "ndd_title"}}},
+        {"items": Items(name=Name())},
+        {"caller": "another user"},
+    ],
+)
+def test_clients_that_share_a_cache_share_pages_only_if_their_settings_and_their_caller_are_the_same(
+    other: dict[str, Any],
+) -> None:
+    cache, plain = MemoryCache(), dict[str, Any](frequency_table=False)
+
+    def page(caller: str = "", **settings: Any) -> str:
+        driver = Driver(in_one_phase(settings_of(cache=cache, **settings)))
+        driver.settings.memory.caller = caller
+        return str(driver.handle(SEARCH, one_hit).body.get("ndd", {}).get("cache"))
+
+    assert [page(**plain), page(**plain)] == ["miss", "hit"]
+    assert page(**{**plain, **other}) != "hit"
+    assert page(**plain) == "hit"
+
+
+@pytest.mark.parametrize("other", [{"routing": "b"}, {"q": "ferry"}, {"preference": "b"}, {"df": "body"}, {}])
+def test_a_page_is_given_again_for_the_same_parameters_of_the_url_only(other: dict[str, str]) -> None:
+    driver, params = Driver(in_one_phase(settings_of(frequency_table=False))), {"routing": "a"}
+
+    def page(params: dict[str, str]) -> str:
+        search = Request("GET", "/news/_search", params, {}, None if "q" in params else SEARCH.body)
+        return str(driver.handle(search, one_hit).body["ndd"]["cache"])
+
+    assert [page(params), page(params)] == ["miss", "hit"]
+    assert page(other) == "miss"
+    assert page(params) == "hit"
