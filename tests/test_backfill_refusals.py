@@ -116,7 +116,7 @@ def failing_first(method: Callable[..., Any], left: list[int]) -> Callable[..., 
 def test_a_failing_server_is_no_refusal_of_an_index(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.waits", lambda: [0.01] * 5)
+    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.WAITS", [0.01] * 5)
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT}])
         with pytest.raises(Failing):
@@ -170,10 +170,10 @@ def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_runni
 
 
 class Busy:
-    """Use the real client with a server that rejects half of the documents as too many, three times."""
+    """Use the real client with a server that rejects half of the documents as too many, some times."""
 
-    def __init__(self, client: Any) -> None:
-        self._client, self.refused = client, 0
+    def __init__(self, client: Any, times: int = 3) -> None:
+        self._client, self._times, self.refused = client, times, 0
 
     def __copy__(self) -> Any:
         return copy.copy(self._client)
@@ -182,7 +182,7 @@ class Busy:
         return getattr(self._client, name)
 
     def bulk(self, body: list[dict[str, Any]]) -> Any:
-        if self.refused >= 3:
+        if self.refused >= self._times:
             return self._client.bulk(body=body)
         self.refused += 1
         half = len(body) // 4 * 2
@@ -194,12 +194,23 @@ class Busy:
 def test_what_a_busy_server_turns_away_is_sent_again_later(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.indexing.concurrent_updates.waits", lambda: [0.01] * 5)
+    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.WAITS", [0.01] * 5)
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(40)])
         busy = Busy(client)
         report = backfill(busy, index, ["text"])
         assert (report.tally.written, report.remaining, busy.refused) == (40, 0, 3)
+
+
+def test_what_a_server_is_too_busy_for_all_the_time_is_told_and_left(
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.WAITS", [0.01] * 2)
+    with engine.client() as client:
+        fill(client, index, [{"id": str(number), "text": TEXT} for number in range(40)])
+        report = Backfill(index=index, fields=["text"], slices=1).run(Busy(client, 1_000))
+        assert (report.tally.written, report.remaining) == (39, 1), "half of one document is none"
+        assert report.tally.refused == {"the server was too busy for minutes": 1}
 
 
 def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:

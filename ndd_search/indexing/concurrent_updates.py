@@ -11,12 +11,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ndd_search.core.exact_numbers import holds_written, json_with_written
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of, waits
+from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of
 from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot, with_json
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
@@ -31,6 +33,12 @@ ROUNDS = 10  # of checks for documents that others changed during a job, each fo
 
 Key = tuple[str, str, str | None]  # the index, the id and the routing value of a document
 Line = tuple[Key, dict[str, Any], dict[str, Any]]  # of a bulk
+
+
+class _Busy(Exception):
+    """The server was too busy for some updates of a bulk."""
+
+    status_code = BUSY[0]
 
 
 class Job(Protocol):
@@ -246,22 +254,17 @@ class Rewriter:
                 waiting.append((_key(hit), _update(hit), dict(change)))
             elif reason:
                 tally.undone[_key(hit)] = Undone(reason, refused=False)
-        for pause in [*waits(), None]:
-            waiting = self._send(waiting, tally)
-            if not waiting:
-                return tally
-            if pause is not None:
-                self.retry.pause(pause)
+        with suppress(_Busy):
+            self.retry.call(partial(self._send, waiting, tally))
         for key, _, _ in waiting:
             tally.undone[key] = Undone("the server was too busy for minutes", refused=True)
         return tally
 
-    def _send(self, waiting: list[Line], tally: Tally) -> list[Line]:
-        """Send updates; returns those that the server was too busy for."""
+    def _send(self, waiting: list[Line], tally: Tally) -> None:
+        """Send updates, and remove them from a list. Raises _Busy if the server was too busy for some, which stay."""
         if not waiting:
-            return []
-        body = [line for _, *lines in waiting for line in lines]
-        response = self.retry.call(lambda: self.client.bulk(body=body))
+            return
+        response = self.client.bulk(body=[line for _, *lines in waiting for line in lines])
         busy = []
         for line, item in zip(waiting, response["items"], strict=True):
             result = item["update"]
@@ -280,7 +283,9 @@ class Rewriter:
             else:
                 tally.written += 1
                 tally.noops += result.get("result") == "noop"
-        return busy
+        waiting[:] = busy
+        if busy:
+            raise _Busy
 
 
 def _key(hit: Mapping[str, Any]) -> Key:

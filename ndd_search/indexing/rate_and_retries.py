@@ -10,8 +10,7 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 BUSY = (429, 503)
-_LONGEST = 60.0  # seconds, the longest wait between two tries
-_TRIES = 12  # they take about eight minutes
+WAITS = [min(2.0**power, 60.0) for power in range(12)]  # seconds after each try, about eight minutes
 
 
 class Stopped(Exception):
@@ -52,7 +51,7 @@ class Retry:
 
     def call(self, request: Callable[[], Answer]) -> Answer:
         """Run a request, again while the server is busy. Raises its last error if the server stays busy."""
-        for wait in waits():
+        for wait in WAITS:
             try:
                 return request()
             except Exception as error:
@@ -60,11 +59,6 @@ class Retry:
                     raise
             self.pause(wait)
         return request()
-
-
-def waits() -> list[float]:
-    """The seconds to wait after each try: 1, 2, 4, ... 60."""
-    return [min(2.0**power, _LONGEST) for power in range(_TRIES)]
 
 
 def status_of(error: BaseException) -> int | None:
