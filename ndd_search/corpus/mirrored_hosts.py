@@ -19,7 +19,9 @@ import numpy as np
 from ndd_search.core.matching.frequency_table import Shares
 from ndd_search.core.matching.similarity_measures import similarities
 from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_share
+from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.write_files import write
 
@@ -136,7 +138,7 @@ def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:
     for hosts, parts in shared.items():
         both = joined(parts)
         if is_shared((totals[hosts[0]], totals[hosts[1]]), both, min_share):
-            alike = _similarities(groups, both.matches)
+            alike = similarities_of(both.matches, groups.corpus.sketches, groups.corpus.recipe)
             pairs.append(host_pair(hosts, (totals[hosts[0]], totals[hosts[1]]), both, alike))
     pairs.sort(
         key=lambda pair: (-max(pair.first_share, pair.second_share), -pair.second_pages, pair.first, pair.second)
@@ -218,12 +220,13 @@ def _matches(first: Sequence[Page], second: Sequence[Page]) -> Iterator[Match]:
         yield page, max(second[:_MOST_PAGES], key=alikeness)
 
 
-def _similarities(groups: Groups, matches: Sequence[Match]) -> Shares:
-    """The similarity of the pages of each match."""
+def similarities_of(
+    matches: Sequence[Match], sketches: Sequence[Sketch] | Mapping[int, Sketch], recipe: Recipe
+) -> Shares:
+    """The similarity of the pages of each match. sketches: by place."""
     first, second = np.array([(one.place, other.place) for one, other in matches], np.int64).T
-    recipe = groups.corpus.recipe
     places, at = np.unique(np.concatenate((first, second)), return_inverse=True)
-    rows = rows_of([groups.corpus.sketches[place] for place in places.tolist()], recipe.k)
+    rows = rows_of([sketches[place] for place in places.tolist()], recipe.k)
     return similarities(rows, at[: len(first)], at[len(first) :], recipe.measure)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd_search.core.matching.similarity_measures import similarities
-from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.mirrored_hosts import (
     MOST_HOSTS,
+    HostPair,
     Page,
     Shared,
     host_pair,
@@ -20,6 +19,7 @@ from ndd_search.corpus.mirrored_hosts import (
     joined,
     page_of,
     shared_pages,
+    similarities_of,
 )
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import importing
@@ -36,25 +36,15 @@ with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
 
 _PAGE = "url string, host string"
 _TEXT, _NUMBER, _SHARE = pa.string(), pa.int64(), pa.float64()
-_HOSTS = {"first": _TEXT, "second": _TEXT}
-_PAGES = {"first_pages": _NUMBER, "second_pages": _NUMBER}
 _SHARED = pa.schema(
     {
-        **_HOSTS,
-        **_PAGES,
+        **{"first": _TEXT, "second": _TEXT, "first_pages": _NUMBER, "second_pages": _NUMBER},
         **{"leader": _NUMBER, "first_count": _NUMBER, "second_count": _NUMBER},
         **{"first_urls": pa.list_(_TEXT), "second_urls": pa.list_(_TEXT), "similarities": pa.list_(_SHARE)},
     }
 )
-_PAIRS = pa.schema(
-    {
-        **_HOSTS,
-        **_PAGES,
-        **{"first_share": _SHARE, "second_share": _SHARE, "holds": _TEXT, "same_path": _SHARE, "first_folder": _TEXT},
-        **{"second_folder": _TEXT, "moved": _SHARE, "resemblance": _SHARE, "first_example": _TEXT},
-        **{"second_example": _TEXT, "mirror": pa.bool_()},
-    }
-)
+_KINDS = {"str": _TEXT, "str | None": _TEXT, "int": _NUMBER, "float": _SHARE}
+_PAIRS = pa.schema({**{one.name: _KINDS[str(one.type)] for one in fields(HostPair)}, "mirror": pa.bool_()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +81,6 @@ class Hosting:
         pages = [page for row in rows if (page := page_of(row["place"], row["url"]))]
         found: list[dict[str, Any]] = []
         for (first, second), shared in (shared_pages(pages, totals) or {}).items():
-            places = [page.place for match in shared.matches for page in match]
-            compared = rows_of([sketches[place] for place in places], self.recipe.k)
-            at = np.arange(0, len(places), 2)
             found.append(
                 {
                     **{"first": first, "second": second, "leader": rows[0]["leader"]},
@@ -101,7 +88,7 @@ class Hosting:
                     **{"first_count": shared.counts[0], "second_count": shared.counts[1]},
                     **{"first_urls": [one.url for one, _ in shared.matches]},
                     **{"second_urls": [other.url for _, other in shared.matches]},
-                    **{"similarities": similarities(compared, at, at + 1, self.recipe.measure).tolist()},
+                    **{"similarities": similarities_of(shared.matches, sketches, self.recipe).tolist()},
                 }
             )
         return pa.Table.from_pylist(found, _SHARED)
