@@ -28,6 +28,7 @@ class Engine:
     """Documents by id, as in `oracle`, with a "score" and a "text". One that is written again keeps its place.
 
     before: called with the number of each request that is no write to the index, before it is answered.
+    caller: who asks; "guest" may read two documents of three, anybody else each.
     unreadable: ids of documents that cannot be fetched. Where an answer would hold one, the hits of its shard are
                 missing, or with one shard the search fails. shards: one or two.
     """
@@ -38,6 +39,7 @@ class Engine:
         self.tables: dict[str, Any] = {}
         self.points: dict[str, list[dict[str, Any]]] = {}
         self.answered = 0
+        self.caller = ""
         self.unreadable: set[str] = set()
         self.shards = 1
         self.before: Callable[[int], None] = lambda number: None
@@ -45,8 +47,9 @@ class Engine:
         self._written = Counter[bool]()  # documents, of each of two shards
 
     def ranked(self) -> list[dict[str, Any]]:
-        """The documents as every search finds them: by score, then by age."""
-        return sorted(self.documents.values(), key=lambda one: -one["score"])
+        """The documents as every search of the caller finds them: by score, then by age."""
+        found = [one for one in self.documents.values() if self.caller != "guest" or sum(map(ord, one["id"])) % 3]
+        return sorted(found, key=lambda one: -one["score"])
 
     def write(self, document: dict[str, Any]) -> None:
         shard = sum(map(ord, document["id"])) % 2 == 0

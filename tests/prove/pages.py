@@ -1,8 +1,9 @@
 """Pages by `from` and `size`, and pages of cursors, while the index changes: compared with the oracle, hit by hit.
 
 A case is a list of documents, options, settings of the client, and steps: a page, several pages in one `_msearch`, all
-pages of a cursor, or a change of the index. Changes are made through the same client, by somebody else between two
-searches, or between two requests of one search.
+pages of a cursor, another caller, or a change of the index. Changes are made through the same client, by somebody else
+between two searches, or between two requests of one search. The credentials of a caller are in the headers of his
+requests, or in a connection of the client, where they change.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from ndd_search.search.flow.client_settings import settings_of
@@ -52,6 +54,8 @@ def _draw(world: World, with_cursor: bool) -> Case:
     for _ in range(rng.randint(1, 4)):
         kind, size, change = rng.random(), rng.choice([2, 3, 5, 10, 10]), world.document(f"d{rng.randrange(60)}")
         between = change if rng.random() < 0.1 else None
+        if rng.random() < 0.2:
+            steps.append(["caller", rng.choice(["guest", "editor", ""]), rng.random() < 0.5])
         if steps and kind < 0.35:
             steps.append([rng.choice(["own", "foreign"]), change if rng.random() < 0.6 else change["id"]])
         elif with_cursor:
@@ -86,7 +90,8 @@ class _Play:
         if case["counts"]:
             self.table, table = None, True
         common = {"recipe": self.recipe, "cache": case["cache"], "frequency_table": table}
-        self.client = partial(_client, {**common, **self.options})
+        self.held, self.headers = dict[str, str](), dict[str, str]()
+        self.client = partial(_client, {**common, **self.options}, self.held)
         self.driver = self.client()
         self.versions: dict[str, list[dict[str, Any]]] = {}  # of each id, every document that was ever there
         self.stale = False  # whether somebody else has changed the index after a search may have been cached
@@ -96,6 +101,11 @@ class _Play:
     def play(self) -> Counter[str]:
         for step in self.case["steps"]:
             match step:
+                case ["caller", name, is_held]:
+                    self.engine.caller = name
+                    self.held.pop("authorization", None)
+                    self.headers = {}
+                    (self.held if is_held else self.headers)["authorization"] = name
                 case ["own" | "foreign" as who, change]:
                     self._change(change, who == "own")
                 case ["page", start, size, change]:
@@ -123,7 +133,7 @@ class _Play:
         return read_by_client(request, self.engine.send(request))
 
     def _ask(self, path: str, body: Any) -> Body:
-        answer: Body = self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, {}, body), self._send).body
+        answer: Body = self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, self.headers, body), self._send).body
         return answer
 
     def _page(self, start: int, size: int, change: Any) -> None:
@@ -175,7 +185,7 @@ class _Play:
 
     def _facts(self, body: Body, page: Page) -> None:
         """Compare the numbers of an answer. An engine's own page, of hits without sketches, has no block `ndd`."""
-        count = len(self.engine.documents)
+        count = len(self.engine.ranked())
         if "ndd" not in body:
             assert not page.sketched
             assert body["hits"]["total"] == {"value": count, "relation": "eq"}
@@ -305,9 +315,11 @@ def _is_within(facet: Body, key: Any, place: int, document: Body) -> bool:
     return document["time"] is not None and limits.get("from", 0) <= document["time"] < limits.get("to", 1000)
 
 
-def _client(settings: Body) -> Driver:
-    """Return a client that has sent no request yet, as in another process."""
+def _client(settings: Body, held: dict[str, str]) -> Driver:
+    """Return a client that has sent no request yet, as in another process. held: headers of its connection."""
     driver = Driver(settings_of(**settings))
+    node = SimpleNamespace(headers=held)
+    driver.settings.serve(SimpleNamespace(node_pool=SimpleNamespace(all=lambda: [node])), "elasticsearch")
     driver.settings.bypass_seconds = 0.0
     return driver
 

@@ -271,13 +271,13 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
     """
     documents, grouped = dict(state.documents), state.stream.ranks[state.stream.grouped]
     for request, answer in zip(requests, answers, strict=True):
-        is_grouped = np.isin(request.found, grouped)
-        if wrong := misfits_in(answer, sketches_in(answer, plan), plan, is_grouped):
+        sketches, is_grouped = sketches_in(answer, plan), np.isin(request.found, grouped)
+        found = documents_of(state.stream, plan, request.found, answer)
+        if wrong := misfits_in(answer, sketches, plan, is_grouped):
             if is_grouped[list(wrong)].any():
                 raise AskAnew
             state = state.told_stale(answer.hits[min(wrong)])
         plan.hide_sketches([answer])
-        found = documents_of(state.stream, plan, request.found, answer)
         documents.update({rank: found[rank] for rank in request.wanted})
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
