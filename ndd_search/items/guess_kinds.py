@@ -35,7 +35,7 @@ _SEPARATORS = (";", "|")
 _LISTS = 0.3  # share of values with a separator, from which they are lists
 _LONG = 12  # words
 _IDS = ("id", "_id", "uuid", "guid")
-_ARGUMENTS = ("self", "needs", "min_probability", "learnt")  # of Items, which no field of it can be called
+_ARGUMENTS = ("self", "needs", "min_probability", "learnt", "answers")  # of Items, which no field of it can be called
 
 
 Reasons = dict[str, tuple[str, str]]  # of each field its kind, "-" if it is left out, and why

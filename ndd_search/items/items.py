@@ -50,7 +50,7 @@ from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
-from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Schema, parts_of
+from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Answer, Schema, parts_of
 from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
@@ -87,14 +87,14 @@ class Items(Schema):
             that a name alone is not enough. Fields meet where their similarity speaks for one thing (`Field.meets`).
     min_probability: from which two records count as one thing, above 0 and below 1.
     learnt: see `learn`; None for the assumptions that come with each kind of field.
+    answers: see `answered`.
     In one field, closer agreement on equally common values never lowers a probability. How common values are is counted
     by `learn`; if nothing was learnt, by `groups` of 1,000 records or more. It never depends on the page of a search.
     Lists of more than 630 hits are compared by candidate pairs, as a collection is.
     """
 
     def _with(self, **changes: Any) -> Items:
-        parts = {"needs": self.needs, "min_probability": self.min_probability, "learnt": self.learnt, **changes}
-        return _items(self.fields, **parts)
+        return _items(**{**self.__getstate__(), **changes})
 
     @classmethod
     def guess(cls, records: Any) -> Items:
@@ -139,7 +139,7 @@ class Items(Schema):
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0, lists=lists))
         pairs = found.first[chosen], found.second[chosen]
         graded = counted.graded(comparison, *pairs)
-        answers = _checked(labels)
+        answers, pair_keys = schema._distinct(labels)
         labelled, of_lists = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
@@ -158,7 +158,8 @@ class Items(Schema):
             told = [each.log_odds(labelled) + of_lists for each in read]
             expected = expected_share(readings[0], labelled.grades)
             best, min_probability = _fitted(schema.bar, told, labelled_as > 0, expected)
-            schema = schema._with(min_probability=min_probability)
+            known_as = map(Answer, pair_keys, (labelled_as > 0).tolist(), told[best].tolist(), expected.tolist())
+            schema = schema._with(min_probability=min_probability, answers=tuple(known_as))
         model = Model(schema.kinds, readings[best])
         all_odds = model.log_odds(graded.grades) + in_lists[0]
         assumed = default_odds(schema.kinds)
@@ -189,7 +190,8 @@ class Items(Schema):
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
         At most `count`, those of most consequence first: they stand for many uncertain pairs, or for pairs about which
-        what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`.
+        what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`, whose schema asks
+        about other pairs.
         """
         held = records_of(records)
         comparison = self.comparison(read_table(self.fields, held))
@@ -202,23 +204,35 @@ class Items(Schema):
         if self.learnt and self.learnt.notes:  # then also pairs that tell what was learnt from what is assumed
             assumed = Model(self.kinds, default_odds(self.kinds)).log_odds(graded.grades) + of_lists
             matters = np.maximum(matters, np.abs(probability - probabilities(assumed)) / 4)
-        chosen = _most_telling(_patterns(graded, of_lists), matters, ends, count)
+        which = _patterns(graded, of_lists)
+        answered = np.array([answer.pair for answer in self.answers], np.uint64)
+        known = np.isin(comparison.table.pair_keys(found.first, found.second), answered)
+        matters = np.where(known, 0.0, matters / (1 + np.bincount(which[known], minlength=len(which))[which]))
+        chosen = _most_telling(which, matters, ends, count)
         pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
         return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
 
     def answered(self, answers: Iterable[tuple[Any, Any, bool]]) -> Items:
         """Return the schema with the min_probability that fits answers about pairs of records; True is one thing.
 
-        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence.
+        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence. Earlier answers
+        still count; of several about one pair, the last.
         """
-        given = _checked(answers)
-        if not given:
-            return self
+        given, keys = self._distinct(answers)
         labelled, of_lists = self._compared((a, b) for a, b, _ in given)
-        odds = self.log_odds(labelled) + of_lists
+        odds, same = self.log_odds(labelled) + of_lists, [bool(one[2]) for one in given]
         expected = expected_share(self.odds, labelled.grades)
-        same = np.array([bool(same) for *_, same in given])
-        return self._with(min_probability=_fitted(self.bar, [odds], same, expected)[1])
+        told = map(Answer, keys, same, odds.tolist(), expected.tolist())
+        every = tuple({answer.pair: answer for answer in (*self.answers, *told)}.values())
+        return self if every == self.answers else self._with(answers=every, min_probability=_bar_of(self.bar, every))
+
+    def _distinct(self, answers: Iterable[tuple[Any, Any, bool]]) -> tuple[list[tuple[Any, Any, bool]], list[int]]:
+        """Return the last answer about each pair, and the number of each pair: see Table.pair_keys."""
+        given = _checked(answers)
+        table = read_table(self.fields, [record for a, b, _ in given for record in (a, b)])
+        places = np.arange(0, table.records, 2)
+        last = dict(zip(table.pair_keys(places, places + 1).tolist(), given, strict=True))
+        return list(last.values()), list(last)
 
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> tuple[Graded, Floats]:
         """Return pairs of records, compared, and the evidence that both are of one list."""
@@ -350,6 +364,12 @@ def _most_telling(which: Places, matters: Floats, ends: npt.NDArray[np.int64], c
             records |= both
             chosen.append((place, int(alike[pattern])))
     return chosen
+
+
+def _bar_of(bar: float, answers: Sequence[Answer]) -> float:
+    """Return the min_probability that fits answers best. bar: of the schema, as log odds."""
+    _, same, odds, expected = map(np.array, zip(*answers, strict=True))
+    return _fitted(bar, [odds], same, expected)[1]
 
 
 def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_], expected: Floats) -> tuple[int, float]:

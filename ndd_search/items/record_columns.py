@@ -91,12 +91,23 @@ class Table:
         return replace(self, columns=columns)
 
     @cached_property
-    def order(self) -> Places:
-        """The places of the records in an order that depends on their values only."""
+    def keys(self) -> npt.NDArray[np.uint64]:
+        """A number of each record that depends on its values only."""
         keys = np.zeros(self.records, np.uint64)
         for column in self.columns.values():
             keys = keys * np.uint64(_ODD) + np.append(_numbers(column.values), np.uint64(0))[column.codes]
-        return np.argsort(keys, kind="stable")
+        return keys
+
+    def pair_keys(self, first: Places, second: Places) -> npt.NDArray[np.uint64]:
+        """Return a number of each pair of records that depends on their values only, in whichever order."""
+        low, high = np.sort(np.stack((self.keys[first], self.keys[second])), axis=0)
+        keys: npt.NDArray[np.uint64] = low * np.uint64(_ODD) + high
+        return keys
+
+    @cached_property
+    def order(self) -> Places:
+        """The places of the records in an order that depends on their values only."""
+        return np.argsort(self.keys, kind="stable")
 
     def in_order_of_values(self) -> Table:
         """Return the records in `order`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dataclasses import fields as settings_of
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,23 @@ from ndd_search.items.rule_out_pairs import screened
 
 VERSION = 1  # of the file of a schema
 _COUNTS = ("records", "pairs", "same", "unsure")  # whole numbers and shares that were learnt
+_ATTRIBUTES = ("fields", "needs", "min_probability", "learnt", "answers")
 COUNTED = 1_000  # records that are enough to know which values are common
 NEAR = 1e-9
 LEARNT_FROM = "learnt_from"  # an attribute that is no part of a schema: see Schema.comparison_of
+
+
+class Answer(NamedTuple):
+    """What a person said about two records.
+
+    pair: a number of the two, by their values. same: whether they are one thing. odds: log odds that they are, by the
+    schema. expected: see expected_share.
+    """
+
+    pair: int
+    same: bool
+    odds: float
+    expected: float
 
 
 @dataclass(frozen=True, init=False)
@@ -38,6 +52,7 @@ class Schema:
     needs: tuple[tuple[str, ...], ...]
     min_probability: float
     learnt: Learnt | None
+    answers: tuple[Answer, ...]
 
     def __init__(
         self,
@@ -45,6 +60,7 @@ class Schema:
         needs: Sequence[Sequence[str]] = (),
         min_probability: float = 0.5,
         learnt: Learnt | None = None,
+        answers: tuple[Answer, ...] = (),
         **fields: Field,
     ) -> None:
         if not fields:
@@ -63,8 +79,8 @@ class Schema:
         check_share("min_probability", min_probability)
         if not 0 < min_probability < 1:
             raise ValueError(f"min_probability must be above 0 and below 1, got {min_probability}")
-        values = {"fields": fields, "needs": combinations, "min_probability": min_probability, "learnt": learnt}
-        for name, value in values.items():
+        given = (fields, combinations, min_probability, learnt, answers)
+        for name, value in zip(_ATTRIBUTES, given, strict=True):
             object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
@@ -87,6 +103,9 @@ class Schema:
         if self.needs:
             value["needs"] = [list(each) for each in self.needs]
         value["fields"] = {name: _field_as_dict(field) for name, field in self.fields.items()}
+        if self.answers:
+            value["answers"] = {name: [getattr(one, name) for one in self.answers] for name in Answer._fields[1:]}
+            value["answers"]["pair"] = [f"{one.pair:016x}" for one in self.answers]
         if self.learnt:
             value["learnt"] = _learnt_as_dict(self.learnt, list(self.fields))
         return value
@@ -110,7 +129,7 @@ class Schema:
         return known if known and table is known.table else self.comparison(table)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("fields", "needs", "min_probability", "learnt")}
+        return {name: getattr(self, name) for name in _ATTRIBUTES}
 
     @property
     def kinds(self) -> list[Field]:
@@ -186,7 +205,7 @@ class Schema:
 
 def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, Any]]:
     """Return the fields and the settings of a schema. Raises TypeError, ValueError, KeyError, or AttributeError."""
-    known = ("version", "min_probability", "needs", "fields", "learnt")
+    known = ("version", *_ATTRIBUTES)
     if unknown := [name for name in content if name not in known]:
         raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(known)}")
     fields: dict[str, Field] = {}
@@ -198,6 +217,9 @@ def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, An
         check_known(given, [one.name for one in settings_of(KINDS[kind])])
         fields[name] = KINDS[kind](**given)
     found = {name: content[name] for name in ("needs", "min_probability") if name in content}
+    if "answers" in content:
+        pair, *rest = (content["answers"][name] for name in Answer._fields)
+        found["answers"] = tuple(map(Answer, (int(each, 16) for each in pair), *rest))
     if "learnt" in content:
         found["learnt"] = _learnt_of(content["learnt"], fields)
     return fields, found

@@ -37,7 +37,9 @@ def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
 
 
 @pytest.mark.once
-def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.items.Items) -> None:
+def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(
+    made: Made, learnt: ndd.items.Items, tmp_path: Path
+) -> None:
     person = {record["id"]: who for record, who in zip(made.records, made.person, strict=True)}
     few = ndd.items.Items.learn(made.records[:150], PEOPLE).answered([]).learnt
     assert few is not None
@@ -53,6 +55,14 @@ def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, lear
         answers = [(one.first, one.second, person[one.first["id"]] == person[one.second["id"]]) for one in questions]
         answered = schema.answered(answers)
         assert answered.learnt == schema.learnt
+        assert answered.answered([(b, a, same) for a, b, same in answers] * 2) is answered
+        assert schema.answered(answers * 3) == answered
+        again = answered.questions(made.records)
+        asked = [{id(one.first), id(one.second)} for one in questions]
+        assert len(again) == 10
+        assert not [one for one in again if {id(one.first), id(one.second)} in asked]
+        answered.write(path := tmp_path / "answered.toml")
+        assert ndd.items.Items.read(path) == answered
         assert quality(answered.groups(made.records), made)[2] > before + least
 
 
