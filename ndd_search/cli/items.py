@@ -146,7 +146,8 @@ def _learn(arguments: argparse.Namespace) -> int:
     reasons = schema.reasons
     if arguments.ask:
         schema = schema.answered(_answers(schema.questions(records)))
-    for doubt in schema.learnt.doubts if schema.learnt else ():
+    assert schema.learnt
+    for doubt in schema.learnt.doubts:
         warn(doubt)
     schema.write(arguments.out)
     if arguments.report:
@@ -155,8 +156,9 @@ def _learn(arguments: argparse.Namespace) -> int:
     width = max(map(len, reasons), default=0)
     table = [f"{name:{width}}  {kind:8}  {why}" for name, (kind, why) in reasons.items()]
     fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-    facts = {"records": len(records), "schema": schema.id, "fields": kinds}
-    tell(arguments, facts, "\n".join([*table, f"learnt from {many(len(records), 'record')}: {fields}"]))
+    facts = {"records": len(records), "schema": schema.id, "fields": kinds, "basis": schema.learnt.basis}
+    sentences = f"learnt from {many(len(records), 'record')}: {fields}", schema.learnt.basis
+    tell(arguments, facts, "\n".join([*table, *sentences]))
     return left_out.code
 
 

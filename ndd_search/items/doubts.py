@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy.typing as npt
 from ndd_search.items.compare_names import Names
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import Field
-from ndd_search.items.grades import Comparison, Graded
+from ndd_search.items.grades import Comparison, Graded, full_agreement
 from ndd_search.items.guess_kinds import longitude_of
 from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.learn_odds import expected_wrong
+from ndd_search.items.lists_without_duplicates import Said
 from ndd_search.items.parse_values import quoted, words_of
-from ndd_search.items.probability_model import Model
+from ndd_search.items.probability_model import Model, probabilities
 
 _ENOUGH = 100  # pairs that show what is usual
 _SURE = 2.2  # log odds, by all other fields, of the pairs whose values show the kind of a field
@@ -31,6 +33,7 @@ _ALL = 0.99  # share of compared pairs that are equal in a field, from which it 
 _FEW = 5  # pairs of one thing that differ in one field alone, from which a veto may be right
 _RARE = 0.01  # the same, as a share of all: slips are rarer
 _USUAL = 0.75  # share of the pairs of one thing that are equal in a field, from which a difference in it is rare
+_EXAMPLE = 3  # values of a record in an example
 _AGREE = 0.7  # F1 of two readings of the same pairs, below which they differ widely
 NOT_LEARNT = (
     "what is assumed about such fields is used: what was learnt would unite things that are near, such as the "
@@ -141,23 +144,78 @@ def _are_dates(values: Sequence[Any]) -> bool:
     return sum(bool(_DAY.fullmatch(text)) for text in some) > (1 - _OFTEN) * len(some) > 0
 
 
-def disagreement(names: Sequence[str], chosen: Model, other: Model, bar: float, graded: Graded, what: str) -> str:
-    """Return a sentence if two models call widely different pairs one thing, else "".
+def disagreement(
+    comparison: Comparison,
+    ends: tuple[Places, Places],
+    graded: Graded,
+    chosen: Model,
+    others: Mapping[Model, str],
+    bar: float,
+) -> tuple[str, ...]:
+    """Return a sentence about the first of other models that calls widely different pairs one thing, if one does.
 
-    what: the other one is. bar: log odds.
+    ends: the records of each pair. others: and what each is. bar: log odds.
     """
-    odds = [chosen.log_odds(graded.grades) - bar, other.log_odds(graded.grades)]
-    yes: list[npt.NDArray[np.bool_]] = [one > 0 for one in odds]
-    both, either = int((yes[0] & yes[1]).sum()), int(yes[0].sum() + yes[1].sum())
-    if not either or 2 * both >= _AGREE * either:
-        return ""
-    apart = graded.grades[yes[0] != yes[1]][:_MOST]
-    moved = [
-        np.abs((chosen.tables[f][apart[:, f]] - other.tables[f][apart[:, f]]).mean(axis=1)).mean()
-        for f in range(len(names))
-    ]
+    names, odds = list(comparison.fields), chosen.log_odds(graded.grades) - bar
+    for other, what in others.items():
+        by_other = other.log_odds(graded.grades)
+        yes: list[npt.NDArray[np.bool_]] = [odds > 0, by_other > 0]
+        if not yes[0].any() | yes[1].any() or _agreement(*yes) >= _AGREE:
+            continue
+        apart = graded.grades[yes[0] != yes[1]][:_MOST]
+        moved = [
+            np.abs((chosen.tables[f][apart[:, f]] - other.tables[f][apart[:, f]]).mean(axis=1)).mean()
+            for f in range(len(names))
+        ]
+        examples = ""
+        for only, where in ((yes[0] & ~yes[1], "evidence in use"), (yes[1] & ~yes[0], "other")):
+            if only.any():
+                at = int(np.where(only, np.abs(odds - by_other), -1.0).argmax())
+                examples += f"; only by the {where}: {' and '.join(_record(comparison, int(end[at])) for end in ends)}"
+        return (
+            f"{yes[0].sum():,} compared pairs are one thing by the evidence in use, {yes[1].sum():,} by {what}, "
+            f"{(yes[0] & yes[1]).sum():,} by both, so how many verdicts are wrong is not known{examples}; they differ "
+            f"most about {names[int(np.argmax(moved))]}: answer the questions, which show such pairs, or name its kind "
+            "or weight",
+        )
+    return ()
+
+
+def _agreement(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> float:
+    """Return F1 of two sets of pairs, 0..1."""
+    return float(2 * (one & other).sum() / max(one.sum() + other.sum(), 1))
+
+
+def _record(comparison: Comparison, place: int) -> str:
+    """Return the first values of a record."""
+    columns = comparison.table.columns.values()
+    values = [column.values[column.codes[place]] for column in columns if column.codes[place] >= 0]
+    return "(" + ", ".join(map(_shown, values[:_EXAMPLE])) + ")"
+
+
+def basis(comparison: Comparison, graded: Graded, said: Said, chosen: Model, assumed: Model | None) -> str:
+    """Return a sentence about the evidence in use: why it is, and which of the simplest rules comes nearest to it.
+
+    The rules are that a field is equal, or the field that fewest pairs are equal in, and one more.
+    said: what lists tell about each pair. assumed: what is, None if that is in use.
+    """
+    odds, names = chosen.log_odds(graded.grades), list(comparison.fields)
+    one = odds > 0
+    equal = [full_agreement(field, graded.grades[:, f]) for f, field in enumerate(comparison.fields.values())]
+    rarest = min(range(len(names)), key=lambda f: float(equal[f].mean()) if equal[f].any() else 1.0)
+    rules = {name: equal[f] for f, name in enumerate(names)}
+    rules |= {f"{names[rarest]} and {name}": equal[rarest] & equal[f] for f, name in enumerate(names) if f != rarest}
+    nearest = max(rules, key=lambda rule: _agreement(one, rules[rule]))
+    same = int((one & rules[nearest]).sum())
+    why = "what is assumed about such fields is in use"
+    if assumed:
+        models = odds, assumed.log_odds(graded.grades)
+        learnt, by_assumed = (f"{100 * expected_wrong(probabilities(each), said):,.0f}" for each in models)
+        why = (
+            f"what was learnt is in use: for 100 pairs of one thing {learnt} wrong verdicts are expected, {by_assumed} "
+            "by what is assumed"
+        )
     return (
-        f"{yes[0].sum():,} compared pairs are one thing by the evidence in use, {yes[1].sum():,} by {what}, {both:,} "
-        f"by both, so how many verdicts are wrong is not known; they differ most about {names[int(np.argmax(moved))]}: "
-        "answer the questions, which show such pairs, or name its kind or weight"
+        f"{why}; of {one.sum():,} compared pairs that are one thing by it, {same:,} have equal {nearest}, as have "
+        f"{rules[nearest].sum() - same:,} others"
     )

@@ -42,6 +42,12 @@ def grade_count(field: Field) -> int:
     return (len(field.edges) + 1) * (_RARITIES if field.rare else 1)
 
 
+def full_agreement(field: Field, grades: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Return which grades of a field are full agreement."""
+    found: npt.NDArray[np.bool_] = (grades >= 0) & (grades < grade_count(field) // (len(field.edges) + 1))
+    return found
+
+
 def grade_of(field: Field, similarity: Floats, share: Floats) -> Places:
     """Return the grade of each comparison; 0 is full agreement, common values before rare ones."""
     steps = len(field.edges) - np.searchsorted(np.array(field.edges[::-1]), similarity, "right")

@@ -23,7 +23,7 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
-from ndd_search.items.doubts import NOT_LEARNT, disagreement, doubts_of_fields
+from ndd_search.items.doubts import NOT_LEARNT, basis, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
@@ -60,7 +60,10 @@ _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 1
 _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
-_CLEAR = 1.2  # standard deviations by which verdicts about answers have to be better by another bar; one answer is 1
+_ASSUMED = "what is assumed about such fields"
+_CLEAR = (
+    1.414  # standard deviations by which verdicts about answers have to be better by another bar: two equal answers are
+)
 _CLEARER = 1.5  # the same, by odds that were learnt in another way, perhaps from these answers
 
 
@@ -143,14 +146,14 @@ class Items(Schema):
         labelled, of_lists = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
-        others = counted.graded(comparison, low, high)
+        by_chance = counted.graded(comparison, low, high)
         labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, schema.fields, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
         in_lists = [evidence_of(lists, table, *ends) for ends in (pairs, (low, high))]
         of_all = max(table.records * (table.records - 1) / 2, 1)
-        listed = without_own_ways(graded, others, *(evidence < 0 for evidence in in_lists))
-        sample = Sample(graded, copies, known, listed, others, of_all)
+        listed = without_own_ways(graded, by_chance, *(evidence < 0 for evidence in in_lists))
+        sample = Sample(graded, copies, known, listed, by_chance, of_all)
         readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
         best = 0
         if answers:
@@ -166,11 +169,9 @@ class Items(Schema):
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
             notes += (NOT_LEARNT,)
-        for odds in readings[:best] + readings[best + 1 :]:
-            what = "what is assumed about such fields" if odds == assumed else "another way of learning"
-            if doubt := disagreement(list(schema.fields), model, Model(schema.kinds, odds), schema.bar, graded, what):
-                notes += (doubt,)
-                break  # a second sentence would name the same remedy
+        others = {odds: Model(schema.kinds, odds) for odds in (*readings, assumed) if odds != readings[best]}
+        ways = {other: _ASSUMED if odds == assumed else "another way of learning" for odds, other in others.items()}
+        notes += disagreement(comparison, pairs, graded, model, ways, schema.bar)
         learnt = schema._with(
             learnt=Learnt(
                 readings[best],
@@ -181,6 +182,7 @@ class Items(Schema):
                 unsure(all_odds - schema.bar),
                 notes,
                 lists,
+                basis(comparison, graded, known.said, model, others.get(assumed)),
             )
         )
         learnt.__dict__.update({LEARNT_FROM: comparison.of(given), "reasons": reasons})
@@ -190,7 +192,7 @@ class Items(Schema):
         """Return the pairs of a collection of which a person should say whether they are one thing.
 
         At most `count`, those of most consequence first: they stand for many uncertain pairs, or for pairs about which
-        what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`, whose schema asks
+        what was learnt and what is assumed differ, if that is a doubt. Give the answers to `answered`; its schema asks
         about other pairs.
         """
         held = records_of(records)
@@ -215,8 +217,8 @@ class Items(Schema):
     def answered(self, answers: Iterable[tuple[Any, Any, bool]]) -> Items:
         """Return the schema with the min_probability that fits answers about pairs of records; True is one thing.
 
-        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence. Earlier answers
-        still count; of several about one pair, the last.
+        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence. Earlier
+        answers still count; of several about one pair, the last.
         """
         given, keys = self._distinct(answers)
         labelled, of_lists = self._compared((a, b) for a, b, _ in given)
@@ -311,7 +313,7 @@ class Items(Schema):
         file = Path(path)
         content = read_toml(file)
         if not learnt:
-            content.pop("learnt", None)
+            content = {name: value for name, value in content.items() if name not in ("learnt", "answers")}
         if content.get("version") != VERSION:
             problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
             raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.items.fields import Field
-from ndd_search.items.grades import Graded, default_evidence, grade_count, pattern_of
+from ndd_search.items.grades import Graded, default_evidence, full_agreement, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats
 from ndd_search.items.lists_without_duplicates import Known, Said, contradicted
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
@@ -40,8 +40,7 @@ _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thi
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
-_SHARPER = 0.75  # the same, as a share of those by odds of random pairs, up to which odds of kinds are trusted
-_KNOWN_WRONG = 0.03  # share of pairs called one thing that are known to be two, up to which odds of random pairs count
+_SHARPER = 0.75  # the same, as a share of those by other odds, up to which odds are trusted more than these
 
 
 class Compared(NamedTuple):
@@ -109,8 +108,8 @@ def _readings(
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families, or call no pair one thing, do not count, nor the second way's if what it calls one thing
-    is often known to be two: if no others are left, the assumed ones are the safest.
+    Odds that unite families, or call no pair one thing, do not count: if no others are left, the assumed ones are the
+    safest. So they are if they let expect clearly fewer wrong verdicts.
     """
     assumed = default_odds(fields)
     if not len(graded) + len(labelled):
@@ -126,17 +125,22 @@ def _readings(
     by_chance = chance.improved(chance.first_guess(None), _TRIED, share)
     every = (*by_kinds, by_chance, assumed)
     judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
-    vague = {odds: _expected_wrong(probability) for odds, probability in judged.items()}
+    wrong = {odds: expected_wrong(probability, known.said) for odds, probability in judged.items()}
     size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
-    wrong = int((known.said[judged[by_chance] > 0.5] < 0).sum())
     safe = {odds for odds in every if size[odds] and not _unites_families(fields, odds, usual)}
-    best = kinds = min([odds for odds in by_kinds if odds in safe], key=vague.__getitem__, default=assumed)
-    if wrong > _KNOWN_WRONG * size[by_chance]:
-        safe.discard(by_chance)
-    sharp = vague[kinds] <= max(_SHARP, _SHARPER * vague[by_chance])
+    told = {odds: _information(odds.m, usual) for odds in by_kinds if wrong[odds] < 1}
+    things = [
+        odds
+        for odds, same in told.items()
+        if odds in safe and not any(_agrees_by_chance(same, other, _FAMILY) for other in told.values())
+    ]
+    best = kinds = min(things, key=wrong.__getitem__, default=assumed)
+    sharp = wrong[kinds] <= max(_SHARP, _SHARPER * wrong[by_chance])
     if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
         best = by_chance
-    return list(dict.fromkeys((best, kinds, *[by_chance] * (vague[by_chance] <= _SHARP), assumed)))
+    if wrong[assumed] < _SHARPER * wrong[best] and wrong[best] > _SHARP:
+        best = assumed
+    return list(dict.fromkeys((best, kinds, *[by_chance] * (expected_wrong(judged[by_chance]) <= _SHARP), assumed)))
 
 
 def _unites_families(fields: Sequence[Field], odds: Odds, usual: Sequence[Floats]) -> bool:
@@ -148,9 +152,14 @@ def _unites_families(fields: Sequence[Field], odds: Odds, usual: Sequence[Floats
     return float(np.array(odds.m[telling]) @ default_evidence(fields[telling])) < 0
 
 
-def _expected_wrong(probability: Floats) -> float:
-    """Return the wrong verdicts that probabilities let expect, for each pair that counts as one thing."""
-    return float(np.minimum(probability, 1 - probability).sum() / max(int((probability >= 0.5).sum()), 1))
+def expected_wrong(probability: Floats, said: Said | None = None) -> float:
+    """Return the wrong verdicts, for each pair that counts as one thing.
+
+    They are those that the probabilities let expect, and the pairs that are known to be two things.
+    """
+    one = probability >= 0.5
+    known = 0 if said is None else int((said[one] < 0).sum())
+    return float((np.minimum(probability, 1 - probability).sum() + known) / max(int(one.sum()), 1))
 
 
 def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
@@ -166,14 +175,16 @@ def _by_kinds(
     """Return odds with a kind of other pairs for each field, found from several starts. share: see `_Fit.united`."""
     whole = _Fit(fields, found.with_more(answers), usual, len(fields))
     some = _Fit(fields, found.thinned().with_more(answers), usual, len(fields))
-    # Expectation maximisation finds a local optimum. Other starts lead to others.
+    # Expectation maximisation finds a local optimum. Other starts lead to others: what is assumed, each field, and the
+    # simplest rules, that the field which agrees least by chance is equal, and one more.
+    each = [np.arange(grade_count(field), dtype=np.int16) for field in fields]
+    equal = [of[full_agreement(field, grades)].sum() for of, field, grades in zip(usual, fields, each, strict=True)]
+    name = int(np.argmin(equal))
     guesses = [some.first_guess(place) for place in (None, *range(len(fields)))]
+    guesses += [some.by_rule(name, place) for place in range(len(fields)) if place != name]
     starts = some.different([some.improved(guess, _FEW) for guess in guesses])
     starts = some.different([some.united(some.expected(start).weight, _TRIED, share) for start in starts])
-    optima = [whole.united(whole.expected(start).weight, _ROUNDS, share) for start in starts]
-    told = [(odds, _information(odds.m, usual)) for odds in optima]
-    things = [odds for odds, same in told if not any(_agrees_by_chance(same, other, _FAMILY) for _, other in told)]
-    return things or optima
+    return [whole.united(whole.expected(start).weight, _ROUNDS, share) for start in starts]
 
 
 def _evidence(kind: Sequence[Sequence[float]], same: Sequence[Sequence[float]], usual: Sequence[Floats]) -> Floats:
@@ -258,6 +269,16 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
+        return self._guessed(match, evidence)
+
+    def by_rule(self, *places: int) -> Floats:
+        """Return the same, where pairs that are equal in some fields are one thing, and no others."""
+        evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
+        equal = [full_agreement(self.fields[f], self.rows[:, f]) for f in places]
+        return self._guessed(np.logical_and.reduce(equal).astype(np.float64), evidence)
+
+    def _guessed(self, match: Floats, evidence: Sequence[Floats]) -> Floats:
+        """Divide other pairs among the kinds. match: probability that each row is one thing, which is changed."""
         match[self.one], match[self.two] = 1.0, 0.0
         if self.kinds == 1:
             return np.stack((match, 1 - match), axis=1)

@@ -209,6 +209,7 @@ class Learnt:
     unsure:  verdicts about these pairs that have a thin margin, for each pair that counts as one thing.
     notes:   doubts about kinds of fields, and about other readings of the same pairs.
     lists:   log odds of two records of a list that holds each thing once: see lists_without_duplicates.
+    basis:   a sentence: why these odds are in use, and which simple rule comes nearest.
     """
 
     odds: Odds
@@ -219,6 +220,7 @@ class Learnt:
     unsure: float = 0.0
     notes: tuple[str, ...] = ()
     lists: Mapping[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
+    basis: str = ""
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -239,6 +239,7 @@ def _learnt_as_dict(learnt: Learnt, names: list[str]) -> dict[str, Any]:
     return {
         **{name: getattr(learnt, name) for name in _COUNTS},
         "notes": list(learnt.notes),
+        "basis": learnt.basis,
         "lists": [list(fields) for fields in learnt.lists],
         "odds_in_lists": list(learnt.lists.values()),
         "prior": odds.prior,
@@ -262,4 +263,6 @@ def _learnt_of(content: Mapping[str, Any], fields: Mapping[str, Field]) -> Learn
     counts = {name: content[name] for name in _COUNTS}
     notes, odds_in_lists = tuple(content["notes"]), map(float, content["odds_in_lists"])
     lists = dict(zip(map(tuple, content["lists"]), odds_in_lists, strict=True))
-    return Learnt(Odds(float(content["prior"]), shares, m, u), common, **counts, notes=notes, lists=lists)
+    return Learnt(
+        Odds(float(content["prior"]), shares, m, u), common, **counts, notes=notes, lists=lists, basis=content["basis"]
+    )
