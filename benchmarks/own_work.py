@@ -1,6 +1,6 @@
 """Time the work of a wrapped search in the client alone: no engine, answers of 100 hits, a third of them copies.
 
-    python -m benchmarks.own_work [--rounds 15] [--calls]
+    python -m benchmarks.own_work [--rounds 15] [--longer 0] [--calls]
 
 The transport of elasticsearch-py gets recorded answers in place of a node's, so that what the client does for a plain
 search is measured beside it. "the lower bound" sends and parses the requests of two_phases with the plain client. The
@@ -189,7 +189,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", action="store_true", help="count calls, and measure no time")
+    parser.add_argument("--longer", type=int, default=0, help="characters that each document has beside its text")
     chosen, methods = parser.parse_args(), ways()
+    for hit in ENGINE:
+        hit["_source"]["more"] = "x " * (chosen.longer // 2)
     if chosen.calls:
         counted(methods)
         return
