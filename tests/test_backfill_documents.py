@@ -20,6 +20,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import ODD, snapshot, with_json
+from ndd_search.indexing.sketch_or_remove import SketchDocuments, SketchSettings
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import TEXT, backfill, fill
@@ -457,3 +458,14 @@ def test_keys_and_numbers_that_are_asked_for_later_are_stored(engine: Engine, in
             for hit in stored(client, index).values():
                 source = hit["_source"]
                 assert {"ndd_keys", "numbers"} & {*source, *source["ndd"]} == names
+
+
+def test_a_recheck_stores_the_keys_that_a_document_with_its_sketch_lacks() -> None:
+    document = sketch_fields({"text": TEXT}, "text", keys=0)
+    stored = {f"ndd.{name}": value for name, value in document["ndd"].items()}
+    stored["ndd.recipe"] = [stored["ndd.recipe"]]
+    for keys in (0, 8):
+        job = SketchDocuments(SketchSettings(fields=["text"], keys=keys), {}, compare=True)
+        change: Any = job.changes([{"_id": "1", "_source": document, "fields": stored}])[0]
+        assert (change is None) == (keys == 0)
+        assert keys == 0 or len(change["doc"]["ndd_keys"]) == 8

@@ -22,7 +22,7 @@ _NOT_ASKED_FOR = {
     *("vector", "query_vector", "query_vector_builder"),
 }
 # See _is_about_ids.
-_ABOUT_IDS = {"_id", "wrapper", "ids", "pinned", "ruleset_ids", "fields", "default_field", "query_string"}
+_ABOUT_IDS = {"_id", "wrapper", "ids", "ruleset_ids", "fields", "default_field", "query_string"}
 _UNORDERED = {"_doc", "_shard_doc"}
 _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
