@@ -33,7 +33,6 @@ from ndd_search.items.lists_without_duplicates import (
     evidence_of,
     known_pairs,
     lists_by_fields,
-    without_own_ways,
 )
 from ndd_search.items.parse_values import quoted
 from ndd_search.items.probability_model import (
@@ -150,10 +149,8 @@ class Items(Schema):
         labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, schema.fields, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
-        in_lists = [evidence_of(lists, table, *ends) for ends in (pairs, (low, high))]
         of_all = max(table.records * (table.records - 1) / 2, 1)
-        listed = without_own_ways(graded, by_chance, *(evidence < 0 for evidence in in_lists))
-        sample = Sample(graded, copies, known, listed, by_chance, of_all)
+        sample = Sample(graded, copies, known, by_chance, of_all)
         readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
         best = 0
         if answers:
@@ -164,7 +161,7 @@ class Items(Schema):
             known_as = map(Answer, pair_keys, (labelled_as > 0).tolist(), told[best].tolist(), expected.tolist())
             schema = schema._with(min_probability=min_probability, answers=tuple(known_as))
         model = Model(schema.kinds, readings[best])
-        all_odds = model.log_odds(graded.grades) + in_lists[0]
+        all_odds = model.log_odds(graded.grades) + evidence_of(lists, table, *pairs)
         assumed = default_odds(schema.kinds)
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels

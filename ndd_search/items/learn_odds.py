@@ -68,14 +68,13 @@ class Sample(NamedTuple):
     """What odds are learnt from.
 
     graded: candidate pairs. copies: which of them are equal in all fields.
-    known:  what lists without duplicates say about each. listed: these pairs without what such lists cannot teach.
+    known:  what lists without duplicates say about each.
     random: pairs of records that were drawn at random. pairs: how many pairs of records there are.
     """
 
     graded: Graded
     copies: npt.NDArray[np.bool_]
     known: Known
-    listed: Graded
     random: Graded
     pairs: float
 
@@ -92,7 +91,7 @@ def learn_odds(fields: Sequence[Field], sample: Sample, labelled: Graded, labels
         odds = _readings(fields, sample.graded, Known.nothing(len(sample.graded)), *told)
         one = Model(fields, odds[0]).log_odds(sample.graded.grades) > 0
         if contradicted(sample.known.said, one, sample.copies):
-            odds = _readings(fields, sample.listed, sample.known, *told)
+            odds = _readings(fields, sample.graded, sample.known, *told)
         found += odds
     return list(dict.fromkeys(found))
 

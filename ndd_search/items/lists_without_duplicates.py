@@ -7,9 +7,7 @@ that is held as often as there are lists is that of one thing. Two such names ar
 are, as "Dale County" and "Dallas County": similarity alone would teach that near names are variants of one.
 
 Lists often have fields of their own, too: one names the city of each port, the other one does not. Hardly any name is
-then held by two records that have the same fields, and these are two things; for groups that is evidence. But what they
-have in common may be the way in which their list writes it, as "USA" for "US", which says nothing about pairs of two
-lists (Fellegi and Sunter compare records of one file with those of another one only).
+then held by two records that have the same fields, and these are two things; for groups that is evidence.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.items.fields import Field
-from ndd_search.items.grades import MISSING, Graded
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.record_columns import Table
 
@@ -37,7 +34,6 @@ _CONTRADICTED = 0.05  # share of the pairs that lists know, and that they or the
 _ENOUGH = 100  # pairs that show whether verdicts are right
 _MOST = 30  # lists
 _WITHIN = 0.1  # one more than the pairs of holders of a name with the same fields, as a share of those expected
-_OWN_WAY = 0.3  # share of random pairs of one list whose grades differ from others, from which it has its own way
 
 
 # Of each list the fields that its records have, and no other ones; and the log odds that two of its records are one
@@ -113,23 +109,6 @@ def evidence_of(lists: Lists, table: Table, first: Places, second: Places) -> Fl
         same = np.logical_and.reduce([end == (name in fields) for name, both in filled.items() for end in both])
         evidence[same] = odds
     return evidence
-
-
-def without_own_ways(
-    graded: Graded, random: Graded, within: npt.NDArray[np.bool_], random_within: npt.NDArray[np.bool_]
-) -> Graded:
-    """Return pairs that say nothing by fields that lists write in their own ways, if both records are of one list.
-
-    within, random_within: which pairs, and which pairs that were drawn at random, are.
-    """
-    grades = graded.grades.copy()
-    for f, column in enumerate(random.grades.T):
-        both = column[random_within], column[~random_within]
-        counts = [np.bincount(some - MISSING, minlength=column.max(initial=0) + 2)[1:] for some in both]
-        shares = [of_grade / max(of_grade.sum(), 1) for of_grade in counts]
-        if all(share.any() for share in shares) and np.abs(shares[0] - shares[1]).sum() > 2 * _OWN_WAY:
-            grades[within, f] = MISSING
-    return Graded(graded.similarity, grades)
 
 
 def lists_by_fields(table: Table, fields: Mapping[str, Field]) -> Lists:

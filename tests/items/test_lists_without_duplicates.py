@@ -13,8 +13,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.items.candidate_pairs import Bounds
-from ndd_search.items.grades import MISSING, Graded
-from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields, without_own_ways
+from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields
 from ndd_search.items.probability_model import default_odds, unsure
 from ndd_search.items.record_columns import read_table
 from tests.items.made import artists, counties, quality, titles, volumes
@@ -156,22 +155,6 @@ def test_questions_and_margins_count_the_evidence_that_two_records_are_in_one_li
         places = np.array([[0], [1]])
         grades = schema.graded(schema.comparison(asked), *places).grades
         assert question.pairs == alike[bytes(grades[0]), float(schema.of_lists(asked, *places)[0])]
-
-
-@pytest.mark.parametrize("as_before", [0.6, 0.8])
-def test_pairs_of_one_list_say_nothing_by_a_field_that_lists_write_in_their_own_ways(as_before: float) -> None:
-    """One list has "USA" and the other one "US": what is alike within a list is no sign of two things between them."""
-    within = np.arange(1_000) < 600
-    names = np.tile([0, 1, 2, MISSING], 250)
-    countries = np.where(within & (np.arange(1_000) >= 600 * as_before), 0, 2)
-    random = graded(names, countries, np.full(1_000, MISSING))
-    found = without_own_ways(graded([1, 1], [0, 0], [0, 0]), random, np.array([True, False]), within)
-    assert found.grades.tolist() == [[1, 0 if as_before > 0.7 else MISSING, 0], [1, 0, 0]]
-
-
-def graded(*columns: Any) -> Graded:
-    grades = np.stack(columns, axis=1).astype(np.int16)
-    return Graded(np.where(grades < 0, np.nan, 1).astype(np.float32), grades)
 
 
 @pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
