@@ -49,7 +49,7 @@ from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
-from ndd_search.items.schema import LEARNT_FROM, NEAR, VERSION, Answer, Schema, parts_of
+from ndd_search.items.schema import LEARNT_FROM, NEAR, Answer, Schema, parts_of
 from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
@@ -311,9 +311,6 @@ class Items(Schema):
         content = read_toml(file)
         if not learnt:
             content = {name: value for name, value in content.items() if name not in ("learnt", "answers")}
-        if content.get("version") != VERSION:
-            problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
-            raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")
         try:
             fields, settings = parts_of(content)
             return _items(fields, **settings)

@@ -23,7 +23,6 @@ from ndd_search.items.probability_model import Learnt, Model, Odds, default_odds
 from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.rule_out_pairs import screened
 
-VERSION = 1  # of the file of a schema
 _COUNTS = ("records", "pairs", "same", "unsure")  # whole numbers and shares that were learnt
 _ATTRIBUTES = ("fields", "needs", "min_probability", "learnt", "answers")
 COUNTED = 1_000  # records that are enough to know which values are common
@@ -99,7 +98,7 @@ class Schema:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as names and plain values, as in a file."""
-        value: dict[str, Any] = {"version": VERSION, "min_probability": self.min_probability}
+        value: dict[str, Any] = {"min_probability": self.min_probability}
         if self.needs:
             value["needs"] = [list(each) for each in self.needs]
         value["fields"] = {name: _field_as_dict(field) for name, field in self.fields.items()}
@@ -205,9 +204,8 @@ class Schema:
 
 def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, Any]]:
     """Return the fields and the settings of a schema. Raises TypeError, ValueError, KeyError, or AttributeError."""
-    known = ("version", *_ATTRIBUTES)
-    if unknown := [name for name in content if name not in known]:
-        raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(known)}")
+    if unknown := [name for name in content if name not in _ATTRIBUTES]:
+        raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(_ATTRIBUTES)}")
     fields: dict[str, Field] = {}
     for name, settings in content["fields"].items():
         given = dict(settings)

@@ -98,7 +98,7 @@ def test_a_schema_is_the_same_after_it_was_written_and_read(tmp_path: Path, lear
 def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, learnt: ndd.items.Items) -> None:
     file = tmp_path / "people.toml"
     for change, sentence in [
-        (lambda content: content.update(version=2), "its version is 2"),
+        (lambda content: content.update(version=2), "it has an unknown key 'version'"),
         (lambda content: content["fields"]["born"].update(kind="day"), "the kind of born is 'day'"),
         (
             lambda content: content["fields"]["born"].update(wieght=2),
