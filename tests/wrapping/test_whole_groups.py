@@ -258,6 +258,10 @@ def test_each_search_of_several_finds_its_members_and_a_failure_costs_no_more_th
     answers = caller.msearch(body=lines)["responses"]
     groups = [[hit["_id"], *listed(hit)] for answer in answers for hit in answer["hits"]["hits"]]
     assert [sorted(group) for group in groups] == [[f"{text}-{copy}" for copy in range(COPIES)] for text in range(4)]
+    proxy.reset()
+    assert caller.search(index=articles.index, body=body)["ndd"]["members"]["found"] == 2 * (COPIES - 1)
+    assert [b'"ndd_keys"' in one.body for one in proxy.searches] == [False, False, True]  # one for both hits
+    assert "_msearch" not in proxy.searches[-1].target
     proxy.reset(after_the_first(Harm(status=503, body=b'{"error": "down", "status": 503}')))
     whole = connect(proxy.url, splits=False, window=WINDOW, frequency_table=False, members="all", cache=False)
     answer = whole.search(index=articles.index, body=body)
