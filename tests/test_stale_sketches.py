@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -78,7 +79,8 @@ def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_docto
 
             def found(*ids: str, **options: Any) -> tuple[list[str], bool]:
                 """The hits that are shown of some, and whether a warning names 700."""
-                body = {"query": {"bool": {"filter": {"terms": {"id": ids}}}}, "sort": [{"id.keyword": "asc"}]}
+                query: Any = {"bool": {"filter": {"terms": {"id": ids}}}}
+                body: dict[str, Any] = {"query": query, "sort": [{"id.keyword": "asc"}]}
                 page = searching.search(index=index, body={**body, "ndd": {"min_similarity": 0.7, **options}})
                 warnings = [one for one in page["ndd"]["warnings"] if f"{index}/700;" in one]
                 return [hit["_id"] for hit in page["hits"]["hits"]], bool(warnings)
@@ -92,6 +94,40 @@ def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_docto
             assert found("1", "700", "900", cache=False) == (["1", "700"], False)
         assert Backfill(index=index, fields=["title", "text"]).run(client).tally.seen == 0
         assert Backfill(index=index, fields=["text"]).run(client).tally.changed == 1_500, "they were of other fields"
+
+
+@pytest.mark.newest_servers
+@pytest.mark.parametrize("options", [{}, {"window": 20}, {"mode": "drop"}])
+@pytest.mark.parametrize("has_cursor", [False, True])
+def test_all_pages_show_each_text_once_though_sketches_are_of_earlier_texts(
+    engine: Engine, index: str, options: dict[str, Any], has_cursor: bool
+) -> None:
+    rng = random.Random(4)
+
+    def drawn() -> str:
+        return " ".join(f"w{rng.randrange(4000)}" for _ in range(80))
+
+    texts = [drawn() for _ in range(20)]
+    documents = [document(str(n), texts[n % 30] if n % 30 < 20 else drawn()) for n in range(120)]
+    now = {one["id"]: one["text"] for one in documents} | {str(n): drawn() for n in rng.sample(range(120), 15)}
+    with engine.client() as plain, engine.client() as client:
+        plain.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(plain, index, documents)
+        for one in documents:
+            if now[one["id"]] != one["text"]:
+                plain.update(index=index, id=one["id"], body={"doc": {"text": now[one["id"]]}})
+        plain.indices.refresh(index=index)
+        ndd.wrap(client)
+        shown, cursor = list[str](), has_cursor
+        for start in range(0, 200, 10):
+            paging = {"ndd": {**options, "cursor": cursor}} if has_cursor else {"ndd": options, "from": start}
+            body = {"query": {"match": {"title": "article"}}, "sort": [{"id.keyword": "asc"}], "size": 10, **paging}
+            page = client.search(index=index, body=body)
+            shown += [now[hit["_id"]] for hit in page["hits"]["hits"]]
+            cursor = page["ndd"].get("cursor")
+            if not (cursor if has_cursor else page["hits"]["hits"]):
+                break
+    assert sorted(shown) == sorted(set(now.values()))
 
 
 @pytest.mark.newest_servers
@@ -111,18 +147,16 @@ def test_a_source_compares_the_texts_whose_stored_sketches_are_of_others_and_say
     texts = [f"{OLD} {id}" for id in range(60)]
     rows = [{"id": id, "body": text, "sketch": ndd.sketch(text).tolist()} for id, text in enumerate(texts)]
     rows[0]["body"] = rows[57]["body"] = NEW
-    settings: Any = {"min_similarity": 0.7, "window": 50}
+
+    def pages_of(hits: list[Any]) -> Any:
+        return ndd.stream(lambda at, n: hits[at : at + n], text="body", sketch="sketch", min_similarity=0.7, window=50)
+
     for fetched, shown in ((rows[1:], [1, 57]), (rows, [0, 1]), (rows[1:57], [1])):
-        page = ndd.stream(lambda at, n, all=fetched: all[at : at + n], text="body", sketch="sketch", **settings).page()
+        page = pages_of(fetched).page()
         assert [hit["id"] for hit in page] == shown
         told = [one for one in page.info.warnings if "earlier text" in one]
         assert len(told) == (57 in shown or 0 in shown)
-    assert (
-        "2, the first is hit 0"
-        in ndd.stream(lambda at, n: rows[at : at + n], text="body", sketch="sketch", **settings)
-        .page(5)
-        .info.warnings[0]
-    )
+    assert "2, the first is hit 0" in pages_of(rows).page(5).info.warnings[0]
 
 
 def test_the_texts_of_a_page_are_compared_up_to_a_bound() -> None:
@@ -138,7 +172,7 @@ def test_the_texts_of_a_page_are_compared_up_to_a_bound() -> None:
     assert len(read) == 60
     for place, stored in ((59, sketches[1]), (58, Lack.EMPTY), (57, ndd.sketch(NEW))):
         others = [*sketches[:place], stored, *sketches[place + 1 :]]
-        found = misfits(others, texts.__getitem__, ndd.Recipe(), order)
+        found: Any = misfits(others, texts.__getitem__, ndd.Recipe(), order)
         assert {at: one.tolist() for at, one in found.items()} == {place: sketches[place].tolist()}
     assert misfits([ndd.sketch(NEW), *sketches[1:]], texts.__getitem__, ndd.Recipe(), order) == {}, "beyond the bound"
     for lack in (Lack.MISSING, Lack.FOREIGN, Lack.MALFORMED):

@@ -239,9 +239,8 @@ def with_more_hits(
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
     ranks = np.arange(fetch.start, fetch.start + len(hits))
-    if not plan.is_split and (
-        right := misfits_in(window, sketches, plan, np.isin(ranks, stream.ranks[stream.grouped]))
-    ):
+    is_grouped = np.isin(ranks, stream.ranks[stream.grouped])
+    if not plan.is_split and (right := misfits_in(window, sketches, plan, is_grouped, None)):
         state = state.told_stale(hits[min(right)])
         reader = reader_of(state, plan, [right.get(place, one) for place, one in enumerate(sketches)])
         stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
@@ -273,7 +272,7 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
     for request, answer in zip(requests, answers, strict=True):
         sketches, is_grouped = sketches_in(answer, plan), np.isin(request.found, grouped)
         found = documents_of(state.stream, plan, request.found, answer)
-        if wrong := misfits_in(answer, sketches, plan, is_grouped):
+        if wrong := misfits_in(answer, sketches, plan, is_grouped, _OTHERS):
             if is_grouped[list(wrong)].any():
                 raise AskAnew
             state = state.told_stale(answer.hits[min(wrong)])
@@ -285,11 +284,12 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
 
 
 def misfits_in(
-    answer: Answer, sketches: Sequence[Sketch | Lack], plan: Plan, is_grouped: npt.NDArray[np.bool_]
+    answer: Answer, sketches: Sequence[Sketch | Lack], plan: Plan, is_grouped: npt.NDArray[np.bool_], others: int | None
 ) -> dict[int, Sketch | Lack]:
     """Return the right sketch of each hit whose sketch is not of its text, by its place in an answer.
 
-    sketches: of the hits. is_grouped: whether a hit hides or is hidden. Of the others, only the first few are compared.
+    sketches: of the hits. is_grouped: whether a hit hides or is hidden. others: how many other hits are compared after
+              these; None for all, as later hits may join them.
     """
     if plan.settings.items is not None:
         return {}
@@ -304,7 +304,7 @@ def misfits_in(
             fields[named] = fields_in_text(named)
         return whole_text(source, fields[named])
 
-    order = np.concatenate((np.flatnonzero(is_grouped), np.flatnonzero(~is_grouped)[:_OTHERS]))
+    order = np.concatenate((np.flatnonzero(is_grouped), np.flatnonzero(~is_grouped)[:others]))
     return misfits(sketches, text_at, plan.settings.recipe, order.tolist())
 
 
