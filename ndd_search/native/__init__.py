@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 35  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 36  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
         j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  bar
         j  >=  bar + max(0, 1 - least - bar) * x / (1 + x)
-        bar = least + asked * min(1, (1 - s) / common + min(1/2, few / documents)) / n
+        bar = least + asked * min(1, 1/2 + (1 - s) / common) / n
         x = (own / content) ** 6, 0 if content is 0
         at most `adds` of the idf sum of either lacks in the other
 
@@ -35,9 +35,7 @@ class Rule(NamedTuple):
 
     least: float  # the bar of the longest texts, 0..1
     asked: float = 0.0  # at least 0: shingles that a short text shares beyond that
-    common: float = 1.0  # 1 - s, above 0, from which a text is asked for all of these
-    few: float = 1.0  # documents, above 0: see the bar
-    documents: float = 0.0  # at least 0: counted in the frequency table; 0 without one
+    common: float = 1.0  # twice the 1 - s, above 0, from which a text is asked for all of these
     power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
     margin: float = 0.0  # shingles, at least 0
     adds: float = 1.0  # above 0, at most 1: share of the idf of either text that the other may lack

@@ -233,10 +233,8 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
                              Weights *weights, char **table)
 {
     int64_t slots = slots_for(frequencies->found);
-    rule->documents = 0;
     if (frequencies->documents <= handful) /* too few to tell common values from rare ones */
         return 1;
-    rule->documents = frequencies->documents;
     double scale = log(frequencies->documents / handful);
     double twice = UNIT * log(2) / scale;
     if (is_between(twice))
@@ -273,7 +271,7 @@ static void free_weights(Weights *weights, char **table)
 static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
                                double handful, int brief, int64_t *groups)
 {
-    Rule alike = {.least = rule.least, .common = 1, .few = 1, .adds = 1};
+    Rule alike = {.least = rule.least, .common = 1, .adds = 1};
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;

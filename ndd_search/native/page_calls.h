@@ -260,7 +260,7 @@ typedef struct {
 
 static int rule_is_regular(const Rule *rule)
 {
-    return rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->common > 0 && rule->few > 0 && rule->documents >= 0 &&
+    return rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->common > 0 &&
            rule->power >= 0 && rule->margin >= 0 && rule->adds > 0 && rule->content >= 0 && rule->differ >= 0;
 }
 
@@ -268,8 +268,8 @@ static int rule_is_regular(const Rule *rule)
 static int get_rule(PyObject *tuple, Rule *rule)
 {
     long long shortest, measure;
-    if (!PyArg_ParseTuple(tuple, "ddddddddddddLL:rule", &rule->least, &rule->asked, &rule->common, &rule->few, &rule->documents, &rule->power,
-                          &rule->margin, &rule->adds, &rule->content, &rule->differ, &rule->edges, &rule->twice, &shortest,
+    if (!PyArg_ParseTuple(tuple, "ddddddddddLL:rule", &rule->least, &rule->asked, &rule->common, &rule->power, &rule->margin,
+                          &rule->adds, &rule->content, &rule->differ, &rule->edges, &rule->twice, &shortest,
                           &measure))
         return 0;
     rule->shortest = shortest;

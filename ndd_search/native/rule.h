@@ -11,7 +11,7 @@
 #include "weights.h"
 
 typedef struct {
-    double least, asked, common, few, documents; /* of the bar, see bar_of */
+    double least, asked, common; /* of the bar, see bar_of */
     double power, margin;       /* of the discount of the resemblance for common values */
     double differ;              /* the share that may differ whatever the idf, for each of ENOUGH shingles */
     double edges;               /* 1: odd values touch an edge of their text, see short_copies.h; */
@@ -44,8 +44,7 @@ static double bar_of(const Rule *rule, double shingles, double commonness)
 {
     if (!rule->asked)
         return rule->least;
-    double unknown = rule->documents > 2 * rule->few ? rule->few / rule->documents : 0.5;
-    double family = commonness / rule->common + unknown;
+    double family = commonness / rule->common + 0.5;
     double bar = rule->least + rule->asked * (family < 1 ? family : 1) / shingles;
     return bar < 1 ? bar : 1;
 }

@@ -17,7 +17,7 @@ Options = Mapping[str, Any]
 
 BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
 FEW = 4  # shingles; of fewer, only an equal sketch is a near-duplicate
-LEAST, ASKED, COMMON, FEW_COUNTED = 0.24, 4, 0.05, 25  # constants of "auto", see matching/decision.py
+LEAST, ASKED, COMMON = 0.24, 4, 0.05  # constants of "auto", see matching/decision.py
 POWER, MARGIN, OWN, HANDFUL = 11, 8, 100, 3
 HARDLY, ENOUGH = 0.1, 80  # two texts that differ by this share are copies; by less below so many shingles
 # Values inside of texts that differ at their edges: shared at least, of one alone at most, twice those of one without a
@@ -121,9 +121,8 @@ class Oracle:
         if max(only_a, only_b) > shared_idf:
             return False
         own = (min(only_a, only_b) * longer / max(len(a), len(b)) / OWN) ** 6
-        counted = self.table.documents if self.table else 0
         common = 1 - sum(map(idf, a & b)) / len(a & b) if alike else 0.0
-        family = min(1.0, common / COMMON + min(0.5, FEW_COUNTED / counted if counted else 1))
+        family = min(1.0, common / COMMON + 0.5)
         bar = min(1.0, LEAST + ASKED * self.size * family / shorter)
         own_bar = bar + max(0.0, 1 - LEAST - bar) * own / (1 + own)
         if min(abs(value - bar), abs(alike - own_bar)) < CLOSE:

@@ -20,7 +20,7 @@ With
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
     d  mean idf of the values that only one of them contains
     m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
-    n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
+    n  shingles of the shorter document, q the size of a shingle
     o  shingles that one of them has of its own, the smaller of the two numbers; each counts its idf
     r  sum of the idf of the values that both contain
     a  sum of the idf of the values that only one of them contains, the larger of the two sums
@@ -30,16 +30,16 @@ two hits are near-duplicates when all of these hold:
     j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b
     j  >=  b + (1 - 0.24 - b) * o**6 / (o**6 + 100**6)
     a  <=  0.5 * (a + r)
-    with  b = 0.24 + 4 * q / n * min(1, (1 - s) / 0.05 + min(1/2, 25 / N))
+    with  b = 0.24 + 4 * q / n * min(1, 1/2 + (1 - s) / 0.05)
 
 The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
 grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a
 long text, its idf means little, but in a short text the same difference may decide. The bar b is higher for short
-texts, where one changed word (q shingles) is a large share, unless the mean idf s says that the shared text is rare; a
-table of few documents cannot say so. The second bar rises, up to 0.76, with the content that each of two long texts
+texts, where one changed word (q shingles) is a large share; half as much higher if the mean idf s says that no other
+document has the shared text: two texts may be alone with it and say two things. The second bar rises, up to 0.76, with the content that each of two long texts
 has of its own (100 shingles of three words are a third of a page of print). It applies to the resemblance itself, so
 that one difference does not count twice.
-Without a frequency table s / d is 1, N is 0 and each idf is 1. docs/quality.md has the evidence, and the effect of
+Without a frequency table s / d is 1 and each idf is 1. docs/quality.md has the evidence, and the effect of
 halving and doubling each constant.
 """
 
@@ -71,8 +71,8 @@ class Constants:
 
     least:   resemblance below which no pair is accepted: three times as much differs as is shared.
     asked:   words, q shingles each, that a short text shares beyond that.
-    common:  1 - s from which a short text has to share all of these: 0 if no other document has the shared text.
-    few:     documents; a table of more than twice as many tells whether the shared text is rare.
+    common:  twice the 1 - s from which a short text has to share all of these; half of them are enough if no other
+             document has the shared text, and 1 - s is 0.
     power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
     margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
@@ -86,7 +86,6 @@ class Constants:
     least: float = 0.24
     asked: float = 4.0
     common: float = 0.05
-    few: float = 25.0
     power: float = 11.0
     margin: float = 8.0
     pages: float = 1 / 3
@@ -230,8 +229,6 @@ class Decision:
             asked=constants.asked * self.size,
             adds=constants.adds,
             common=constants.common,
-            few=constants.few,
-            documents=table.documents if table else 0.0,
             content=constants.pages * PAGE[self.kind],
             differ=constants.differ / ENOUGH,
             edges=float(self.kind == "words"),
@@ -268,8 +265,7 @@ class Decision:
         rule = self.rule
         if not rule.asked:
             return np.full(pairs.shorter.shape, rule.least)
-        unknown = rule.few / rule.documents if rule.documents > 2 * rule.few else 0.5
-        family = np.minimum(pairs.commonness / rule.common + unknown, 1)
+        family = np.minimum(pairs.commonness / rule.common + 0.5, 1)
         bars: Shares = np.minimum(rule.least + rule.asked * family / np.maximum(pairs.shorter, 1), 1.0)
         return bars
 
