@@ -36,9 +36,9 @@ The first left side never exceeds j: the idf can only keep similar texts apart, 
 grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a
 long text, its idf means little, but in a short text the same difference may decide. The bar b is higher for short
 texts, where one changed word (q shingles) is a large share; half as much higher if the mean idf s says that no other
-document has the shared text: two texts may be alone with it and say two things. The second bar rises, up to 0.76, with the content that each of two long texts
-has of its own (100 shingles of three words are a third of a page of print). It applies to the resemblance itself, so
-that one difference does not count twice.
+document has the shared text: two texts may be alone with it and say two things. The second bar rises, up to 0.76, with
+the content that each of two long texts has of its own (100 shingles of three words are a third of a page of print). It
+applies to the resemblance itself, so that one difference does not count twice.
 Without a frequency table s / d is 1 and each idf is 1. docs/quality.md has the evidence, and the effect of
 halving and doubling each constant.
 """
