@@ -96,12 +96,13 @@ def test_without_a_table_half_of_what_a_short_text_may_be_asked_is_asked() -> No
     assert decision.accepts(overlap(11, 18, 18, shorter=24)).tolist() == [False]
 
 
-def test_a_short_text_is_asked_for_less_if_no_other_documents_have_what_it_shares() -> None:
-    alone, family = overlap(15, 24, 25, shorter=25), overlap(15, 24, 25, rare=(13, 22, 23), shorter=25)
-    assert Decision.of("auto", RECIPE).accepts(alone).tolist() == [False]
-    assert Decision.of("auto", RECIPE, table()).accepts(alone).tolist() == [True]
-    assert Decision.of("auto", RECIPE, table()).accepts(family).tolist() == [False]
-    assert Decision.of("auto", RECIPE, table(documents=40)).accepts(alone).tolist() == [False]  # too few to tell
+@pytest.mark.parametrize("documents", [40, 1_000, 1_000_000])
+def test_a_short_text_is_asked_for_half_if_no_other_documents_have_what_it_shares(documents: int) -> None:
+    alone, family = overlap(18, 24, 25, shorter=25), overlap(18, 24, 25, rare=(15, 21, 22), shorter=25)
+    decision = Decision.of("auto", RECIPE, table(documents=documents))  # 0.24 + 12 / n / 2, or without the half
+    assert decision.accepts(alone).tolist() == [True]
+    assert decision.accepts(family).tolist() == [False]
+    assert decision.accepts(overlap(15, 24, 25, shorter=25)).tolist() == [False]
 
 
 def test_a_table_parts_texts_that_share_a_template() -> None:
@@ -135,10 +136,10 @@ def test_short_texts_must_be_more_alike_than_long_ones() -> None:
 def test_the_bar_falls_with_the_length_of_the_shorter_text_and_rises_with_what_others_have_of_the_shared_text() -> None:
     decision = Decision.of("auto", RECIPE, table())
     bars = [float(decision.bars(overlap(9, 9, 12, shorter=n))[0]) for n in (1, 12, 24, 300)]
-    assert bars == pytest.approx([0.24 + 12 / n * 0.025 for n in (1, 12, 24, 300)])
+    assert bars == pytest.approx([1, *(0.24 + 6 / n for n in (12, 24, 300))])
     rarities = [(rare, 10, 12) for rare in (10, 9.9, 9.5, 5)]
     common = [float(decision.bars(overlap(10, 10, 12, rare=rare, shorter=24))[0]) for rare in rarities]
-    assert common == pytest.approx([0.24 + 0.5 * share for share in (0.025, 0.225, 1, 1)])
+    assert common == pytest.approx([0.24 + 0.5 * share for share in (0.5, 0.7, 1, 1)])
 
 
 def test_nothing_apart_is_as_specific_as_can_be_whatever_the_rounding_of_sums() -> None:

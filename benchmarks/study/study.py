@@ -107,7 +107,7 @@ def all_methods() -> dict[str, Method]:
 def halved_and_doubled(recipe: Recipe) -> Iterator[Method]:
     """Yield the default decision with each of its constants halved and doubled, one at a time."""
     constants = Constants()
-    for name in ("least", "asked", "common", "few", "power", "margin", "pages", "handful"):
+    for name in ("least", "asked", "common", "power", "margin", "pages", "handful"):
         for factor in (0.5, 2):
             value = type(getattr(constants, name))(getattr(constants, name) * factor)
             changed = replace(constants, **{name: value})
