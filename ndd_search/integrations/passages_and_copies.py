@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Literal, overload
 
-from ndd_search.core.paging.origins import Origins, independent
+from ndd_search.core.paging.origins import Origins, different, independent
 
 Relation = Literal["similar", "contained", "merged", "shares"]
 
@@ -64,10 +64,12 @@ class Passage:
 
     @property
     def sources(self) -> list[Any]:
-        """The different sources of the passage and of what it stands for, in order of rank, to be cited."""
+        """The different sources of the passage and of what it stands for, in order of rank, to be cited.
+
+        "Reuters" and "REUTERS" are one, and so are a page and the same page on the site's host for phones.
+        """
         found = [(self.rank, self.source), *((one.rank, one.source) for one in self.copies if one.relation != "shares")]
-        named = [source for _, source in sorted(found, key=itemgetter(0)) if source is not None]
-        return [source for at, source in enumerate(named) if source not in named[:at]]
+        return different(source for _, source in sorted(found, key=itemgetter(0)))
 
     @property
     def provenance(self) -> list[dict[str, Any]]:

@@ -167,6 +167,27 @@ def test_sources_of_a_fact_are_named_in_the_order_of_rank() -> None:
     assert (found.source, found.sources) == ("c", ["a", "b", "c"])
 
 
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [
+        (["Reuters", "reuters", " REUTERS ", None, "AP", ""], ["Reuters", "AP"]),
+        (["www.post.example", "m.post.example", "post.example"], ["www.post.example"]),
+        (
+            ["https://amp.post.example/a", "http://www.Post.example/a/", "https://post.example/b", "post.example"],
+            ["https://amp.post.example/a", "https://post.example/b", "post.example"],
+        ),
+        ([["Reuters", "AP"], ["Reuters", "dpa"], ["REUTERS", "AP"], []], [["Reuters", "AP"], ["Reuters", "dpa"]]),
+        ([7, 7.0, {"a": 1}, {"a": 1}], [7, {"a": 1}]),
+    ],
+)
+def test_a_source_in_several_spellings_is_listed_once_and_every_page_of_a_site(
+    named: list[Any], listed: list[Any]
+) -> None:
+    (found,) = passages([{"text": STEEL, "source": source} for source in named])
+    assert found.sources == listed
+    assert [copy["source"] for copy in found.provenance] == named[1:]
+
+
 def test_a_passage_has_the_score_of_the_best_that_it_stands_for() -> None:
     for scores in ((0.9, 0.2), (0.2, 0.9), (None, 0.9), (0.9, None)):
         (found,) = passages(list(zip((FINAL, REPORT), scores, strict=True)))

@@ -73,6 +73,27 @@ def _one(origin: Any) -> str:
     return comparable(origin.casefold() if isinstance(origin, str) else origin)
 
 
+def different(sources: Iterable[Any]) -> list[Any]:
+    """Return the different sources among some, each in its first spelling; a missing one is left out.
+
+    Two are one if they are one origin. Of URLs, which name the pages to be cited, the rest counts, too: two pages of a
+    site are two, a page and the same page for phones are one. Of a list, all values count.
+    """
+    found: dict[Any, Any] = {}
+    for source in sources:
+        values = source if isinstance(source, list | tuple) else (source,)
+        one = tuple((_one(origin), _page(value)) for value in values if (origin := origin_of(value)) is not None)
+        if one:
+            found.setdefault(one, source)
+    return list(found.values())
+
+
+def _page(value: Any) -> str:
+    """Return what a URL says after its host, "" for anything else."""
+    after = value.partition("://")[2].strip() if isinstance(value, str) else ""
+    return after[len(re.split(r"[/?#]", after)[0]) :].rstrip("/")
+
+
 def origins_of(
     members: Sequence[Any],
     sketches: Sequence[Sketch],
