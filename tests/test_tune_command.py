@@ -211,7 +211,7 @@ def test_queries_that_say_nothing_are_told(folder: Path, queries: Path, lines: s
 
 def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> None:
     assert "there is no index here" in run("tune", tmp_path / "no", "--queries", queries, code=2).stderr
-    assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
+    assert "there is no such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
     assert "is not an address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
     assert "name the index after" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
     before = queries.read_text()

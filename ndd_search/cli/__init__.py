@@ -88,6 +88,8 @@ class LeftOut:
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.filename}: there is no such file or folder; check its name"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -97,6 +99,8 @@ def _run(name: str, words: Sequence[str]) -> int:
     try:
         command = import_module(f"ndd_search.cli.{name}")
     except MissingExtra as error:
+        extra = "agents" if name == "agents" else error.args[2]  # which holds those of the modules that it imports
+        error.args = f"ndd-search {name}", error.args[1], extra
         if {"-h", "--help"}.isdisjoint(words):
             raise
         # The options are known only to the module, which cannot be imported; its docstring can be read.

@@ -80,6 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
+        metavar="SOURCE",
         type=Path,
         help="a .jsonl, .ndjson, .json, .csv, .tsv (also .gz), .eml, .mbox, - for standard input, or a folder of "
         "mails, .txt, .md, .html",

@@ -111,8 +111,9 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add --size, --from and the options of a collapse."""
-    parser.add_argument("--size", type=number(int, 1), default=10, help="hits on the page (10)")
-    parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
+    parser.add_argument("--size", type=number(int, 1), default=10, metavar="N", help="hits on the page (10)")
+    start = "how many hits of earlier pages are passed over (0)"
+    parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", metavar="N", help=start)
     add_shared(parser, "--min-similarity", "--preset")
     add_set(parser)
 
@@ -139,7 +140,7 @@ def add_set(parser: argparse.ArgumentParser, kinds: Mapping[str, Kind] = PAGE) -
             raise ValueError(f"{name} has a flag of its own: {flag}")
         return name, read_named(name, value, kinds)
 
-    what = "another setting, by name: mode=drop, guards=same:brand, keep=newest:date (see docs/reference)"
+    what = "another setting, by name: mode=drop, guards=same:brand, keep=newest:date (docs/reference/options.md)"
     added = parser.add_argument(
         "--set", action="append", type=checked(setting), default=[], metavar="NAME=VALUE", help=what
     )
@@ -345,6 +346,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--json": {"action": "store_true", "help": "print JSON, for programs"},
     "--min-similarity": {
         "type": checked(partial(KINDS["min_similarity"].read, "min_similarity")),
+        "metavar": "VALUE",
         "help": "auto, identical, high, moderate, or a resemblance in 0..1 (auto)",
     },
     "--preset": {

@@ -50,7 +50,9 @@ _MARKS = ("\ue000", "\ue001")  # of the private use area; in a text that contain
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_folder(parser)
-    parser.add_argument("query", default="", help="words to search for, with the operators explained below")
+    parser.add_argument(
+        "query", default="", metavar="QUERY", help="words to search for, with the operators explained below"
+    )
     parser.add_argument(
         "--sort", metavar="FIELD", help="order by a field instead of by score; FIELD:desc for descending order"
     )
@@ -85,7 +87,9 @@ def existing(folder: Path) -> Meta:
     if (meta := read_meta(folder)) is None:
         remedy = f"create it: ndd-search index add FILE {folder}"
         if str(folder).startswith(("http:", "https:")):
-            remedy = "name an index folder; ndd-search ui searches an engine"
+            raise ValueError(
+                "the address of an engine is no folder: name an index folder; ndd-search ui searches an engine"
+            )
         raise IndexUnusable(folder, "there is no index here", remedy)
     return meta
 
