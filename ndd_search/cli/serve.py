@@ -9,9 +9,8 @@ examples:
 
 Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
 line, where --set takes those that have no flag; the later one counts. The credentials of each caller are sent to the
-engine; the proxy has none. --check serves nothing: it tests the settings, whether each node and the cache answer, and
-whether the indexes have the fields that --text names and the mapping of the sketches. It reads them with
-NDD_SEARCH_API_KEY if that is set.
+engine; the proxy has none. --check serves nothing: it tests the settings, and whether each node and the cache answer;
+ndd-search doctor checks the indexes.
 """
 
 from __future__ import annotations
@@ -26,10 +25,8 @@ from typing import Any
 
 from ndd_search import native
 from ndd_search.cli import DONE, FAILED
-from ndd_search.cli.cluster import API_KEY
 from ndd_search.cli.output import add_set, add_shared, say, warn
 from ndd_search.core.options import KINDS
-from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.proxy_settings import SETTINGS, ProxySettings, read_configuration, text_rules
 from ndd_search.serving.proxy.route_requests import Proxy
 from ndd_search.serving.proxy.server import is_loopback, listening, serve, url_of
@@ -94,21 +91,21 @@ def _warn_of_problems(settings: ProxySettings) -> None:
 
 
 async def _check(settings: ProxySettings) -> int:
-    """Ask every node, and compare the rules for documents with the indexes. Returns the exit code."""
+    """Ask every node and the cache. Returns the exit code."""
     problems = await _problems(settings)
     for url, problem in problems.items():
         if problem:
             warn(problem)
         else:
             say(f"{url} answers")
-    proxy = Proxy(settings)
+    cache = Proxy(settings).driver.settings.cache
     try:
-        if (cache := proxy.driver.settings.cache) is not None:
+        if cache is not None:
             cache.get(bytes(16))
     except Exception as error:  # of the package redis
         problems["cache"] = f"the cache {cache!r} does not answer ({error}): searches would go on without it"
         warn(problems["cache"])
-    return FAILED if any(problems.values()) else await _check_rules(proxy)
+    return FAILED if any(problems.values()) else DONE
 
 
 async def _problems(settings: ProxySettings) -> dict[str, str]:
@@ -122,13 +119,3 @@ async def _problems(settings: ProxySettings) -> dict[str, str]:
             await upstream.close()
 
     return dict(zip(settings.upstream, await asyncio.gather(*map(problem, settings.upstream)), strict=True))
-
-
-async def _check_rules(proxy: Proxy) -> int:
-    headers = [(b"authorization", f"ApiKey {key}".encode())] if (key := os.environ.get(API_KEY)) else []
-    findings = await compared_rules(proxy.driver.settings.writes, proxy.upstream, headers)
-    await proxy.upstream.close()
-    for found in findings:
-        if found.level in ("error", "warning"):
-            warn(f"{found.about}: {found}")
-    return FAILED if any(found.level == "error" for found in findings) else DONE

@@ -380,18 +380,6 @@ def test_a_fault_of_ours_costs_no_more_than_duplicates(
     assert "near-duplicates may be shown" in caplog.text
 
 
-def test_the_access_log_has_the_facts_of_pages(
-    engine: RealEngine, index: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with serving(engine.url, access_log=True, **OPTIONS) as served, caplog.at_level("INFO", "ndd_search.access"):
-        page = search(served, index, {"query": MATCH})
-        search(served, index, {"query": MATCH, "ndd": False})
-    lines = [record.message for record in caplog.records if record.name == "ndd_search.access"]
-    (facts,) = json.loads(lines[0])["pages"]
-    assert (facts["examined"], facts["hidden"]) == (page["ndd"]["examined"], page["ndd"]["hidden"])
-    assert "pages" not in json.loads(lines[1])
-
-
 def test_a_search_is_collapsed_after_a_search_pipeline(engine: RealEngine, proxy: Served, index: str) -> None:
     if engine.name != "opensearch3":
         pytest.skip("search pipelines are of OpenSearch; the jars of version 2 have none")

@@ -164,7 +164,7 @@ def test_credentials_reach_the_engine_and_no_log(
     caplog.set_level(logging.DEBUG)
     secret = base64.b64encode(b"ann:very-secret").decode()
     headers = {"authorization": f"Basic {secret}", "content-type": "application/json", "cookie": "sid=very-secret"}
-    with serving(behind.url, access_log=True, indexes={"news": {"text": ["body"]}}) as served:
+    with serving(behind.url, indexes={"news": {"text": ["body"]}}) as served:
         for target, body in (
             ("/news/_search?q=very-secret", None),
             ("/news/_search?ndd=very-secret", b"{}"),
@@ -176,13 +176,12 @@ def test_credentials_reach_the_engine_and_no_log(
         behind.stream = lambda heard, handler: setattr(handler, "close_connection", True)
         assert ask(served.url, "POST", "/_x?a=very-secret", b"{}", headers).status == 502
     assert any(heard.header("authorization") == f"Basic {secret}" for heard in behind.heard)
-    assert '"path": "/news/_search"' in caplog.text
     for text in (caplog.text, *capfd.readouterr()):
         assert secret not in text
         assert "very-secret" not in text
 
 
-def test_a_url_that_is_not_ascii_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_url_that_is_not_ascii_is_refused() -> None:
     """The server of `ndd-search serve` refuses it before; other ASGI servers may pass it on."""
     sent: list[Any] = []
     head = {"type": "http", "method": "GET", "path": "/news", "raw_path": b"/news", "query_string": b"q=caf\xe9"}
@@ -194,16 +193,13 @@ def test_a_url_that_is_not_ascii_is_refused_and_logged(caplog: pytest.LogCapture
         sent.append(message)
 
     async def serve() -> None:
-        proxy = app("http://127.0.0.1:1", access_log=True)
+        proxy = app("http://127.0.0.1:1")
         await proxy({**head, "headers": [(b"host", b"x")]}, receive, send)
         await proxy.upstream.close()
 
-    with caplog.at_level("INFO", "ndd_search.access"):
-        asyncio.run(serve())
+    asyncio.run(serve())
     assert sent[0]["status"] == 400
     assert b"percent-encode" in sent[1]["body"]
-    (logged,) = [json.loads(record.message) for record in caplog.records]
-    assert (logged["path"], logged["status"]) == ("/news", 400)
 
 
 def test_an_upstream_with_credentials_is_refused_without_showing_them() -> None:

@@ -1,4 +1,4 @@
-"""`ndd-search serve` as a process: settings from three places, workers, the access log, a graceful stop."""
+"""`ndd-search serve` as a process: settings from three places, workers, a graceful stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ndd_search.serving.proxy.proxy_settings import PREFIX, SETTINGS, ProxySetti
 from ndd_search.serving.proxy.server import listening
 from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
-from tests.proxy.serving import SECONDS, Engine, Heard, ask, response, serving, wait_until
+from tests.proxy.serving import SECONDS, Engine, ask, response, serving, wait_until
 
 pytestmark = pytest.mark.newest_servers
 
@@ -79,23 +79,19 @@ def answers(url: str) -> bool:
 
 
 def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: Path) -> None:
-    """Settings come from all three places; each worker logs its requests, and reads JSON as deep as engines take it."""
+    """Settings come from all three places; each worker reads JSON as deep as engines take it."""
     file = tmp_path / "serve.toml"
     file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[indexes."news*"]\ntext = ["body"]\n')
     behind.reply = lambda heard: response(b'{"answer": 1}')
-    words = ("--config", str(file), "--upstream", behind.url, "--set", "access_log=true")
+    words = ("--config", str(file), "--upstream", behind.url)
     with running(*words, NDD_SERVE_UPSTREAM="http://127.0.0.1:1") as (process, url):
         assert ask(url, "GET", "/_cat/health").body == b'{"answer": 1}'
         document = b'{"body": "a text of some words", "deep": ' + b'{"a":' * 990 + b"1" + b"}" * 991
         ask(url, "PUT", "/news-1/_doc/1", document, {"content-type": "application/json"})
         assert b'"ndd"' in behind.wrote.body
         process.send_signal(signal.SIGTERM)
-        output, errors = process.communicate(timeout=SECONDS)
+        _, errors = process.communicate(timeout=SECONDS)
         assert (process.returncode, errors) == (0, "")
-    lines = [json.loads(line) for line in output.splitlines()]
-    assert [one["path"] for one in lines][-2:] == ["/_cat/health", "/news-1/_doc/1"]
-    assert lines[-1].keys() == {"time", "client", "method", "path", "status", "bytes", "ms", "kind"}
-    assert (lines[-1]["kind"], lines[-1]["status"]) == ("sketched", 200)
 
 
 def test_an_address_that_is_taken_leaves_the_other_one_free() -> None:
@@ -180,59 +176,8 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         assert said in errors
 
 
-def test_check_compares_the_rules_for_documents_with_the_indexes(engine: RealEngine, run: Any) -> None:
-    """A misspelt field, and sketches that a dynamic mapping would take, are found before the first document is."""
-    name = f"checked-{uuid.uuid4().hex[:8]}"
-    text = {"type": "text"}
-
-    def check(rule: str) -> tuple[int, str]:
-        code, _, errors = run("--upstream", engine.url, "--text", rule, "--check")
-        return code, errors
-
-    with engine.client() as client:
-        try:
-            code, errors = check(f"{name}*:body")
-            assert code == 2
-            assert f"{name}* (there is no index yet): there is no field ndd" in errors
-            for index, fields in (
-                ("a", {}),
-                ("b", {"body": text, "title": text, "meta": {"properties": {"lead": text}}}),
-                ("c", {"note": {"type": "object", "enabled": False}}),
-            ):
-                made = {"properties": {**ndd.indexing.mapping_properties(), **fields}}
-                client.indices.create(index=f"{name}-{index}", body={"mappings": made})
-            for named in ("body", "title,body", "meta.lead", "meta.lead,body"):
-                assert check(f"{name}-b:{named}") == (0, "")
-            assert check(f"{name}-c:note.text") == check(f"{name}-a:bdy") == (0, "")
-            code, errors = check(f"{name}-*:bdy")
-            assert code == 2
-            assert f"{name}-b: it has no field bdy, which its rule names; it has" in errors
-            assert f"{name}-a" not in errors
-            assert check(f"{name}-c:note") == (0, "")
-            code, errors = check(f"{name}-b:tittle,body")
-            assert code == 0
-            assert "no field tittle" in errors
-            assert check(f"{name}-b:meta.led")[0] == 2
-            unmapped = {"dynamic": False, "properties": {**ndd.indexing.mapping_properties(), "title": text}}
-            client.indices.create(index=f"{name}-d", body={"mappings": unmapped})
-            assert check(f"{name}-d:bdy") == (0, "")  # there may be such a field in a document
-            client.index(index=f"{name}-d", body={"body": "in no mapping"}, refresh=True)
-            assert check(f"{name}-d:body") == (0, "")
-            code, errors = check(f"{name}-d:bdy")
-            assert code == 2
-            assert f"{name}-d: it has no field bdy" in errors
-            client.indices.create(index=f"{name}-plain", body={"mappings": {"properties": {"body": text}}})
-            code, errors = check(f"{name}-plain:body")
-            assert code == 2
-            assert f"{name}-plain: there is no field ndd" in errors
-        finally:
-            client.indices.delete(
-                index=",".join(f"{name}-{one}" for one in ("a", "b", "c", "d", "plain")), ignore_unavailable=True
-            )
-
-
-def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str) -> None:
-    """A mapping that would cost sketches is unhealthy; searches are counted in the text format of Prometheus."""
+def test_a_monitor_reads_metrics(engine: RealEngine, index: str) -> None:
+    """Searches are counted in the text format of Prometheus."""
 
     def pages() -> float:
         got = ask(served.manage, "GET", "/metrics")
@@ -241,12 +186,7 @@ def test_a_monitor_reads_the_mapping_and_metrics(engine: RealEngine, index: str)
         return float(found[1]) if found else 0.0
 
     with serving(engine.url, indexes={index: {"text": ["body"]}}) as served, engine.client() as client:
-        got = ask(served.manage, "GET", "/_ndd/mapping")
-        (found,) = json.loads(got.body)["findings"]
-        assert (got.status, found["level"], "there is no field ndd" in found["what"]) == (503, "error", True)
         client.indices.create(index=index, body={"mappings": {"properties": ndd.indexing.mapping_properties()}})
-        got = ask(served.manage, "GET", "/_ndd/mapping")
-        assert (got.status, json.loads(got.body)) == (200, {"status": "ok", "findings": []})
         for id in ("1", "2"):
             ask(served.url, "PUT", f"/{index}/_doc/{id}?refresh=true", b'{"body": "a b c d e f"}', JSON)
         before = pages()
@@ -270,21 +210,6 @@ def test_metrics_are_those_of_all_workers(behind: Engine, tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
     counts = [re.search(r"^ndd_search_trips_total (\S+)$", text, re.MULTILINE) for text in told]
     assert [found and float(found[1]) for found in counts] == [20.0] * 6, told
-
-
-def test_check_says_that_it_needs_credentials(behind: Engine, run: Any) -> None:
-    def reply(heard: Heard) -> bytes:
-        allowed = heard.header("authorization") == "ApiKey abc" or heard.target == "/"
-        mapping = {"properties": {"body": {"type": "text"}, **ndd.indexing.mapping_properties()}}
-        indexes = {"news": {"mappings": mapping, "settings": {"index": {}}}}
-        return response(json.dumps(indexes if allowed else {}).encode(), status=200 if allowed else 401)
-
-    behind.reply = reply
-    words = ("--upstream", behind.url, "--text", "news:body", "--check")
-    code, _, errors = run(*words)
-    assert code == 2
-    assert "set NDD_SEARCH_API_KEY" in errors
-    assert says_it_answers(run(*words, NDD_SEARCH_API_KEY="abc"), behind.url)
 
 
 def test_an_address_in_use_is_named(behind: Engine, run: Any) -> None:

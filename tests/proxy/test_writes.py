@@ -168,9 +168,7 @@ def test_every_document_without_the_texts_that_its_rule_names_is_told_and_counte
         for n in range(5)
     )
     document = json.dumps({"bdy": TEXT}).encode()
-    with serving(
-        behind.url, indexes={"news": {"text": ["body"]}}, observers=[counted, metrics], access_log=True
-    ) as served:
+    with serving(behind.url, indexes={"news": {"text": ["body"]}}, observers=[counted, metrics]) as served:
         for _ in range(2):
             caplog.clear()
             got = ask(served.url, "POST", "/_bulk", lines, NDJSON)

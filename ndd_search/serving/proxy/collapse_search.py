@@ -15,7 +15,6 @@ from ndd_search.core.options import OF_ONE_SEARCH, Mode
 from ndd_search.core.presets import OPTIONS
 from ndd_search.core.setting_values import check_one_of, read_named
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.flow.observer import facts_of
 from ndd_search.search.flow.options_context import options, options_and_others
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, option_in, stripped
@@ -39,7 +38,6 @@ from ndd_search.serving.proxy.wire_format import (
 
 log = logging.getLogger("ndd_search")
 
-_FACTS = ("collapsed", "changed", "examined", "hidden", "cache", "degraded")  # of a page, in the access log
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
 _MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 
@@ -124,11 +122,6 @@ class CollapsedSearches:
             headers = [header for header in raw.headers if header[0] != b"content-length"]
             await exchange.answer(raw.status, headers, raw.content)
             return
-        page = isinstance(answer.body, dict) and "ndd" in answer.body
-        exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
-        if page or (isinstance(answer.body, dict) and "responses" in answer.body):
-            told = [{name: getattr(page, name) for name in _FACTS} for page in facts_of(answer.body)]
-            exchange.pages = [{name: fact for name, fact in one.items() if fact != ""} for one in told]
         headers = self._page_headers.of(raw, exchange.header(b"accept"))
         text = answer_bytes(answer.body, given.pretty)
         await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +14,6 @@ from urllib.parse import quote
 from ndd_search.search.rest.read_answer import error_of
 from ndd_search.serving.ui.application import Message, Receive, Send
 
-access = logging.getLogger("ndd_search.access")
 Header = tuple[bytes, bytes]
 
 # Headers of one connection (RFC 9110, 7.6.1). The server and the HTTP client frame bodies on their own connections.
@@ -53,8 +50,7 @@ class Exchange:
     headers:     without those of the connection.
     version:     of HTTP, as in "1.1".
     has_body:    whether the request has a body, which may be empty.
-    status:      of the answer, 0 before it is sent. sent: bytes of its body.
-    kind:        what was done with the request, for the access log. pages: the facts of each page of a search.
+    status:      of the answer, 0 before it is sent.
     unsketched:  number of documents that passed without their sketch.
     """
 
@@ -67,9 +63,7 @@ class Exchange:
         self.version: str = scope.get("http_version", "1.1")
         self.received: list[Header] = list(scope["headers"])
         self.headers = [header for header in end_to_end(self.received) if header[0] not in (b"host", b"expect")]
-        self.kind, self.status, self.sent = "passed", 0, 0
-        self.pages: list[dict[str, Any]] = []
-        self.unsketched = 0
+        self.status = self.unsketched = 0
         self._notes: list[str] = []
         self._held: deque[bytes] = deque()
         self._counted: bytearray | None = None  # the answer so far, while its head waits for its length
@@ -188,7 +182,6 @@ class Exchange:
                 return
             part = bytes(self._counted)
             self._start["headers"].append((b"content-length", str(len(part)).encode()))
-        self.sent += len(part)
         try:
             async with asyncio.timeout(self._idle):
                 if not self.status:
@@ -203,14 +196,6 @@ class Exchange:
         length = (b"content-length", str(len(body)).encode())
         self.begin(status, [*headers, length])
         await self.body(b"" if self.method == "HEAD" else body, more=False)
-
-    def log(self, client: str, seconds: float) -> None:
-        """Log the request as a JSON object: no parameters, headers or bodies, as these may hold secrets."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        entry = {"time": now, "client": client, "method": self.method, "path": self.path, "status": self.status}
-        entry |= {"bytes": self.sent, "ms": round(seconds * 1000, 3), "kind": self.kind}
-        optional = {"pages": self.pages, "unsketched": self.unsketched}
-        access.info("%s", json.dumps(entry | {name: value for name, value in optional.items() if value}))
 
     async def fail(self, status: int, reason: str) -> None:
         """Send an error in the shape of the engines' own."""

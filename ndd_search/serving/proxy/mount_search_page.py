@@ -56,7 +56,6 @@ class PageOfProxy:
 
     async def answer(self, exchange: Exchange) -> None:
         """Answer one request. The engine's part of the work ends when the caller leaves."""
-        exchange.kind = "search page"
         path = exchange.path.removeprefix(PAGE)
         if not path:  # the links of the page are relative
             query = f"?{exchange.query}" if exchange.query else ""

@@ -98,10 +98,9 @@ class ProxySettings:
                      request ends when its caller leaves.
     idle_seconds:    in which a caller has to send the next part of a body, or to accept the next part of an answer.
     search_page:     names or a pattern of the indexes that the page at `/_ndd/search/` searches, "" for no such page.
-    access_log:      log one JSON object for each request, to the logger "ndd_search.access".
     listen:          HOST:PORT for callers.
-    manage:          HOST:PORT on which `/_ndd/health`, `/_ndd/ready`, `/_ndd/mapping` and `/metrics` are answered, and
-                     nothing else; "" for none.
+    manage:          HOST:PORT on which `/_ndd/health`, `/_ndd/ready` and `/metrics` are answered, and nothing else;
+                     "" for none.
     workers:         processes. Each has a cache of its own.
     certificate, key: files for https from callers, "" for http.
     header_seconds:  in which a caller has to send the head of a request.
@@ -121,7 +120,6 @@ class ProxySettings:
     answer_seconds: float | None = setting(Seconds(), None)
     idle_seconds: float = setting(Seconds(), 60.0)
     search_page: str = setting(Text(), "")
-    access_log: bool = setting(YesNo(), False)
     listen: str = setting(Text(), "127.0.0.1:9201")
     manage: str = setting(Text(), "")
     workers: int = setting(Whole(1), 1)

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +15,6 @@ from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.rest.request_url import kind_of_search
-from ndd_search.serving.proxy.check_mapping import compared_rules
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
@@ -28,7 +27,7 @@ from ndd_search.serving.ui.application import Message, Receive, Send, lifespan
 
 log = logging.getLogger("ndd_search")
 
-HEALTH, READY, MAPPING, METRICS = "/_ndd/health", "/_ndd/ready", "/_ndd/mapping", "/metrics"
+HEALTH, READY, METRICS = "/_ndd/health", "/_ndd/ready", "/metrics"
 _QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
 _OF_SERVER = {"listen", "workers", "certificate", "key", "header_seconds", "stop_seconds"}
 _JSON: list[Header] = [(b"content-type", b"application/json")]
@@ -88,13 +87,12 @@ class Proxy:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
-        began = time.perf_counter()
         exchange = Exchange(scope, receive, send, self.settings.idle_seconds)
         self._in_flight += 1
         try:
             await self._answer(exchange, scope)
         except Gone:
-            exchange.kind = "gone"
+            pass  # nobody waits for an answer
         except (Refused, Unreachable) as error:
             await self._fail(exchange, error)
         except Exception as error:
@@ -107,25 +105,20 @@ class Proxy:
             self._in_flight -= 1
             if exchange.unsketched:
                 give_unsketched(self.driver.settings.observers, exchange.path, exchange.unsketched)
-            if self.settings.access_log:
-                exchange.log((scope.get("client") or ("",))[0], time.perf_counter() - began)
 
     async def _fail(self, exchange: Exchange, error: Refused | Unreachable) -> None:
         """Answer with an error. An answer that has begun is left incomplete, so that the server cuts the connection."""
-        exchange.kind = "failed"
         status, reason = error.args if isinstance(error, Refused) else (error.status_code, str(error))
         if isinstance(error, Unreachable):
             self._warn(str(error))
             if status == HTTPStatus.REQUEST_TIMEOUT:
                 status = HTTPStatus.GATEWAY_TIMEOUT
         if not exchange.status:
-            try:
+            with suppress(Gone):
                 await exchange.fail(status, reason)
-            except Gone:
-                exchange.kind = "gone"
 
     def _warn(self, sentence: str) -> None:
-        """Log why the engine gave no answer, each sentence once in _QUIET seconds: the access log has every request."""
+        """Log why the engine gave no answer, each sentence once in _QUIET seconds."""
         now = time.monotonic()
         self._warned = {said: moment for said, moment in self._warned.items() if moment > now - _QUIET}
         if sentence not in self._warned and len(self._warned) < _MOST_WARNED:
@@ -153,24 +146,15 @@ class Proxy:
 
     async def _manage(self, exchange: Exchange) -> None:
         """Answer one of our own pages."""
-        exchange.kind = "management"
-        if exchange.method not in ("GET", "HEAD") or exchange.path not in (HEALTH, READY, MAPPING, METRICS):
-            raise Refused(HTTPStatus.NOT_FOUND, f"here are only {HEALTH}, {READY}, {MAPPING} and {METRICS}")
+        if exchange.method not in ("GET", "HEAD") or exchange.path not in (HEALTH, READY, METRICS):
+            raise Refused(HTTPStatus.NOT_FOUND, f"here are only {HEALTH}, {READY} and {METRICS}")
         if exchange.path == METRICS:
             text, kind = self._metrics.exposition()
             await exchange.answer(HTTPStatus.OK, [(b"content-type", kind.encode())], text)
             return
-        problem, findings = "", list[dict[str, str]]()
-        if exchange.path == READY:
-            problem = await self.upstream.answers()
-        elif exchange.path == MAPPING:
-            given = [header for header in exchange.headers if header[0] == b"authorization"]
-            found = await compared_rules(self.driver.settings.writes, self.upstream, given)
-            findings = [asdict(one) for one in found if one.level != "ok"]
-            problem = next((one["what"] for one in findings if one["level"] == "error"), "")
+        problem = await self.upstream.answers() if exchange.path == READY else ""
         status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
-        told: dict[str, Any] = {"status": "unavailable", "reason": problem} if problem else {"status": "ok"}
-        told |= {"findings": findings} if exchange.path == MAPPING else {}
+        told = {"status": "unavailable", "reason": problem} if problem else {"status": "ok"}
         await exchange.answer(status, _JSON, json.dumps(told).encode())
 
 

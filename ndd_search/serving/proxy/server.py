@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.serving.proxy.http_exchange import access, error_bytes
+from ndd_search.serving.proxy.http_exchange import error_bytes
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.route_requests import Proxy
 
@@ -175,7 +175,7 @@ def _worker(settings: ProxySettings, levels: int) -> Proxy:
     levels: the recursion limit of the process that starts it. Python 3.11 reads JSON up to that depth.
     """
     sys.setrecursionlimit(levels)
-    log_to_output(settings.access_log)
+    log_to_output()
     return Proxy(settings)
 
 
@@ -203,7 +203,7 @@ def serve_application(application: Any, listen: str, announce: Callable[[str], N
     settings = ProxySettings(listen=listen)
     sockets = listening(settings)
     announce(url_of(settings, sockets[0]))
-    log_to_output(access_log=False)
+    log_to_output()
     Server(configuration(settings, application)).run(sockets=sockets)
 
 
@@ -213,17 +213,13 @@ def url_of(settings: ProxySettings, listening: socket.socket) -> str:
     return f"{'https' if settings.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def log_to_output(access_log: bool) -> None:
-    """Log warnings to standard error, and the lines of the access log to standard output."""
+def log_to_output() -> None:
+    """Log warnings to standard error."""
     for name in ("ndd_search", "uvicorn.error"):
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
         logging.getLogger(name).addHandler(handler)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    if access_log:
-        access.addHandler(logging.StreamHandler(sys.stdout))
-        access.setLevel(logging.INFO)
-        access.propagate = False
 
 
 def _bound(given: str) -> socket.socket:

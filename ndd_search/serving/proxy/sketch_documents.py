@@ -49,7 +49,6 @@ class SketchedDocuments:
                 _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip or deflate")
             await self._pass_through.pass_on(exchange)
             return
-        exchange.kind = "sketched"
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
         if not is_bulk:
             async with self._budget.of(exchange, SMALL, self._most):
