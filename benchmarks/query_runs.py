@@ -2,6 +2,7 @@
 
     python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
     python -m benchmarks.query_runs http://127.0.0.1:9200 [--documents 100000] [--words 130] [--rounds 3] [--only bool]
+    python -m tests.engines.launch opensearch3 --nodes 3        a cluster; ask it with --shards 3
 
 Two indexes of generated documents are made and deleted at the end. In one a third of the documents are near-copies; the
 other one, with a tenth of the documents, holds five copies of each text, and is searched by the rows with "copies". A
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--words", type=int, default=130)
+    parser.add_argument("--shards", type=int, default=1, help="of each index; its replicas are those of the engine")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="part of the names of the rows to measure")
     chosen = parser.parse_args()
@@ -195,9 +197,10 @@ def main() -> None:
     for copies, generated, count in ((False, documents, chosen.documents), (True, fives, chosen.documents // 10)):
         workload = Workload("", partial(generated, count=count, length=chosen.words), [])
         if mine := [row for row in asked if row.copies == copies]:
-            with filled(chosen.url, workload) as (_, index):
+            with filled(chosen.url, workload, shards=chosen.shards) as (_, index):
                 lines += [line(row, costs(row, make, index, chosen.rounds)) for row in mine]
-    print(f"{about(chosen.url)}; {chosen.documents:,} documents of {chosen.words} words; size 10, window 100.\n")
+    kind = f"{chosen.documents:,} documents of {chosen.words} words in {chosen.shards} shards"
+    print(f"{about(chosen.url)}; {kind}; size 10, window 100.\n")
     head = ["search", "plain ms", "wrapped ms", "wall ×", "processor ×", "query ×", "fetch ×", "phases"]
     table(head, lines)
 

@@ -124,12 +124,16 @@ def with_orjson(module: str) -> Any:
 
 
 @contextmanager
-def filled(url: str, workload: Workload, orjson: bool = False) -> Iterator[tuple[Make, str]]:
-    """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
+def filled(url: str, workload: Workload, orjson: bool = False, shards: int = 1) -> Iterator[tuple[Make, str]]:
+    """Yield a function that makes clients, and the name of an index that is deleted after the block.
+
+    Each shard of the index has one segment.
+    """
     make, helpers = connect(url, orjson=orjson)
     index = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
     with make() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        mapping = {"properties": mapping_properties()}
+        client.indices.create(index=index, body={"mappings": mapping, "settings": {"number_of_shards": shards}})
         try:
             sketched = ndd.with_sketches(workload.documents(index), fields=["body"])
             helpers.bulk(client, sketched, refresh=True)
