@@ -1,10 +1,16 @@
 """Make labelled collections for `python -m benchmarks.study` from public sources, of kinds that its sets do not hold.
 
     git clone https://github.com/opentofu/opentofu              # pages of a manual: release 1.6 and today
+    git clone https://github.com/eslint/eslint                  # rules of a program: release 8 and today
+    git clone https://github.com/tldr-pages/tldr                # examples of commands, in three languages: 2023 and today
     git clone https://github.com/bundestag/gesetze              # paragraphs of German laws: 2013 and today
     git clone https://github.com/linpingyu/JobListings          # adverts of jobs, collected twice
     pip download --no-deps google-api-python-client==2.197.0    # descriptions of operations: two versions of an API
-    python -m benchmarks.study_sets FOLDER --manual opentofu --laws gesetze --jobs JobListings --operations FILE.whl
+    python -m benchmarks.study_sets FOLDER --laws gesetze --jobs JobListings --operations FILE.whl \
+        --pages manual opentofu v1.6:website/docs HEAD:website/docs \
+        --pages rules eslint v8.0.0:docs/rules HEAD:docs/src/rules \
+        --pages commands tldr v2.0:pages HEAD:pages --pages befehle tldr v2.0:pages.de HEAD:pages.de \
+        --pages mingling tldr v2.0:pages.zh HEAD:pages.zh
     python -m benchmarks.study FOLDER/* --methods auto,min-k,high --no-speed
 
 Two documents of one key (a page, a paragraph, an advert, an operation) are copies if at least 60 % of the words of the
@@ -27,7 +33,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
@@ -36,7 +42,8 @@ from typing import Any, NamedTuple
 import tantivy
 
 KEPT, SURE, LISTS, QUERY = 0.6, 0.9, 120, 60
-MANUAL, LAWS = ("v1.6", "HEAD"), ("442d6c43", "HEAD")
+LAWS = ("442d6c43", "HEAD")
+MOST = 1100  # pages, operations
 
 
 class Document(NamedTuple):
@@ -49,20 +56,25 @@ def main() -> None:
         "python -m benchmarks.study_sets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="the collections are written to its subfolders")
-    for name in ("manual", "laws", "jobs", "operations"):
+    parser.add_argument("--pages", nargs=4, action="append", default=[], metavar=("NAME", "SOURCE", "OLD", "NEW"))
+    for name in ("laws", "jobs", "operations"):
         parser.add_argument(f"--{name}", type=Path, metavar="SOURCE")
     arguments = parser.parse_args()
-    sources = (("manual", manual, SURE), ("laws", laws, SURE), ("jobs", jobs, KEPT), ("operations", operations, SURE))
-    for name, read, sure in sources:
+    for name, source, *folders in arguments.pages:
+        write(arguments.folder / name, list(pages(Path(source), folders)), SURE)
+    for name, read, sure in (("laws", laws, SURE), ("jobs", jobs, KEPT), ("operations", operations, SURE)):
         if source := getattr(arguments, name):
             write(arguments.folder / name, list(read(source)), sure)
 
 
-def manual(source: Path) -> Iterator[Document]:
-    for version in MANUAL:
-        for name in _names(source, version, "website/docs"):
-            if name.endswith((".md", ".mdx")):
-                yield from _long_enough(Document(name, _git(source, "show", f"{version}:{name}")), 30)
+def pages(source: Path, folders: Sequence[str]) -> Iterator[Document]:
+    """Yield the pages of a repository. folders: as git names them, such as v1.6:website/docs."""
+    names = {folder: [name for name in _names(source, folder) if name.endswith((".md", ".mdx"))] for folder in folders}
+    chosen = _some(set().union(*names.values()))
+    for folder, found in names.items():
+        for name in found:
+            if name in chosen:
+                yield from _long_enough(Document(name, _git(source, "show", f"{folder}/{name}")), 30)
 
 
 def laws(source: Path) -> Iterator[Document]:
@@ -98,9 +110,7 @@ def operations(source: Path) -> Iterator[Document]:
             for name in names[:2]
             for key, text in _described(json.loads(wheel.read(name)))
         ]
-    keys = sorted({document.key for document in documents})
-    random.Random(3).shuffle(keys)
-    chosen = set(keys[:1100])
+    chosen = _some({document.key for document in documents})
     for document in documents:
         if document.key in chosen:
             yield from _long_enough(document, 5)
@@ -175,6 +185,12 @@ def _described(api: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _described(resource)
 
 
+def _some(keys: Iterable[str]) -> set[str]:
+    drawn = sorted(keys)
+    random.Random(3).shuffle(drawn)
+    return set(drawn[:MOST])
+
+
 def _long_enough(document: Document, words: int) -> Iterator[Document]:
     if len(_words(document.text)) >= words:
         yield document
@@ -184,8 +200,8 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _names(source: Path, version: str, folder: str = "") -> list[str]:
-    return _git(source, "ls-tree", "-r", "--name-only", version, *([folder] if folder else [])).splitlines()
+def _names(source: Path, version: str) -> list[str]:
+    return _git(source, "ls-tree", "-r", "--name-only", version).splitlines()
 
 
 def _git(source: Path, *words: str) -> str:
