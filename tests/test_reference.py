@@ -1,10 +1,6 @@
-"""The manual page and the shell completion agree with the program."""
+"""The manual page and the table of options agree with the program."""
 
-import shutil
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.output import every_action
@@ -62,44 +58,3 @@ def test_an_option_of_several_commands_has_one_help_text() -> None:
 def test_every_option_with_a_number_has_a_range() -> None:
     unbounded = [action.option_strings for action in every_action(whole_parser()) if action.type in (int, float)]
     assert unbounded == []
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish", "tcsh"])
-def test_the_completion_of_each_shell_names_every_command(shell: str) -> None:
-    script = ndd("--completion", shell).stdout
-    assert [name for name in COMMANDS if name not in script] == []
-
-
-@pytest.fixture(scope="module")
-def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script and a file."""
-    folder = tmp_path_factory.mktemp("bash")
-    (folder / "completion").write_text(ndd("--completion", "bash").stdout)
-    (folder / "news.idx").touch()
-    return folder
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        (["ba"], {"backfill"}),
-        (["backfill", "--sli"], {"--slices"}),
-        (["items", "groups", "--method", "corr"], {"correlation"}),
-        (["corpus", "un"], {"unique"}),
-        (["index", "info", "new"], {"news.idx"}),
-        (["corpus", "page", "--preset", "new"], {"news.idx"}),
-    ],
-)
-def test_bash_completes_commands_options_values_and_files(
-    typed: list[str], offered: set[str], bash_completion: Path
-) -> None:
-    words = ["ndd-search", *typed]
-    line = f"""
-        source ./completion
-        COMP_WORDS=({" ".join(words)}) COMP_CWORD={len(words) - 1}
-        _shtab_ndd_search ndd-search {words[-1]} {words[-2]}
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(["bash", "-c", line], cwd=bash_completion, capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == offered

@@ -14,16 +14,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from pkgutil import get_data
 from types import ModuleType
 from typing import Any
 
-from ndd_search.cli.output import Parser, every_action, warn
-from ndd_search.errors import MissingExtra, NDDError, importing
+from ndd_search.cli.output import Parser, warn
+from ndd_search.errors import MissingExtra, NDDError
 from ndd_search.native import in_use
 
-_FILES = ("FILE", "FOLDER", "SOURCE", "GROUPS", "PRESET")  # what stands for files in the help
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
@@ -116,7 +114,7 @@ def _run(name: str, words: Sequence[str]) -> int:
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return one parser of all commands, for shell completion and the manual page.
+    """Return one parser of all commands, for the manual page.
 
     A command whose extra is not installed has no options there.
     """
@@ -161,12 +159,6 @@ def _overview() -> argparse.ArgumentParser:
 
 def _add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    parser.add_argument(
-        "--completion",
-        action=_Completion,
-        choices=("bash", "zsh", "fish", "tcsh"),
-        help="print a script that completes commands and options in this shell; print it again after an update",
-    )
 
 
 class _Version(argparse.Action):
@@ -176,18 +168,4 @@ class _Version(argparse.Action):
         from importlib.metadata import version  # imported here because it takes as long as the rest of the help
 
         print(f"ndd-search {version('ndd-search')}, with {in_use()}")
-        parser.exit()
-
-
-class _Completion(argparse.Action):
-    """Prints the script of a shell and ends the program, as --version does."""
-
-    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, option: str | None = None) -> None:
-        with importing("shtab", "shell completion", "shtab", "cli"):
-            import shtab
-        whole = whole_parser()
-        for action in every_action(whole):
-            if action.type is Path or action.metavar in _FILES or action.dest in ("a", "b"):
-                action.complete = shtab.FILE  # type: ignore[attr-defined]
-        print(shtab.complete(whole, str(shell)))
         parser.exit()

@@ -266,47 +266,25 @@ def table(*columns: str, **settings: Any) -> Table:
 
 
 @contextmanager
-def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
-    """Yield a callable(advance, total) that moves a progress bar with rate and remaining time on standard error.
+def progress(what: str, total: int | None, quiet: bool, by: str = "advance") -> Iterator[Callable[..., None]]:
+    """Yield a callable(number, total) that moves a progress bar with the remaining time on standard error.
 
-    total: None if unknown; each call may set it.
+    total: None if unknown; each call may set it. by: "advance", or "completed" for numbers
+    that count from the beginning.
     """
     if quiet or not sys.stderr.isatty() or not find_spec("rich"):  # the work is done without a bar, too
-        yield lambda advance, total=None: None
+        yield lambda number, total=None: None
         return
     bars = _rich("progress")
-    times = [bars.TextColumn("{task.fields[rate]}"), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()]
+    columns = [bars.TextColumn(what), bars.BarColumn(), bars.MofNCompleteColumn()]
+    times = [bars.TimeElapsedColumn(), bars.TimeRemainingColumn()]
     bar: Progress
-    with bars.Progress(
-        bars.TextColumn(what),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        *times,
-        console=console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task(what, total=total, rate="")
-
-        def move(advance: int, total: int | None = None) -> None:
-            seconds = bar.tasks[0].elapsed or 0.0
-            rate = f"{(bar.tasks[0].completed + advance) / seconds:,.0f}/s" if seconds > 1 else ""
-            bar.update(task, advance=advance, rate=rate, total=total)
-
-        yield move
+    with bars.Progress(*columns, *times, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda number, total=None: bar.update(task, total=total, **{by: number})
 
 
-@contextmanager
-def moving(what: str, total: int | None, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Yield a callable(done, total) that moves a progress bar, where `done` counts from the beginning."""
-    before = 0
-    with progress(what, total, quiet) as move:
-
-        def moved(done: int, total: int | None = None) -> None:
-            nonlocal before
-            move(done - before, total)
-            before = done
-
-        yield moved
+moving = partial(progress, by="completed")
 
 
 def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
