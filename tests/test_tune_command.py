@@ -125,53 +125,36 @@ def _read(terminal: int) -> str:
         return ""
 
 
+def typing(*said: bytes) -> Callable[[str, int], bytes]:
+    return lambda _, asked: said[asked]
+
+
 def truth(shown: str, asked: int) -> bytes:
     """Answer as a reader for whom copies with at most six changes are near-duplicates."""
     first, second = re.findall(r"\b(\d+)-(\d)\b", shown)[-2:]
     return b"y\n" if first[0] == second[0] and "4" not in (first[1], second[1]) else b"n\n"
 
 
-def test_somebody_answers_in_a_terminal_and_a_second_run_goes_on_with_other_pairs(
-    folder: Path, queries: Path, tmp_path: Path
-) -> None:
+def test_somebody_answers_in_a_terminal(folder: Path, queries: Path, tmp_path: Path) -> None:
     saved = tmp_path / "settings.toml"
-    words = ["tune", folder, "--queries", queries, "--save", saved]
-    for most, so_far in ((8, 8), (4, 12)):
-        code, shown = terminal([*words, "--ask", most], truth)
-        assert code == 0, shown
-        assert f"pair {most} of at most {most}" in shown
-        answers = [json.loads(line) for line in (tmp_path / "settings.answers.jsonl").read_text().splitlines()]
-        assert len({one["pair"] for one in answers}) == len(answers) == so_far
-        assert read_preset(saved).tuned["answers"] == so_far
-    facts = json.loads(run(*words, "--json").stdout)
-    assert facts["answers"]["yes"] + facts["answers"]["no"] == so_far
-    assert facts["recommended"] == read_preset(saved).options.min_similarity
-
-
-def test_back_asks_again_what_is_no_answer_is_asked_again_and_quit_keeps_what_was_said(
-    folder: Path, queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = [b"b\n", b"y\n", b"maybe\n", b"b\n", b"n\n", b"d\n", b"q\n"]
-    code, shown = terminal(["tune", folder, "--queries", queries, "--ask", 9], lambda shown, asked: said[asked])
+    code, shown = terminal(["tune", folder, "--queries", queries, "--save", saved, "--ask", 8], truth)
     assert code == 0, shown
-    assert "after 0 yes, 1 no, 1 don't know" in shown
-    told = [json.loads(line) for line in (tmp_path / "ndd-answers.jsonl").read_text().splitlines()]
-    assert [one["answer"] for one in told] == ["yes", "no", "unknown"]
-    assert told[0]["pair"] == told[1]["pair"] != told[2]["pair"]
+    assert "pair 8 of at most 8" in shown
+    assert read_preset(saved).tuned["answers"] == 8
 
 
-def test_ctrl_c_loses_nothing_and_the_end_of_the_input_is_quit(
-    folder: Path, queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_answer_is_asked_again_and_quit_keeps_what_was_said(folder: Path, queries: Path) -> None:
+    for end in (b"q\n", b"\x04"):
+        said = [b"y\n", b"maybe\n", b"n\n", b"d\n", end]
+        code, shown = terminal(["tune", folder, "--queries", queries, "--ask", 9], typing(*said))
+        assert code == 0, shown
+        assert "after 1 yes, 1 no, 1 don't know" in shown
+
+
+def test_ctrl_c_ends_the_questions(folder: Path, queries: Path) -> None:
     words = ["tune", folder, "--queries", queries, "--ask", 9]
-    code, shown = terminal(words, lambda shown, asked: b"y\n" if asked < 2 else signal.SIGINT)
+    code, _ = terminal(words, lambda shown, asked: b"y\n" if asked < 2 else signal.SIGINT)
     assert code == 130
-    assert "run the same command to continue" in " ".join(shown.split())
-    assert len((tmp_path / "ndd-answers.jsonl").read_text().splitlines()) == 2
-    code, shown = terminal(words, lambda shown, asked: b"\x04")
-    assert (code, "after 2 yes" in shown) == (0, True)
 
 
 def test_without_a_terminal_nobody_can_be_asked(folder: Path, queries: Path) -> None:

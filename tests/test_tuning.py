@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.cli.tune import effects, facts, read_answers, settings_of, verdict, write_answer
+from ndd_search.cli.tune import effects, facts, settings_of, verdict
 from ndd_search.cli.tuning.compare_settings import (
     SETTINGS,
     FoundHit,
@@ -45,7 +45,7 @@ def simulated(seed: int, count: int = 400) -> Pages:
     similarity = rng.uniform(0.2, 1, count)
     joined = rng.random(count) < np.clip(1.5 * (similarity - 0.2), 0, 1)
     pairs = (
-        Pair("q", NOBODY, NOBODY, alike, join, 1, f"{seed}-{place}")
+        Pair("q", NOBODY, NOBODY, alike, join, 1, f"{seed}-{place}".encode())
         for place, (alike, join) in enumerate(zip(similarity.tolist(), joined.tolist(), strict=True))
     )
     return Pages([], ndd.Recipe(), ndd.CollapseOptions(), tuple(pairs), [])
@@ -116,7 +116,7 @@ def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_kn
 def test_every_pair_is_asked_about_once_and_answers_to_other_pages_count_for_nothing() -> None:
     tuning = interviewed(simulated(4, count=30), means(0.6), 4, most=100)
     assert (len(tuning.answers), tuning.question()) == (30, None)
-    other = Tuning(tuning.pages, {**tuning.answers, "somewhere else": False})
+    other = Tuning(tuning.pages, {**tuning.answers, b"somewhere else": False})
     assert facts(other) == facts(tuning)
 
 
@@ -256,19 +256,3 @@ def test_any_two_texts_are_shown_without_anything_that_acts_on_a_terminal(first:
         shown = "".join(piece.text for piece in side)
         assert all(one.isprintable() or one in "\u200c\u200d" for one in shown)
     assert "\x1b" not in safe(first)
-
-
-def test_answers_are_read_back_the_last_one_for_a_pair_and_a_torn_line_is_told(tmp_path: Path) -> None:
-    pairs, path = simulated(0).pairs, tmp_path / "answers.jsonl"
-    for pair, answer in zip(pairs[:3], (True, False, None), strict=True):
-        write_answer(path, pair, answer)
-    write_answer(path, pairs[0], False)
-    whole = {pairs[0].key: False, pairs[1].key: False, pairs[2].key: None}
-    assert read_answers(path, pytest.fail) == whole
-    with path.open("a") as torn:
-        torn.write("[" * 100_000 + '\n[]\n{"pair": "3", "ans')
-    write_answer(path, pairs[4], True)
-    told: list[str] = []
-    assert read_answers(path, told.append) == {**whole, pairs[4].key: True}
-    assert told == [f"{path}: line {line} is left out, it is not an answer" for line in (5, 6, 7)]
-    assert read_answers(tmp_path / "nowhere", pytest.fail) == {}

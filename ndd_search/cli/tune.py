@@ -6,18 +6,14 @@ examples:
   ndd-search tune news.idx --queries queries.txt --ask 20
 
 Each line of the file is a query in words, or a search body as JSON; of more than 300, 300 are taken at random. The
-index is not changed. Every answer is saved at once, in settings.answers.jsonl beside --save settings.toml, else in
-ndd-answers.jsonl; after an interruption the same command continues. The exit code is 1 if no two hits resemble each
-other, 3 if a query failed.
+index is not changed. The exit code is 1 if no two hits resemble each other, 3 if a query failed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -68,7 +64,7 @@ _WORDS = {True: "yes", False: "no", None: "unknown"}
 _HEADS = ("min_similarity", ">hits hidden", ">of all hits", ">on pages", ">right, by the answers")
 _BARS_SHOWN = ("auto", 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _NAMES = {bar: name for name, bar in PLAIN.items()}
-_ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [b]ack  [q]uit > "
+_ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [q]uit > "
 _SAMPLES = 3
 _MOST_SHOWN = 5  # failed queries that are shown one by one; the others are counted
 
@@ -97,15 +93,14 @@ def run(arguments: argparse.Namespace) -> int:
         check_toml(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
-    file = arguments.save.with_suffix(".answers.jsonl") if arguments.save else Path("ndd-answers.jsonl")
     with _opened(arguments) as (source, options):
         pages = _look(source, queries, options, failures, arguments.json)
         name = source.name
     out = console(stderr=arguments.json) if arguments.ask or not arguments.json else None
-    tuning = Tuning(pages, read_answers(file, warn))
+    tuning = Tuning(pages)
     if out:
         _show_figures(tuning, out)
-        tuning = _interview(tuning, arguments.ask, file, out) if arguments.ask else tuning
+        tuning = _interview(tuning, arguments.ask, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
         given = arguments.preset.indexes if arguments.preset else {}
@@ -182,67 +177,27 @@ def _check_sketches(source: Source, pages: Sequence[ResultPage]) -> None:
         warn(f"no sketch of recipe {source.recipe.id} in {len(lacking):,} of {many(len(hits), 'hit')}: not compared")
 
 
-def read_answers(path: Path, report: Callable[[str], None]) -> dict[str, bool | None]:
-    """Return the answers of a file by the key of their pair; the last answer to a pair counts. {} without a file.
-
-    report: called with a sentence for every invalid line, such as the last one of a session that was killed.
-    """
-    answers: dict[str, bool | None] = {}
-    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-    for place, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-            answers[str(row["pair"])] = _ANSWERS[row["answer"]]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            report(f"{path}: line {place} is left out, it is not an answer")
-    return answers
-
-
-def write_answer(path: Path, pair: Pair, answer: bool | None) -> None:
-    """Append an answer to a file and sync it to disk. Raises OSError if that fails."""
-    row = {"pair": pair.key, "answer": _WORDS[answer], "ids": [pair.first.id, pair.second.id], "query": pair.query}
-    line = json.dumps(row | {"similarity": round(pair.similarity, 4)}, ensure_ascii=True) + "\n"
-    with path.open("ab+") as file:
-        if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-            line = "\n" + line  # an earlier session was killed while it wrote a line
-        file.write(line.encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _interview(tuning: Tuning, most: int, file: Path, out: Console) -> Tuning:
+def _interview(tuning: Tuning, most: int, out: Console) -> Tuning:
     """Ask until there is no pair left to ask about, the limit is reached, or the user quits."""
-    said: list[Pair] = []
-    pair = tuning.question()
-    try:
-        while len(said) < most and pair is not None:
-            _show_pair(pair, f"pair {len(said) + 1} of at most {most}", out)
-            match _ask(out):
-                case "q":
-                    break
-                case "b":
-                    pair = said.pop() if said else pair  # its next answer replaces the one in the file
-                case word:
-                    write_answer(file, pair, _ANSWERS[word])
-                    tuning = tuning.answered(pair.key, _ANSWERS[word])
-                    said.append(pair)
-                    pair = tuning.question()
-    except KeyboardInterrupt:
-        # Not through the console: after an interrupted print it may buffer all further output.
-        print(f"\nThe answers are in {file}; run the same command to continue.", file=out.file)
-        raise
+    for place in range(1, most + 1):
+        if (pair := tuning.question()) is None:
+            break
+        _show_pair(pair, f"pair {place} of at most {most}", out)
+        if (word := _ask(out)) == "q":
+            break
+        tuning = tuning.answered(pair.key, _ANSWERS[word])
     return tuning
 
 
 def _ask(out: Console) -> str:
-    """Read one of the keys of _ANSWERS, "b" or "q"; the end of the input counts as "q"."""
+    """Read one of the keys of _ANSWERS, or "q"; the end of the input counts as "q"."""
     while True:
         try:
             word = out.input(_ASKING, markup=False).strip().casefold()
         except EOFError:
             return "q"
-        if word in ("q", "quit", "b", "back"):
-            return word[0]
+        if word in ("q", "quit"):
+            return "q"
         if word in _ANSWERS:
             return word
 

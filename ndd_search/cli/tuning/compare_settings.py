@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ class Pair:
     similarity: float
     joined: bool
     count: int
-    key: str
+    key: bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +129,7 @@ def look_at(
     frequency_table: of the index, for "auto". options: only the guards are used; they apply to every setting.
     """
     decision = Decision.of("auto", recipe, frequency_table)
-    by_key: dict[str, Pair] = {}
+    by_key: dict[bytes, Pair] = {}
     hidden = []
     for page in pages:
         pairs, joined = _compared(page, recipe, decision, options)
@@ -167,8 +166,7 @@ def _nearest(page: ResultPage, pairs: Pairs, hidden: Flags) -> Iterator[Pair]:
     best = {int(pairs.second[at]): at for at in order.tolist()}
     for place, at in best.items():
         first, second = page.hits[int(pairs.first[at])], page.hits[place]
-        values = sorted(np.asarray(hit.sketch).tobytes() for hit in (first, second))
-        key = blake2b(b"".join(values), digest_size=8).hexdigest()
+        key = b"".join(sorted(np.asarray(hit.sketch).tobytes() for hit in (first, second)))
         yield Pair(page.query, first, second, float(pairs.similarity[at]), bool(hidden[place]), 1, key)
 
 
@@ -188,14 +186,13 @@ def samples(pages: Pages, most: int) -> list[Pair]:
 class Tuning:
     """Pages and answers about their pairs. Immutable: `answered` returns a new object.
 
-    answers: by key of a pair: True for near-duplicates, False for different, None for "don't know". Answers to pairs
-             that the pages do not hold (from an earlier run) are ignored.
+    answers: by key of a pair: True for near-duplicates, False for different, None for "don't know".
     """
 
     pages: Pages
-    answers: Mapping[str, bool | None] = field(default_factory=dict)
+    answers: Mapping[bytes, bool | None] = field(default_factory=dict)
 
-    def answered(self, key: str, answer: bool | None) -> Tuning:
+    def answered(self, key: bytes, answer: bool | None) -> Tuning:
         """Return a copy with this answer added or replaced."""
         return replace(self, answers={**self.answers, key: answer})
 
