@@ -37,7 +37,6 @@ with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
 _MOST_LISTED = 20  # near-duplicates of one result that are listed
-_WINDOW = 100  # hits for which the effect of another min_similarity is shown
 
 
 @dataclass(frozen=True)
@@ -60,20 +59,6 @@ class Result:
     compared: str = ""
     duplicates: tuple[Result, ...] = ()
     unlisted: int = 0
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What another min_similarity changes in the first `examined` hits.
-
-    hidden, shown: how many more hits it would hide and show. to_hide, to_show: the first of them, as they are shown.
-    """
-
-    examined: int
-    hidden: int
-    shown: int
-    to_hide: list[Result]
-    to_show: list[Result]
 
 
 class Pages:
@@ -104,14 +89,12 @@ class Pages:
         )
         began = perf_counter()
         found = await self._searcher.search(asked, headers)
-        seconds, effect = perf_counter() - began, None
-        if state.trial is not None:
-            effect = await self._effect(replace(asked, start=0, size=_WINDOW, facets=False), state, headers)
+        seconds = perf_counter() - began
         is_empty = state.page == 1 and not found.response["hits"]["hits"]
         count = await self._searcher.count(headers) if is_empty else 0
-        return await asyncio.to_thread(self._results_page, state, found, seconds, effect, count)
+        return await asyncio.to_thread(self._results_page, state, found, seconds, count)
 
-    def _results_page(self, state: State, found: Found, seconds: float, effect: Effect | None, count: int) -> bytes:
+    def _results_page(self, state: State, found: Found, seconds: float, count: int) -> bytes:
         """seconds: that the search took. count: of all documents, where nothing was found."""
         told, hits = info(found.response), found.response["hits"]["hits"]
         ndd = told.block if told.collapsed else None
@@ -128,26 +111,7 @@ class Pages:
             attempts=_attempts(state),
             count=count,
             more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
-            effect=effect,
         )
-
-    async def _effect(self, asked: Asked, state: State, headers: Headers) -> Effect:
-        """Compare the first hits under the state's min_similarity and under the one that is tried."""
-        ways = [state.options, replace(state, min_similarity=state.trial).options]
-        answers = [
-            await self._searcher.search(replace(asked, options={**options, "mode": "annotate"}), headers)
-            for options in ways
-        ]
-        lists = [found.response["hits"]["hits"] for found in answers]
-        now, then = ({_name(hit): hit for hit in listed} for listed in lists)
-        before, after = ({key for key, hit in hits.items() if _leader(hit)} for hits in (now, then))
-        hidden, shown = [key for key in then if key in after - before], [key for key in now if key in before - after]
-
-        def results(keys: list[tuple[str, str]], hits: Mapping[tuple[str, str], Hit]) -> list[Result]:
-            return [self._single(0, hits[key], list(hits.values()), state) for key in keys[:_MOST_LISTED]]
-
-        both = await asyncio.to_thread(lambda: (results(hidden, then), results(shown, now)))
-        return Effect(len(then), len(hidden), len(shown), *both)
 
     async def document(self, given: Mapping[str, str], headers: Headers) -> bytes:
         """Return the page of one document, or of two side by side. Raises SearchFailed, ValueError."""

@@ -20,7 +20,6 @@ class State:
     q:              what the user has typed.
     order:          "deduplicated", or "engine" for the engine's own order with each duplicate marked.
     min_similarity: a resemblance in 0..1, None for the setting of the index or proxy.
-    trial:          another min_similarity whose effect is shown, None for none; `try` in the URL.
     source:         only documents of one of these sources, () for all.
     period:         only documents of one of these years ("2024") or months ("2024-03"), () for all.
     page:           number of the page, from 1.
@@ -29,7 +28,6 @@ class State:
     q: str = ""
     order: str = "deduplicated"
     min_similarity: float | None = None
-    trial: float | None = None
     source: tuple[str, ...] = ()
     period: tuple[str, ...] = ()
     page: int = 1
@@ -53,8 +51,7 @@ class State:
         return cls(
             q=given.get("q", "").strip(),
             order=order or "deduplicated",
-            min_similarity=_similarity("min_similarity", given),
-            trial=_similarity("try", given),
+            min_similarity=_similarity(given.get("min_similarity", "")),
             source=source,
             period=period,
             page=int(page),
@@ -70,9 +67,7 @@ class State:
             if (value := getattr(self, one.name)) != getattr(default, one.name)
         ]
         return [
-            ("try" if name == "trial" else name, str(one))
-            for name, value in changed
-            for one in (value if isinstance(value, tuple) else (value,))
+            (name, str(one)) for name, value in changed for one in (value if isinstance(value, tuple) else (value,))
         ]
 
     def url(self, **changes: Any) -> str:
@@ -108,8 +103,7 @@ def _last(given: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: values[-1] for name, values in given.items()}
 
 
-def _similarity(name: str, given: dict[str, str]) -> float | None:
-    text = given.get(name, "")
+def _similarity(text: str) -> float | None:
     if text in ("", "auto"):
         return None
     try:
@@ -117,5 +111,5 @@ def _similarity(name: str, given: dict[str, str]) -> float | None:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise ValueError(f"{name} must be a number above 0 and at most 1, got {text!r}")
+        raise ValueError(f"min_similarity must be a number above 0 and at most 1, got {text!r}")
     return value

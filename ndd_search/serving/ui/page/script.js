@@ -6,18 +6,18 @@ for (const time of document.querySelectorAll("time")) {
   const style = styles[time.dateTime.length] ?? { dateStyle: "medium", timeStyle: "short" };
   time.textContent = new Intl.DateTimeFormat(undefined, style).format(new Date(time.dateTime));
 }
-const trial = document.getElementById("trial");
-if (trial) {
-  const slider = trial.querySelector("input[type=range]");
-  const value = trial.querySelector("output");
-  const remembered = "ndd-trial";
+const bar = document.getElementById("bar");
+if (bar) {
+  const slider = bar.querySelector("input[type=range]");
+  const value = bar.querySelector("output");
+  const remembered = "ndd-bar";
   slider.addEventListener("input", () => {
     value.textContent = Number(slider.value).toFixed(2);
     slider.removeAttribute("aria-valuetext");
   });
   slider.addEventListener("change", () => {
     sessionStorage.setItem(remembered, "yes");
-    trial.requestSubmit();
+    bar.requestSubmit();
   });
   if (sessionStorage.getItem(remembered)) {
     sessionStorage.removeItem(remembered);
