@@ -140,7 +140,7 @@ class Several(Kind):
     def check(self, name: str, value: Any) -> tuple[Any, ...]:
         if self.one and isinstance(value, str):
             value = (value,)
-        if isinstance(value, str) or not isinstance(value, Collection):
+        if isinstance(value, str | Mapping) or not isinstance(value, Collection):
             remedy = f": write [{value!r}]" if isinstance(value, str) else ""
             raise TypeError(f"{name} must be a list, got {value!r}{remedy}")
         if self.most is not None and len(value) > self.most:

@@ -145,7 +145,7 @@ class DuplicateFilter:
         self._policy, self._report = policy, sketcher.report
         self._search = CandidateSearch(
             recipe=sketcher.recipe,
-            field=sketcher.first,
+            field=sketcher.where.name,
             keys=sketcher.keys,
             min_similarity=policy.min_similarity,
             examined=20,

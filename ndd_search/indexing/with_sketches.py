@@ -72,12 +72,12 @@ def with_sketches(
 
     actions:    what the helpers accept: documents, {"_op_type", "_id", "_source", ...}, raw JSON; any iterable, also an
                 endless one. A document that gets a sketch is copied; the copy shares its other values.
-    fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
-                `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
+    fields:     names (dotted ones too) of the text fields that make the sketch, joined in this order.
+    field:      the object that holds the sketch.
     keys:       how many keys to store with each sketch, for find_duplicates and members="all", 0..64. All writers of an
                 index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers.
-    duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch. 500
+    duplicates: what to do with documents that resemble one of the index or of this run, by their sketch. 500
                 actions of a list or tuple are looked up in one request. Actions of any other iterable are looked up one
                 by one, because reading ahead would delay those already read.
     Iterating raises InvalidDocument if a document has a value of its own under the name of the sketch or its keys.

@@ -82,23 +82,14 @@ class OfRecipe(Kind):
         return "a recipe, or its id and where its key is"
 
 
-class _TextFields(Kind):
-    """a field, a list of fields, or these by the name of the object that holds their sketch."""
-
-    def check(self, name: str, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {Field().check(name, each): self.check(name, value[each]) for each in value}
-        return Several(Field(), one=True).check(name, value)
-
-
 @checked
 @dataclass(frozen=True, kw_only=True)
 class IndexRule:
     """The settings of the indexes that a pattern matches; beside these, every option of CollapseOptions, and `preset`.
 
     enabled: false leaves searches of these indexes alone; or which are collapsed beside those that rank, as in wrap.
-    text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. One field,
-             several, or several sketches, {"ndd": ["body"], "ndd_title": ["title"]}. Without it, they get none.
+    text:    the fields that hold the text: documents that are written to these indexes get a sketch of it. Without it,
+             they get none.
     keys:    how many keys are stored beside each sketch, 0..64.
     numbers: whether the numbers of the text are stored, for the guard numbers.
     recipe:  of the sketches; by default that of the client.
@@ -107,7 +98,7 @@ class IndexRule:
 
     options: CollapseOptions
     enabled: Any = setting(Enabled(), True)
-    text: Any = setting(_TextFields(), ())
+    text: Sequence[str] = setting(Several(Field(), one=True), ())
     keys: int = setting(Whole(0, 64), KEYS)
     numbers: bool = setting(YesNo(), False)
     recipe: Recipe | None = setting(OfRecipe(), None)
@@ -155,12 +146,10 @@ class IndexRules:
         """Return the pattern whose rule is that of an index, None if none matches its name."""
         return _pattern_of(self._patterns, name)
 
-    def text_fields_of(self, name: str, field: str) -> Sequence[str]:
-        """Return the fields of an index whose text the sketch in `field` is of; none if they are not known."""
+    def text_fields_of(self, name: str) -> Sequence[str]:
+        """Return the fields of an index whose text its sketches are of; none if they are not known."""
         pattern = self.pattern_of(name)
-        text = () if pattern is None else self.rules[pattern].text
-        fields: Sequence[str] = text.get(field, ()) if isinstance(text, Mapping) else text
-        return fields
+        return () if pattern is None else self.rules[pattern].text
 
     def sketched_beside(self, target: str) -> list[str]:
         """Return the patterns of indexes that get sketches, none if one of them matches an index of a target."""

@@ -397,7 +397,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
     for rules, error, message in (
         (["news"], TypeError, "must map patterns of index names to settings"),
         ({"news": {"text": ["body"], "kys": 8}}, TypeError, r"unknown option 'kys' \(did you mean keys\?\)"),
-        ({"news": {"text": {"ndd": []}}}, ValueError, "indexes 'news': .*at least one text field"),
+        ({"news": {"text": {"ndd": []}}}, TypeError, "indexes 'news': text must be a list"),
         ({"news": {"text": ["ndd"]}}, ValueError, "indexes 'news': .*no text field"),
     ):
         with pytest.raises(error, match=message):

@@ -78,7 +78,7 @@ def _entries(
     is_whole = "_source" not in plan.search.body
 
     def text(hit: Hit) -> str | None:
-        fields = plan.settings.indexes.text_fields_of(hit.get("_index", ""), plan.field.name) if is_whole else ()
+        fields = plan.settings.indexes.text_fields_of(hit.get("_index", "")) if is_whole else ()
         return text_of(hit.get("_source") or {}, fields)
 
     places = _Places(page, stream, longer, replace(reader, text=text), plan, state.before)

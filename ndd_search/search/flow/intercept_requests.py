@@ -12,7 +12,6 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import product
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
@@ -159,32 +158,33 @@ class Driver:
         """
         found: dict[str, str] = {}
         for index in sorted(indexes):
-            fields, now = self.settings.writes.fields_of(index), self.settings.clock()
-            if not fields or self._mapped.get(index, now) > now:
+            field, now = self.settings.writes.field_of(index), self.settings.clock()
+            if not field or self._mapped.get(index, now) > now:
                 continue
-            if why := (yield from self._why_unmapped(index, fields, headers)):
+            if why := (yield from self._why_unmapped(index, field, headers)):
                 found[index] = why
             elif index in self._mapped or len(self._mapped) < _MAPPED:
                 self._mapped[index] = now + self.settings.bypass_seconds
         return found
 
-    def _why_unmapped(self, index: str, fields: Collection[str], headers: Mapping[str, str]) -> Asking[str]:
+    def _why_unmapped(self, index: str, field: str, headers: Mapping[str, str]) -> Asking[str]:
         """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known."""
         path = f"/{quote(index, safe='')}"
-        answer = yield from _asked(mappings(path, fields, headers))
+        answer = yield from _asked(mappings(path, field, headers))
         if missing := answer.status == HTTPStatus.NOT_FOUND:
             answer = yield from _asked(new_index(index_in(answer.body) or index, headers))
         body = answer.body if answer.ok and isinstance(answer.body, Mapping) else {}
         if missing and answer.ok:
             body = {"template": body.get("template", {})}
         known = [one for one in body.values() if isinstance(one, Mapping)]  # an answer may be no engine's
-        if all(is_mapped(one.get("mappings", {}), name) for one, name in product(known, fields)):
+        if all(is_mapped(one.get("mappings", {}), field) for one in known):
             return ""
         if missing:
             return _NO_INDEX
-        properties = {key: one for name in fields for key, one in mapping_properties(name).items()}
         given = {name: media_type(value, lines=False) for name, value in headers.items()}  # of a bulk
-        put = yield from _asked(Request("PUT", f"{path}/_mapping", {}, given, {"properties": properties}, _PUT))
+        put = yield from _asked(
+            Request("PUT", f"{path}/_mapping", {}, given, {"properties": mapping_properties(field)}, _PUT)
+        )
         return "" if put.ok else f"the mapping of sketches cannot be put ({reason_of(put.body)})"
 
     def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
@@ -195,17 +195,15 @@ class Driver:
         faults, looks = list[str](), 0
         with suppress(Exception):  # a caller may write without the right to read mappings
             for index in sorted(indexes):
-                fields = self.settings.writes.fields_of(index)
-                if looks == _LOOKED_AT or not fields or not self.settings.known.says_first(index, "mapping"):
+                field = self.settings.writes.field_of(index)
+                if looks == _LOOKED_AT or not field or not self.settings.known.says_first(index, "mapping"):
                     continue
                 looks += 1
                 for _ in range(2):  # an engine may store a document just before its mapping names the new field
-                    found = yield mappings(f"/{quote(index, safe='')}", fields, headers)
-                    if all(
-                        is_mapped(one.get("mappings", {}), name) for one, name in product(found.body.values(), fields)
-                    ):
+                    found = yield mappings(f"/{quote(index, safe='')}", field, headers)
+                    if all(is_mapped(one.get("mappings", {}), field) for one in found.body.values()):
                         break
-                told = [sentence for name in fields for one in faults_in(found.body, name).values() for sentence in one]
+                told = [sentence for one in faults_in(found.body, field).values() for sentence in one]
                 faults += [f"/{index}: {self.settings.tell(f'/{index}', sentence)}" for sentence in told]
         return faults
 

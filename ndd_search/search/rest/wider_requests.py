@@ -5,7 +5,7 @@ The caller's dicts are never changed; changed parts are copied.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -113,13 +113,13 @@ def beside(search: Search, body: Mapping[str, Any]) -> Request:
     return replace(search.request, method="POST", body=body, params=params)
 
 
-def mappings(indexes: str, fields: Collection[str], headers: Mapping[str, str]) -> Request:
-    """Return a request for what `mapping.faults_in` reads, of the fields that hold sketches.
+def mappings(indexes: str, field: str, headers: Mapping[str, str]) -> Request:
+    """Return a request for what `mapping.faults_in` reads, of the field that holds sketches.
 
     indexes: as in a path, "/news,blogs". headers: of the caller's request.
     """
-    found = [path for name in fields for path in (name, SketchField(name).keys)]
-    parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in found)]
+    stored = (field, SketchField(field).keys)
+    parts = ["mappings.enabled", "mappings._source", *(f"mappings.properties.{path}" for path in stored)]
     parts.append("settings.index.uuid")  # each index has one
     return Request("GET", indexes, {"filter_path": ",".join(f"*.{part}" for part in parts)}, headers, None, _LOOK)
 

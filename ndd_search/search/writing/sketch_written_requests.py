@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -99,16 +99,12 @@ class SketchedWrites:
         if not self.rules or method not in ("PUT", "POST"):
             return False
         index = (_ONE.fullmatch(path) or {"index": None})["index"]
-        return bool(_BULK.fullmatch(path)) or (index is not None and self.has_rule(unquote(index)))
+        return bool(_BULK.fullmatch(path)) or (index is not None and bool(self.field_of(unquote(index))))
 
-    def fields_of(self, index: str) -> Collection[str]:
-        """Return the fields that hold the sketches of an index; none if its documents get none."""
+    def field_of(self, index: str) -> str:
+        """Return the field that holds the sketches of an index, "" if its documents get none."""
         sketcher = self._rule(index)
-        return () if sketcher is None else sketcher.fields
-
-    def has_rule(self, index: str) -> bool:
-        """Return whether the documents of an index get a sketch."""
-        return self._rule(index) is not None
+        return "" if sketcher is None else sketcher.where.name
 
     def _bulk(self, body: Any, lines: BulkLines) -> Any:
         """Return the body of a bulk request, as text or as a list like the original, whose texts may hold lines."""
@@ -242,7 +238,7 @@ class BulkLines:
     def following(self) -> str | None:
         """The index with a rule of the document that follows, None if another line follows."""
         index = None if self._header is None else self._header[1]
-        return index if index is not None and self._writes.has_rule(index) else None
+        return index if index is not None and self._writes.field_of(index) else None
 
     def skip(self) -> bool:
         """Pass over a line that is not read. Returns whether it is a document that should have got a sketch."""
