@@ -5,13 +5,11 @@ engine = index.as_query_engine(similarity_top_k=50, node_postprocessors=[NearDup
 
 from __future__ import annotations
 
-from typing import Any
-
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.errors import MissingExtra
 from ndd_search.integrations.choose_passages import select
 from ndd_search.integrations.passage_options import Fields
-from ndd_search.integrations.passages_and_copies import LEFT_OUT, LISTED, Passage, Passages
+from ndd_search.integrations.passages_and_copies import LEFT_OUT, LISTED, SOURCES, Passage, Passages
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -29,10 +27,10 @@ _STORED = SketchField().name
 class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
     """At most `size` different nodes, each with what it stands for in its metadata, under "near_duplicates".
 
-    It takes the options of `ndd_search.passages`; the fields that they name are metadata. Let
-    the retriever find more nodes than are shown. What is listed under "near_duplicates" is excluded from the text for
-    models and embeddings. A sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and
-    `start_char_idx`.
+    It takes the options of `ndd_search.passages`; the fields that they name are metadata. Let the retriever find more
+    nodes than are shown. What is listed under "near_duplicates" is excluded from the text for models and embeddings;
+    the sources, under "near_duplicate_sources", are shown to models, to be cited. A sketch under "ndd" in the metadata
+    is used. Chunks are merged by `ref_doc_id` and `start_char_idx`.
 
     source: metadata listed under "near_duplicates" for a node that is not shown.
     """
@@ -69,8 +67,8 @@ def _node(passage: Passage, chosen: Passages) -> NodeWithScore:
         return found
     node: BaseNode = found.node.model_copy()
     node.metadata = {**node.metadata, **told}
-    node.excluded_llm_metadata_keys = _and_listed(node.excluded_llm_metadata_keys)
-    node.excluded_embed_metadata_keys = _and_listed(node.excluded_embed_metadata_keys)
+    node.excluded_llm_metadata_keys = _and(node.excluded_llm_metadata_keys, LISTED, LEFT_OUT)
+    node.excluded_embed_metadata_keys = _and(node.excluded_embed_metadata_keys, LISTED, LEFT_OUT, SOURCES)
     if passage.text != found.node.get_content(metadata_mode=MetadataMode.NONE):
         node.set_content(passage.text)
         node.metadata.pop(_STORED, None)  # of a shorter text
@@ -80,5 +78,5 @@ def _node(passage: Passage, chosen: Passages) -> NodeWithScore:
     return NodeWithScore(node=node, score=passage.score)  # it may be cut off or sorted by its score
 
 
-def _and_listed(names: list[Any]) -> list[Any]:
-    return [*names, *(name for name in (LISTED, LEFT_OUT) if name not in names)]
+def _and(names: list[str], *more: str) -> list[str]:
+    return [*names, *(name for name in more if name not in names)]

@@ -13,6 +13,7 @@ Relation = Literal["similar", "contained", "merged", "shares"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
 LEFT_OUT = "near_duplicates_left_out"  # the metadata of the last passage that names those without room
+SOURCES = "near_duplicate_sources"  # the metadata that holds the different sources, to be cited
 ORIGINS = "near_duplicate_origins"  # the metadata that holds a sentence about the origins, if they are asked for
 
 
@@ -127,8 +128,9 @@ class Passages(Sequence[Passage]):
     ) -> dict[str, Any]:
         """Return what a framework is told of a passage in its metadata, {} if there is nothing to tell.
 
-        That is the provenance, with that of earlier filters, and the origins; with the last passage also the ids of
-        those that max_tokens had no room for. Ranks of earlier entries are those of the earlier list.
+        That is the provenance, with that of earlier filters, the sources of the passage and of all that it stands for,
+        and the origins; with the last passage also the ids of those that max_tokens had no room for. Ranks of earlier
+        entries are those of the earlier list.
         metadata, id: passage as it was given -> its metadata, its id.
         """
         left_out = {LEFT_OUT: [id(one) for one in self.left_out]} if self.left_out and passage is self.shown[-1] else {}
@@ -137,8 +139,10 @@ class Passages(Sequence[Passage]):
         entries = _listed(metadata(passage.hit))
         for copy, entry in zip(passage.copies, passage.provenance, strict=True):
             entries += entry, *_listed(metadata(copy.hit))
+        alike = (entry.get("source") for entry in entries if entry.get("relation") != "shares")
+        sources = {SOURCES: named} if (named := different([*passage.sources, *alike])) else {}
         origins = {} if passage.origins is None else {ORIGINS: str(passage.origins)}
-        return {LISTED: entries, **origins, **left_out}
+        return {LISTED: entries, **sources, **origins, **left_out}
 
     def __len__(self) -> int:
         return len(self.shown)

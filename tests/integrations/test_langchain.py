@@ -77,9 +77,11 @@ def test_settings_name_fields_of_the_metadata() -> None:
 def test_a_second_filter_keeps_what_the_first_one_listed() -> None:
     first = [one for part in (FOUND[:3], FOUND[3:]) for one in NearDuplicateFilter().compress_documents(part, "")]
     assert [one.id for one in first] == ["1", "2", "4", "5"]
-    second = NearDuplicateFilter().compress_documents([*first, document(STEEL, "6")], "")
+    second = NearDuplicateFilter().compress_documents([*first, document(STEEL, "6", source="F.html")], "")
     listed = {one.id: [copy["id"] for copy in one.metadata.get("near_duplicates", [])] for one in second}
     assert listed == {"1": ["3", "6"], "4": ["2"], "5": []}
+    named = {one.id: one.metadata.get("near_duplicate_sources") for one in second}
+    assert named == {"1": ["a.html", "F.html", "c.html"], "4": ["b.html", "d.html"], "5": None}
 
 
 def test_chunks_of_one_file_are_merged() -> None:

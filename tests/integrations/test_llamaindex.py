@@ -39,10 +39,13 @@ def test_nodes_are_different_and_say_what_they_stand_for() -> None:
     assert asyncio.run(NearDuplicatePostprocessor(size=3).apostprocess_nodes(FOUND)) == found
 
 
-def test_neither_the_model_nor_an_embedding_sees_the_list_of_copies() -> None:
+def test_the_model_sees_the_sources_of_a_passage_and_neither_it_nor_an_embedding_the_list_of_copies() -> None:
     (shown,) = NearDuplicatePostprocessor(size=1).postprocess_nodes(FOUND)
-    for mode in (schema.MetadataMode.LLM, schema.MetadataMode.EMBED):
-        assert shown.node.get_content(metadata_mode=mode) == FOUND[0].node.get_content(metadata_mode=mode)
+    model, embedding = schema.MetadataMode.LLM, schema.MetadataMode.EMBED
+    assert shown.node.get_content(metadata_mode=embedding) == FOUND[0].node.get_content(metadata_mode=embedding)
+    cited = shown.node.get_content(metadata_mode=model).replace("near_duplicate_sources: ['a.html', 'c.html']\n", "")
+    assert cited == FOUND[0].node.get_content(metadata_mode=model)
+    assert shown.node.metadata["near_duplicate_sources"] == ["a.html", "c.html"]
 
 
 def test_the_model_is_told_how_many_sources_say_it() -> None:

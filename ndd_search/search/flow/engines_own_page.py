@@ -21,7 +21,9 @@ NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engi
 WIDER = "the engine refused the wider request: "
 TOO_LATE = "no page was made within time_budget, this one is the engine's own"
 UNREADABLE = "the answer to the wider request is not the answer to a search"
-_NO_SKETCH = "no hit has a sketch: run ndd-search backfill; doctor says which is missing"
+_NO_SKETCH = (
+    "no hit has a sketch: run ndd-search backfill, which searches notice within a minute; doctor says what is missing"
+)
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever is set
 
 
