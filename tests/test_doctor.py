@@ -12,7 +12,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version
+from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
 from tests.backfilling import DYNAMIC, fill
@@ -138,13 +138,6 @@ def test_keys_that_an_update_without_keys_left_behind_are_told(engine: Engine, i
         ),
         ({"settings": {"index": {"max_result_window": 50}}}, "error: max_result_window is 50, less than the first"),
         ({"settings": {"index": {"max_result_window": 500}}}, "note: max_result_window is 500: the deduplicated list"),
-        (
-            {
-                "settings": {"index": {"mapping": {"total_fields": {"limit": 9}}}},
-                "mappings": {"properties": {**mapping_properties(), "a": {"type": "text"}}},
-            },
-            "warning: 9 of at most 9 fields are mapped",
-        ),
         ({"settings": {"index": {"blocks": {"write": True}}}}, "note: it has the block index.blocks.write"),
     ],
 )
@@ -190,21 +183,6 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         client.index(index=index, id="new", body={"title": "Steel", "text": TEXT}, refresh=True)
         facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
         assert facts["figures"]["recipes"] == {"w3-k64-v4": 10, "(none)": 1}
-
-
-@pytest.mark.parametrize(
-    ("version", "level"),
-    [
-        ({"number": "2.19.1", "distribution": "opensearch"}, ["note"]),
-        ({"number": "1.3.0", "distribution": "opensearch"}, ["warning"]),
-        ({"number": "3.8.0", "distribution": "opensearch"}, []),
-        ({"number": "8.11.1"}, ["warning"]),
-        ({"number": "7.17.0"}, ["warning"]),
-        ({"number": "9.5.3"}, []),
-    ],
-)
-def test_what_is_known_of_a_version(version: dict[str, Any], level: list[str]) -> None:
-    assert [one.level for one in _version(version)] == level
 
 
 def test_fields_are_a_list_of_names() -> None:

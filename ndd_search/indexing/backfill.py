@@ -32,7 +32,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
-from ndd_search.indexing.scan import ODD, sampled, snapshot
+from ndd_search.indexing.scan import ODD, sampled
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
 from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
@@ -51,7 +51,7 @@ from ndd_search.search.writing.sketch_or_mark_stale import chosen_fields
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
 _PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
-_LOOKED_AT = 100  # documents that are checked for text
+_LOOKED_AT = 100  # documents that are checked for text, or for a field of the user's own
 _NAMED = 12  # fields with text that are named if the given ones have none
 
 # Hidden, so that searches of every index do not find it. No field is indexed: it is read by id.
@@ -155,11 +155,26 @@ class Backfill(SketchSettings):
 
         tally = Tally()
         for item in possible:
-            tally.add(_IndexBackfill(self, client, item, retry, advance).run())
+            tally.add(self._process(client, item, retry, advance))
         remaining = sum(self._count(client, item.facts) for item in possible)
         notes = self._notes(work)
         table = self._store_table(client, notes)
         return BackfillReport(tuple(work), tally, remaining, table, tuple(notes))
+
+    def _process(self, client: Any, item: Work, retry: Retry, advance: Callable[[int], None]) -> Tally:
+        """Process the documents of one index, and those that others write meanwhile."""
+        at_rate = self.rate * _PAGE_SECONDS / self.slices if self.rate else _PAGE
+        size = max(int(min(page_size(item.facts), at_rate)), 1)
+        rewriter = Rewriter(client, item.index, size=size, slices=self.slices, retry=retry, on_progress=advance)
+        waiting = self.waiting(item.facts)
+        if self.remove:
+            return rewriter.follow(RemoveSketches(SketchField(self.field), waiting, item.facts))
+        every = self.every(item.facts)
+        tally = rewriter.follow(SketchDocuments(self, waiting), every)
+        if self.recheck or item.stale:
+            tally.forget_undone()
+            tally.add(rewriter.follow(every))
+        return tally
 
     def _store_table(self, client: Any, notes: list[str]) -> FrequencyTable | None:
         """Store the frequency table of the index for its clients. A refusal is a note: the sketches are written."""
@@ -262,13 +277,10 @@ class Backfill(SketchSettings):
         unmapped = [name for name in names if name not in mapping.get("properties", {})]
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
             return ""  # every field of a document is mapped
-        retry = Retry(self.rate)
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
-        with options(enabled=False), snapshot(client, facts.name, retry) as now:
-            for hits in now.pages(body, _PAGE):
-                for hit in hits:
-                    if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
-                        return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
+        for hit in sampled(client, facts.name, body, _LOOKED_AT):
+            if name := own_field(hit["_source"], where, with_keys=self.keys > 0):
+                return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
 
     def _with_fields(self, client: Any, item: Work, retry: Retry) -> Work:
@@ -336,50 +348,6 @@ def page_size(facts: IndexFacts) -> int:
     """Return how many documents of an index are read at once."""
     average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
     return max(int(min(_PAGE, _PAGE_BYTES / average)), 1)
-
-
-class _IndexBackfill:
-    """The backfill of one index."""
-
-    def __init__(
-        self, settings: Backfill, client: Any, work: Work, retry: Retry, advance: Callable[[int], None]
-    ) -> None:
-        facts = work.facts
-        self.settings, self.client, self.facts = settings, client, facts
-        self._compares_all = settings.recheck or work.stale
-        at_rate = settings.rate * _PAGE_SECONDS / settings.slices if settings.rate else _PAGE
-        self._rewriter = Rewriter(
-            client,
-            facts.name,
-            size=max(int(min(page_size(facts), at_rate)), 1),
-            slices=settings.slices,
-            retry=retry,
-            on_progress=advance,
-        )
-
-    def run(self) -> Tally:
-        """Process the documents, and those that others write meanwhile."""
-        settings, where = self.settings, SketchField(self.settings.field)
-        waiting = settings.waiting(self.facts)
-        if settings.remove:
-            return self._rewriter.follow(RemoveSketches(where, waiting, self.facts, self._scripts()))
-        every = settings.every(self.facts)
-        tally = self._rewriter.follow(SketchDocuments(settings, waiting), every)
-        if self._compares_all:
-            tally.forget_undone()
-            tally.add(self._rewriter.follow(every))
-        return tally
-
-    def _scripts(self) -> bool:
-        """Whether the server runs inline scripts."""
-        query = {"script": {"script": {"lang": "painless", "source": "return true"}}}
-        try:
-            self.client.search(index=self.facts.name, body={"query": query, "size": 0})
-        except Exception as error:
-            if status_of(error) in (400, 403, 500):
-                return False
-            raise
-        return True
 
 
 def _texts_in(value: Any, path: str = "") -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,7 +103,6 @@ class Doctor:
         with options(enabled=False):
             indexes = look_up(client, self.index)
             findings = [finding for facts in indexes for finding in self._index(facts)]
-            findings += _version(client.info()["version"])
             is_open = [facts for facts in indexes if not facts.closed]
             figures = self._figures(client, is_open) if is_open else None
         if figures:
@@ -131,11 +129,6 @@ class Doctor:
         elif window < CollapseOptions().max_window:
             what = f"max_result_window is {window}: the deduplicated list ends after {window} hits"
             yield Finding("note", about, what, "raise it if users page that deep")
-        limits = facts.settings.get("mapping", {}).get("total_fields", {})
-        fields, most = _mapped(facts.mapping), int(limits.get("limit", 1_000))
-        if fields > 0.9 * most:
-            remedy = "raise index.mapping.total_fields.limit, or map fewer fields: every sketch takes six"
-            yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
 
     def _coverage(self, figures: Figures) -> Iterator[Finding]:
         run = f"run ndd-search backfill ... {self.index} --fields ..."
@@ -266,34 +259,7 @@ class _Checked:
         )
 
 
-def _mapped(mapping: Mapping[str, Any]) -> int:
-    """Count the fields of a mapping as the engines do, including objects and multi-fields."""
-    below = [*mapping.get("properties", {}).values(), *mapping.get("fields", {}).values()]
-    return sum(1 + _mapped(one) for one in below)
-
-
 def _kind(mapping: Mapping[str, Any], path: str) -> str:
     for name in path.split("."):
         mapping = mapping.get("properties", {}).get(name, {})
     return str(mapping.get("type", ""))
-
-
-def _version(version: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the known problems of a server version."""
-    number = tuple(int(part) for part in re.findall(r"\d+", version["number"])[:2])
-    engine = "OpenSearch" if version.get("distribution") == "opensearch" else "Elasticsearch"
-    about, name = "version", f"{engine} {version['number']}"
-    if engine == "OpenSearch" and number < (2, 4):
-        yield Finding("warning", about, f"{name} is older than the oldest tested version (2.19)", "upgrade")
-    elif engine == "OpenSearch" and number < (3, 3):
-        yield Finding("note", about, f"{name} cannot page through a point in time: backfill uses scroll instead")
-    elif engine == "Elasticsearch" and number < (8, 0):
-        yield Finding("warning", about, f"{name} is older than the oldest tested version (8.19)", "upgrade")
-    elif engine == "Elasticsearch" and (8, 8) <= number <= (8, 12):
-        what = f"{name} fails on searches that have its own `collapse` and ask for doc values"
-        yield Finding(
-            "warning",
-            about,
-            what,
-            "upgrade, or switch collapsing off for those searches: ndd_search.options(enabled=False)",
-        )

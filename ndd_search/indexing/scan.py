@@ -57,19 +57,12 @@ class Snapshot:
         page = {**body, "sort": list(TIEBREAK)}
         while True:
             page["pit"] = {"id": point, "keep_alive": _KEEP}
-            try:
-                response = self._search(page)
-            except Exception as error:
-                _unreadable(error)
-                if page["size"] > 1:  # look for the document
-                    page["size"] //= 2
-                    continue
-                response = self._odd(page, error)
-            if not (hits := response["hits"]["hits"]):
+            response, hits = self.read(page)
+            if not (found := response["hits"]["hits"]):
                 return
             yield hits
             point = response.get("pit_id", point)
-            page |= {"search_after": hits[-1]["sort"], "size": min(2 * page["size"], body["size"])}
+            page["search_after"] = found[-1]["sort"]
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll requires the total
@@ -86,7 +79,7 @@ class Snapshot:
                         raise
                     scroll = json.loads(named[1])
                     found = [(json.loads(index), json.loads(id)) for index, id in _DOCUMENT.findall(text)]
-                    hits = self.by_id(body, found)
+                    hits = self._by_id(body, found)
                 if not hits:
                     return
                 yield hits
@@ -95,13 +88,25 @@ class Snapshot:
             with suppress(Exception):  # see _close
                 self.client.clear_scroll(body={"scroll_id": scroll})
 
-    def by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
+    def read(self, body: dict[str, Any]) -> tuple[Any, Hits]:
+        """Return the answer to a search, and its hits, also if some are documents that no client can read."""
+        try:
+            response = self._search(body)
+        except Exception as error:
+            _unreadable(error)
+            response = self._search({**body, "_source": False})
+            found = [(hit["_index"], hit["_id"]) for hit in response["hits"]["hits"]]
+            return response, self._by_id(body, found)
+        return response, response["hits"]["hits"]
+
+    def _by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
         """Read documents, by index and id, as they are now: in halves, until those that are no JSON are alone."""
         which = {"ids": {"values": [id for _, id in documents]}}
         where = {"terms": {"_index": sorted({index for index, _ in documents})}}
         size = min(len(documents) + _SAME_ID, _MOST)
         page = {**body, "query": {"bool": {"filter": [body["query"], which, where]}}, "size": size}
-        page.pop("slice", None)
+        for name in ("slice", "pit", "sort", "search_after"):
+            page.pop(name, None)
         try:
             response = self._search(page)
         except Exception as error:
@@ -109,7 +114,7 @@ class Snapshot:
             response = None if len(documents) > 1 else self._odd(page, error)
         if response is None or (len(documents) > 1 and len(response["hits"]["hits"]) == size):  # some may be missing
             half = len(documents) // 2
-            return self.by_id(body, documents[:half]) + self.by_id(body, documents[half:])
+            return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
         wanted = set(documents)
         return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in wanted]
 
@@ -156,24 +161,12 @@ def sampled(client: Any, index: str, body: Mapping[str, Any], size: int) -> Hits
 
     A program that changed texts and left their sketches may have written the last documents, and few others.
     """
-    last = _readable(client, index, {**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})
+    now = Snapshot(client, index, None, Retry())
+    _, last = now.read({**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})
     others = {"filter": [body["query"]], "must_not": [{"ids": {"values": [hit["_id"] for hit in last]}}]}
     chance = {"query": {"bool": others}, "random_score": {}, "boost_mode": "replace"}
-    rest = _readable(client, index, {**body, "query": {"function_score": chance}, "size": size - len(last)})
+    _, rest = now.read({**body, "query": {"function_score": chance}, "size": size - len(last)})
     return [hit for hit in (*last, *rest) if "_source" in hit]
-
-
-def _readable(client: Any, index: str, body: dict[str, Any]) -> Hits:
-    """Return the hits of a search, also if some are documents that no client can read."""
-    with options(enabled=False):
-        try:
-            hits: Hits = client.search(index=index, body=body)["hits"]["hits"]
-        except Exception as error:
-            _unreadable(error)
-            found = client.search(index=index, body={**body, "_source": False})["hits"]["hits"]
-            each = [(hit["_index"], hit["_id"]) for hit in found]
-            hits = Snapshot(client, index, None, Retry()).by_id(body, each) if each else []
-    return hits
 
 
 @contextmanager

@@ -105,15 +105,10 @@ class SketchDocuments(Job):
 
 
 class RemoveSketches(Job):
-    """Removes stored sketches and their keys; fields of the user's are left as they are.
+    """Replaces stored sketches and their keys by null; fields of the user's are left as they are."""
 
-    scripts: whether the server runs scripts, which remove the fields. Otherwise each field becomes null, which frees
-             its space but leaves its name in _source.
-    """
-
-    def __init__(self, where: SketchField, query: Mapping[str, Any], facts: IndexFacts, scripts: bool) -> None:
+    def __init__(self, where: SketchField, query: Mapping[str, Any], facts: IndexFacts) -> None:
         self._where, self._query = where, query
-        self._scripts = scripts
         kind = facts.mapping["properties"].get(where.name, {}).get("properties", {}).get("recipe", {}).get("type")
         self._stored = [self._where.recipe] if kind == "keyword" else []
 
@@ -132,10 +127,7 @@ class RemoveSketches(Job):
         if not is_sketch_object(stored):
             return f"its field {where.name} is not a sketch"
         names = [where.name, *([where.keys] if are_keys(source.get(where.keys)) and where.keys in source else [])]
-        if not self._scripts:
-            return {"doc": dict.fromkeys(names)}
-        script = "for (def name : params.names) { ctx._source.remove(name) }"
-        return {"script": {"lang": "painless", "source": script, "params": {"names": names}}}
+        return {"doc": dict.fromkeys(names)}
 
 
 def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) -> str:
