@@ -3,7 +3,6 @@
 examples:
   ndd-search agents memories.idx
   ndd-search agents http://localhost:9200 "news*" --origins source,published
-  ndd-search agents http://localhost:9201 news --proxy
   ndd-search agents memories.idx --listen 127.0.0.1:8765
 
 The tools speak the Model Context Protocol: on standard input and output, so that an agent's program starts the command
@@ -30,11 +29,9 @@ from ndd_search.core.text.printable import UNSAFE, many
 from ndd_search.core.text.tokens import words_at
 from ndd_search.errors import NDDError, importing
 from ndd_search.reports.side_by_side import Wording, compared
-from ndd_search.search.flow.intercept_requests import AsyncSend, Driver
 from ndd_search.search.rest.info_and_copies import Copy
 from ndd_search.search.rest.info_and_copies import copies as copies_of
-from ndd_search.search.rest.read_answer import Answer, Hit
-from ndd_search.search.rest.read_request import Request
+from ndd_search.search.rest.read_answer import Hit
 from ndd_search.search.rest.write_response import DUPLICATE_OF, ORIGINS
 from ndd_search.serving.proxy.proxy_settings import address_of
 from ndd_search.serving.proxy.server import is_loopback
@@ -84,7 +81,6 @@ _Length = Annotated[int, Field(ge=1, le=_LONGEST_PART, description="the most cha
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_place(parser)
-    parser.add_argument("--proxy", action="store_true", help="the URL is that of ndd-search serve")
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve HTTP here instead of standard input and output")
     parser.add_argument(
         "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each group has"
@@ -92,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    searcher = searcher_of(arguments, _PassedOn if arguments.proxy else Driver)
+    searcher = searcher_of(arguments)
     server = server_of(searcher, {"origins": arguments.origins} if arguments.origins else {})
     if not arguments.listen:
         server.run("stdio")
@@ -102,16 +98,6 @@ def run(arguments: argparse.Namespace) -> int:
         warn(f"{arguments.listen} is served without https to everybody who can reach it")
     server.run("streamable-http", host=host, port=port)
     return DONE
-
-
-class _PassedOn(Driver):
-    """Sends searches as they are to a proxy, which collapses them."""
-
-    async def handle_async(self, request: Request, send: AsyncSend, *_: Any) -> Answer:
-        answer = await send(request)
-        if "[ndd]" in answer.complaint:  # an engine's, which knows no such key
-            raise SearchFailed(answer.status, "this address is not that of ndd-search serve: leave out --proxy")
-        return answer
 
 
 class _Server(MCPServer[Any]):  # type: ignore[misc]  # an optional package

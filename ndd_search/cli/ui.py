@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> Searcher:
-    """Return what searches the place of a command. kind: of the driver that collapses what an engine answers."""
+def searcher_of(arguments: argparse.Namespace) -> Searcher:
+    """Return what searches the place of a command."""
     changes: dict[str, Any] = {"preset": arguments.preset, **dict(arguments.set)}
     if "://" not in arguments.place:
         from ndd_search.serving.ui.search_folder import FolderSearcher
@@ -74,7 +74,7 @@ def searcher_of(arguments: argparse.Namespace, kind: type[Driver] = Driver) -> S
         raise ValueError(f'name what to search at {arguments.place}: an index, or a pattern such as "news*"')
     address = Address.of(arguments, arguments.place)
     settings = ProxySettings(upstream=(address.url,), ca_certs=address.ca_certs, insecure=address.insecure)
-    upstream, driver = Upstream(settings), kind(settings_of(recipe=arguments.recipe, **changes))
+    upstream, driver = Upstream(settings), Driver(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)
     searcher = UpstreamSearcher(driver, upstream, arguments.index, address.authorization)
     try:

@@ -18,7 +18,6 @@ import ndd_search as ndd
 from tests.engines.find import Engine
 from tests.engines.launch import free_ports
 from tests.integrations.texts import BUDGET, FINAL, STEEL, STEEL_AGAIN
-from tests.proxy.serving import serving
 
 mcp = pytest.importorskip("mcp", reason="run `make test-third-parties`")
 
@@ -254,18 +253,6 @@ def test_an_agent_is_told_how_a_query_was_read_that_is_not_complete(folder: str)
 @TRANSPORTS
 def test_the_tools_over_an_engine_answer_as_those_over_a_folder(asked: Any, engine: Engine, filled: str) -> None:
     asked([engine.url, filled, "--origins", "source"], walk)
-
-
-@pytest.mark.newest_servers
-def test_the_tools_through_a_proxy_show_what_the_proxy_collapses(engine: Engine, filled: str) -> None:
-    with serving(engine.url) as served:
-        started([served.url, filled, "--proxy", "--origins", "source"], walk)
-
-    async def ask(client: Any) -> None:
-        failed = await client.call_tool("search", {"query": "ministers"})
-        assert "this address is not that of ndd-search serve: leave out --proxy" in failed.content[0].text
-
-    started([engine.url, filled, "--proxy"], ask)
 
 
 def test_an_index_that_is_not_there_is_told_to_the_agent(tmp_path: Path) -> None:

@@ -248,8 +248,6 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
         "items",
         "upstream",
         "ca_certs",
-        "client_cert",
-        "client_key",
         "manage",
         "field",
     }

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 import uuid
-import zlib
 from collections.abc import AsyncIterator, Iterator
 from threading import Event
 from typing import Any
@@ -74,8 +73,7 @@ def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engi
         (NDJSON, b"".join(lines), False),
         (NDJSON, b"".join(lines), True),
         ({**NDJSON, "content-encoding": "gzip"}, gzip.compress(b"".join(lines)), False),
-        ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines)), False),
-        ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines), wbits=-15), False),
+        ({**NDJSON, "content-encoding": "x-gzip"}, gzip.compress(b"".join(lines)), True),
     ):
         got = ask(sketching.url, "POST", "/_bulk?refresh=true", body, headers, chunked)
         heard = behind.wrote

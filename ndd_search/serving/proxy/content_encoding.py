@@ -1,4 +1,4 @@
-"""Content encodings of bodies: gzip and deflate."""
+"""The content encoding of bodies: gzip."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from http import HTTPStatus
 
 from ndd_search.serving.proxy.http_exchange import Header, Refused
 
+READ = ("", "identity", "gzip", "x-gzip")
 _PIECE = 2**16  # bytes that are unpacked at once
 _WORTH_PACKING = 1400  # bytes: less fits in one packet
-_DEFLATED = 8  # the method in the first byte of the zlib format
+_GZIP = zlib.MAX_WBITS | 16  # the format that zlib reads
 
 
 def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
@@ -20,9 +21,9 @@ def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return body
-    if encoding not in ("gzip", "x-gzip", "deflate"):
+    if encoding not in READ:
         return None
-    unpacker = zlib.decompressobj(_format(encoding, body))
+    unpacker = zlib.decompressobj(_GZIP)
     try:
         plain = unpacker.decompress(body, 0 if most is None else most + 1)
     except zlib.error:
@@ -31,7 +32,7 @@ def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
 
 
 async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield a body without its content encoding, gzip or deflate, in pieces.
+    """Yield a body without its content encoding, one of READ, in pieces.
 
     Raises Refused for a damaged one; the engine then gets no complete request.
     """
@@ -39,15 +40,10 @@ async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator
         async for part in parts:
             yield part
         return
-    held, unpacker = b"", None
+    unpacker = zlib.decompressobj(_GZIP)
     async for part in parts:
-        held += part
-        if unpacker is None and len(held) < 2:  # the bytes that tell the format
-            continue
-        unpacker = unpacker or zlib.decompressobj(_format(encoding, held))
         try:
-            piece = unpacker.decompress(held, _PIECE)
-            held = b""
+            piece = unpacker.decompress(part, _PIECE)
             yield piece
             while not unpacker.eof and (unpacker.unconsumed_tail or len(piece) == _PIECE):
                 piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
@@ -56,7 +52,7 @@ async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator
             raise Refused(HTTPStatus.BAD_REQUEST, f"the compressed body is damaged ({error}): send it again") from None
         if unpacker.unused_data:
             break
-    if unpacker is None or not unpacker.eof or unpacker.unused_data:
+    if not unpacker.eof or unpacker.unused_data:
         raise Refused(HTTPStatus.BAD_REQUEST, "the compressed body does not end where it should: send it again")
 
 
@@ -65,9 +61,3 @@ def packed(headers: list[Header], content: bytes, accepted: str) -> tuple[list[H
     if len(content) < _WORTH_PACKING or not re.search(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", accepted):
         return headers, content
     return [*headers, (b"content-encoding", b"gzip")], gzip.compress(content, 1, mtime=0)
-
-
-def _format(encoding: str, begun: bytes) -> int:
-    """Return the format of a body by its first two bytes: many callers send "deflate" without the header of zlib."""
-    has_header = begun[:1] and begun[0] % 16 == _DEFLATED and int.from_bytes(begun[:2]) % 31 == 0
-    return -zlib.MAX_WBITS if encoding == "deflate" and not has_header else zlib.MAX_WBITS | 32

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 
 from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.request_url import is_write
-from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused, end_to_end
+from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
 from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import plain_path
 
@@ -52,18 +52,11 @@ class PassThrough:
         writes = is_write(exchange.method, plain_path(exchange.path))
         # A scroll moves on with every request.
         repeatable = exchange.method in ("GET", "HEAD") and "scroll" not in target
-        upload = body if body is None or isinstance(body, bytes) else _Upload(body)
 
         async def work() -> None:
-            sent = upload.parts() if isinstance(upload, _Upload) else upload
-            try:
-                response = await self._upstream.request(
-                    exchange.method, target, headers, sent, repeatable=repeatable, seconds=None
-                )
-            except Unreachable:
-                if isinstance(upload, _Upload) and upload.error is not None:
-                    raise upload.error from None
-                raise
+            response = await self._upstream.request(
+                exchange.method, target, headers, body, repeatable=repeatable, seconds=None
+            )
             if answered is not None:
                 await answered(response.status)
             await self.relay(exchange, response, writes)
@@ -127,22 +120,6 @@ class WrittenIndexes:
             return None
         items = [{"any": {"_index": name}} for name in self._names]
         return indexes_written(self._request, Answer({"items": items, "_index": min(self._names)}))
-
-
-class _Upload:
-    """A body that is sent as a stream. error: why it ended early, which the HTTP client hides behind its own error."""
-
-    def __init__(self, parts: AsyncIterator[bytes]) -> None:
-        self._parts = parts
-        self.error: Gone | Refused | None = None
-
-    async def parts(self) -> AsyncIterator[bytes]:
-        try:
-            async for part in self._parts:
-                yield part
-        except (Gone, Refused) as error:
-            self.error = error
-            raise
 
 
 def _named(exchange: Exchange) -> Request:

@@ -86,8 +86,6 @@ class ProxySettings:
 
     upstream:        addresses of the nodes of one cluster; requests are spread over them in turn.
     ca_certs:        a file of certificates to trust for https, "" for the system's.
-    client_cert, client_key: files of a certificate that the proxy shows to the engine; "" for none. The engine then
-                     gives the rights of that certificate to every caller without credentials.
     insecure:        do not verify the engine's certificate.
     max_parsed:      bytes of a body, or of one line of a bulk, that are parsed; a larger one passes unchanged, and the
                      answer carries a Warning header.
@@ -110,8 +108,6 @@ class ProxySettings:
 
     upstream: tuple[str, ...] = setting(Several(Text(), one=True), ())
     ca_certs: str = setting(Text(), "")
-    client_cert: str = setting(Text(), "")
-    client_key: str = setting(Text(), "")
     insecure: bool = setting(YesNo(), False)
     max_parsed: int = setting(Whole(1), 16 * MEGABYTE)
     max_held: int = setting(Whole(1), 256 * MEGABYTE)
@@ -134,8 +130,6 @@ class ProxySettings:
         port = address_of(self.listen)[1]
         if self.manage and address_of(self.manage)[1] == port:
             raise ValueError(f"manage {self.manage} needs a port of its own, other than that of listen {self.listen}")
-        if self.client_key and not self.client_cert:
-            raise ValueError("client_key is given without client_cert: name the file of the certificate, too")
         if bool(self.certificate) != bool(self.key):
             raise ValueError("https from callers needs both certificate and key")
 
@@ -169,11 +163,6 @@ class ProxySettings:
             raise ValueError(f"ca_certs {self.ca_certs}: {error.strerror or error}") from None
         if self.insecure:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if self.client_cert:
-            try:
-                context.load_cert_chain(self.client_cert, self.client_key or None)
-            except OSError as error:
-                raise ValueError(f"client_cert {self.client_cert}: {error.strerror or error}") from None
         return context
 
 

@@ -15,14 +15,13 @@ from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import BulkLines
-from ndd_search.serving.proxy.content_encoding import unpacked, unpacking
+from ndd_search.serving.proxy.content_encoding import READ, unpacked, unpacking
 from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Header
 from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
 from ndd_search.serving.proxy.upstream import Body, Upstream, sent
 
 log = logging.getLogger("ndd_search")
 
-_ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 _MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
 _LONG = 2**20  # bytes of a line from which on a request counts against the budget
 
@@ -44,9 +43,9 @@ class SketchedDocuments:
         encoding = exchange.header(b"content-encoding").strip().lower()
         is_bulk = self._writes.bulk_lines(path) is not None
         kind = exchange.header(b"content-type")
-        if "json" not in kind or "," in kind or encoding not in _ENCODINGS:
+        if "json" not in kind or "," in kind or encoding not in READ:
             if await exchange.read(0) is None:
-                _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip or deflate")
+                _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip")
             await self._pass_through.pass_on(exchange)
             return
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]

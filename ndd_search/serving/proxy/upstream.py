@@ -6,9 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +15,7 @@ from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.request_url import media_type
-from ndd_search.serving.proxy.http_exchange import Header
+from ndd_search.serving.proxy.http_exchange import Gone, Header, Refused
 from ndd_search.serving.proxy.proxy_settings import Node, ProxySettings
 from ndd_search.serving.proxy.wire_format import read_answer, sent_body
 
@@ -104,8 +102,7 @@ class Upstream:
             {"host": node.host, "port": node.port, "use_ssl": node.scheme == "https", "url_prefix": node.prefix}
             for node in settings.nodes
         ]
-        certificate = Path(settings.client_cert).read_bytes() if settings.client_cert else b""
-        self.kwargs = {"client_cert": blake2b(certificate).hexdigest()}
+        self.kwargs: dict[str, Any] = {}
 
     async def request(
         self, method: str, target: str, headers: list[Header], body: Body, *, repeatable: bool, seconds: float | None
@@ -115,7 +112,7 @@ class Upstream:
         repeatable: whether the engine may carry it out twice. Such a request is sent again, to the next node, when the
         connection breaks. Any request goes to the next node if it was not sent, because there was no connection.
         seconds: None for the settings' own.
-        Raises Unreachable if no node answers.
+        Raises Unreachable if no node answers, and what the body raises.
         """
         named = [(name.decode(), value.decode("utf-8")) for name, value in headers]
         repeatable = repeatable and (body is None or isinstance(body, bytes))
@@ -135,6 +132,8 @@ class Upstream:
                 status = HTTPStatus.REQUEST_TIMEOUT if seconds is not None else HTTPStatus.GATEWAY_TIMEOUT
                 raise _problem(node, "it did not answer in time", status) from None
             except (aiohttp.ClientError, ValueError) as error:
+                if isinstance(error.__cause__, Gone | Refused):  # the caller's body ended early
+                    raise error.__cause__ from None
                 raise _problem(node, f"its answer cannot be read ({_reason(error)})") from None
             else:
                 self._health[node].answered()
