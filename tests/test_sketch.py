@@ -143,14 +143,6 @@ def test_many_sketches_are_a_sequence() -> None:
         _ = many[3]
 
 
-@given(st.lists(st.sampled_from(["one two three", "one two four", "", "five six seven eight"]), max_size=5), st.data())
-def test_sketches_hold_others_where_each_one_is_equal(texts: list[str], data: st.DataObject) -> None:
-    others = data.draw(st.lists(st.sampled_from([*texts, "nine ten"]), max_size=3))
-    places = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=3)) if texts else []
-    expected = [texts[place] for place in places] == others
-    assert sketch_many(texts).holds(sketch_many(others), np.array(places, np.int64)) is expected
-
-
 def test_no_texts_give_no_sketches() -> None:
     assert isinstance(sketch_many([]), Sketches)
     assert list(sketch_many(iter(()))) == []

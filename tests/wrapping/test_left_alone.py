@@ -355,7 +355,7 @@ def test_every_page_of_a_cursor_warns_where_no_hit_has_a_sketch(library: Library
         for _ in range(2):
             body = {"query": MATCH, "size": 5, "ndd": {**options, "cursor": cursor}}
             told = ndd.info(caller.search(index=library.bare, body=body))
-            assert ["run ndd-search backfill; doctor" in one for one in (*told.warnings, told.reason)] == expected
+            assert ["run ndd-search backfill, which" in one for one in (*told.warnings, told.reason)] == expected
             cursor = told.block["cursor"]
 
 

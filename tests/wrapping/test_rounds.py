@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.search.rest.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
@@ -281,6 +283,37 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
         after = connect(window=100, cache=False, splits=False).search(index=index, body=PAGE)
         assert without_facts(answer) == without_facts(after)
         assert answer["hits"]["total"] == {"value": answer["ndd"]["kept"], "relation": "gte"}
+        time.sleep(1.1)  # a change is no reason to leave the two phases for longer
+        assert caller.search(index=index, body=PAGE)["ndd"]["strategy"] == "two_phases"
+
+
+def test_documents_are_found_again_in_another_order(engine: Engine, index: str, connect: Connect, proxy: Proxy) -> None:
+    def titles(word: str, kind: str, count: int) -> list[dict[str, Any]]:
+        words = [f"{word}{number}" for number in range(6 * count)]
+        found = [{"title": " ".join((word, *words[place::count])), "kind": kind} for place in range(count)]
+        return [{"_index": index, **one} for one in ndd.with_sketches(found, fields=["title"])]
+
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        bulk(engine, client, titles("friday", "hit", 5) + titles("bridge", "hit", 20))
+        body = {
+            "query": {"bool": {"must": {"match": {"title": "friday bridge"}}, "filter": {"match": {"kind": "hit"}}}},
+            "size": 10,
+        }
+
+        def change(_: int, request: Passed) -> Harm | None:
+            if len(proxy.searches) == 2:  # "friday" becomes the more common word, and the page would be another one
+                bulk(engine, client, titles("friday", "other", 200))
+            return None
+
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False)
+        before = connect(window=100, cache=False, splits=False).search(index=index, body=body)
+        proxy.reset(change)
+        answer = caller.search(index=index, body=body)
+        assert (answer["ndd"]["strategy"], len(proxy.searches)) == ("two_phases", 2)
+        assert answer["hits"] == before["hits"]
+        after = connect(wrapped=False).search(index=index, body=body)
+        assert sorted(ids(after)[:5]) != sorted(ids(answer)[:5])
 
 
 def test_an_index_without_sketches_pays_for_no_window(library: Library, connect: Connect, proxy: Proxy) -> None:

@@ -34,6 +34,7 @@ from ndd_search.search.rest.read_answer import Answer, Hit, shards_of, without_f
 from ndd_search.search.rest.read_request import Piped, Request, Search, read_search
 from ndd_search.search.rest.write_response import block_of, hits_of, total_of
 
+_REFRESH = 1.0  # seconds: how often engines show what was written, unless an index is set otherwise
 _OF_CANDIDATES: Mapping[str, Total] = {"groups": "estimate", "auto": "hits"}
 
 
@@ -156,7 +157,7 @@ class Conversation:
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
         if cached is not None:
             cached = with_table(cached, plan)
-        state, learns = cached or State(), False
+        state, whole = cached or State(), 0.0
         while True:
             try:
                 answer = yield from self._carry_out(plan, state, cached)
@@ -166,10 +167,11 @@ class Conversation:
                 break
             except AskAnew as refused:
                 plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)
-                learns = cached is None and not refused.learned  # a cached stream may merely be older than the index
+                if cached is None and not refused.learned:  # a cached stream may merely be older than the index
+                    whole = _REFRESH if refused.changed else settings.bypass_seconds
                 state, cached = State(), None
-        if learns and answer.ok:  # the same search in one phase was answered
-            settings.known.learn(search.target, whole_until=settings.clock() + settings.bypass_seconds)
+        if whole and answer.ok:  # the same search in one phase was answered
+            settings.known.learn(search.target, whole_until=settings.clock() + whole)
         return answer
 
     def _allowed(self, search: Search) -> CollapseOptions:

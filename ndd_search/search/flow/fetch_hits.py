@@ -7,15 +7,15 @@ search that do not fit together, raise AskAnew. Where no page can be made, the a
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search.core.immutable import dataclass
-from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.paging.fill_page import Fetch, first_window, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
@@ -265,22 +265,71 @@ def with_more_hits(
 def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answers: Sequence[Answer]) -> State:
     """Return the state with more documents.
 
-    Raises AskAnew if the documents are not those that the sketches belong to, or one has two ranks, or if one of a
-    group has a sketch that is not of its text: a search in one phase compares the text.
+    Raises AskAnew if a document has changed since its sketch was read, or one has two ranks, or if one of a group has a
+    sketch that is not of its text: a search in one phase compares the text.
     """
     documents, grouped = dict(state.documents), state.stream.ranks[state.stream.grouped]
     for request, answer in zip(requests, answers, strict=True):
-        sketches, is_grouped = sketches_in(answer, plan), np.isin(request.found, grouped)
-        found = documents_of(state.stream, plan, request.found, answer)
+        sketches = sketches_in(answer, plan)
+        ranks = _ranks_of(answer, state.stream, request, sketches)
+        is_grouped = np.isin(ranks, grouped)
         if wrong := misfits_in(answer, sketches, plan, is_grouped, _OTHERS):
             if is_grouped[list(wrong)].any():
                 raise AskAnew
             state = state.told_stale(answer.hits[min(wrong)])
         plan.hide_sketches([answer])
-        documents.update({rank: found[rank] for rank in request.wanted})
+        wanted = {rank: hit for rank, hit in zip(ranks, answer.hits, strict=True) if rank in request.wanted}
+        _as_first_found(wanted, state.stream, plan)
+        documents.update(wanted)
     state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, plan)
     return state
+
+
+def _ranks_of(answer: Answer, stream: Stream, request: Documents, sketches: Sequence[Sketch | Lack]) -> list[int]:
+    """Return the rank in a stream of each hit of an answer, -1 of other hits. sketches: of the hits.
+
+    A hit is found again by its index, sequence number and sketch, as a write between the two requests may have changed
+    the order. Copies in two shards may have all three in common: they keep their order.
+
+    Raises AskAnew if a wanted hit is missing.
+    """
+    places = stream.ranks.searchsorted(np.array(request.found, np.int64))
+    hits, known = stream.hits, stream.sketches
+    at = places.tolist()
+    before = known.taken(places) if isinstance(known, Sketches) else [stream.lacking[i] or known[i] for i in at]
+    left: dict[tuple[Any, ...], list[int]] = {}
+    for version, rank in zip(_versions([hits[place] for place in at], before), request.found, strict=True):
+        left.setdefault(version, []).append(rank)
+    ranks = [left[version].pop(0) if left.get(version) else -1 for version in _versions(answer.hits, sketches)]
+    if not request.wanted <= set(ranks):
+        raise AskAnew(changed=True)
+    return ranks
+
+
+def _versions(hits: Sequence[Hit], sketches: Iterable[Sketch | str]) -> list[tuple[Any, ...]]:
+    return [
+        (hit["_index"], hit.get("_seq_no"), one if isinstance(one, str) else one.tobytes())
+        for hit, one in zip(hits, sketches, strict=True)
+    ]
+
+
+def _as_first_found(documents: Mapping[int, Hit], stream: Stream, plan: Plan) -> None:
+    """Give hits, by rank, the scores and sort values that their sketches came with, and nothing that is not asked for.
+
+    They are changed in place.
+    """
+    added = () if plan.search.body.get("seq_no_primary_term") else ("_seq_no", "_primary_term")
+    places = stream.ranks.searchsorted(np.array(list(documents), np.int64)).tolist()
+    for hit, place in zip(documents.values(), places, strict=True):
+        before = stream.hits[place]
+        for name in ("_score", "sort"):
+            if name in before:
+                hit[name] = before[name]
+        for name in added:
+            hit.pop(name, None)
+        if "fields" in hit:
+            drop_fields(hit, plan.sketch_fields)
 
 
 def misfits_in(
@@ -318,33 +367,3 @@ def check_distinct(state: State, plan: Plan) -> None:
     hits = [state.documents[rank] for rank in ranks]
     if len(set(reader_of(state, plan).identities(hits, ranks))) < len(ranks):
         raise AskAnew
-
-
-def documents_of(stream: Stream, plan: Plan, ranks: Sequence[int], answer: Answer) -> dict[int, Hit]:
-    """Return documents by rank, without sketches, with the scores and sort values that their sketches came with.
-
-    ranks: of the hits of the answer. Raises AskAnew if these are not the hits of the stream.
-    """
-    hits, places = answer.hits, stream.ranks.searchsorted(np.array(ranks, np.int64))
-    known = [stream.hits[place] for place in places.tolist()]
-    versions = [[(hit["_index"], hit.get("_seq_no")) for hit in listed] for listed in (hits, known)]
-    if versions[0] != versions[1] or not _are_of(stream, places, sketches_in(answer, plan)):
-        raise AskAnew
-    added = () if plan.search.body.get("seq_no_primary_term") else ("_seq_no", "_primary_term")
-    for hit, before in zip(hits, known, strict=True):
-        for name in ("_score", "sort"):
-            if name in before:
-                hit[name] = before[name]
-        for name in added:
-            hit.pop(name, None)
-        if "fields" in hit:
-            drop_fields(hit, plan.sketch_fields)
-    return dict(zip(ranks, hits, strict=True))
-
-
-def _are_of(stream: Stream, places: Ranks, sketches: Sequence[Sketch | Lack]) -> bool:
-    """Return whether these are the sketches of a stream at some places, and are lacking for the same reasons."""
-    if isinstance(sketches, Sketches) and isinstance(stream.sketches, Sketches):
-        return stream.sketches.holds(sketches, places)
-    known = [stream.lacking[place] or stream.sketches[place].tobytes() for place in places.tolist()]
-    return known == [one if isinstance(one, str) else one.tobytes() for one in sketches]

@@ -183,11 +183,12 @@ class AskAnew(Exception):
 
     learned: whether the engine's complaint shows how to ask instead, which is learned for the target. If not, a request
              was refused or failed in part beside others, or requests of one search returned different hits.
+    changed: whether a document changed between two requests, so that the same requests may serve another time.
     """
 
-    def __init__(self, learned: bool = False) -> None:
-        super().__init__(learned)
-        self.learned = learned
+    def __init__(self, *, learned: bool = False, changed: bool = False) -> None:
+        super().__init__(learned, changed)
+        self.learned, self.changed = learned, changed
 
 
 def ask_anew_if_learned(plan: Plan, complaint: str) -> None:
