@@ -7,8 +7,8 @@ examples:
   ndd-search serve --upstream http://localhost:9200 --search-page "news*" --set cache=redis://localhost:6379/0
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
-Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
-line, where --set takes those that have no flag; the later one counts. The credentials of each caller are sent to the
+Settings come from --config FILE (TOML) and from the command line, which counts more; --set takes those that have no
+flag. The credentials of each caller are sent to the
 engine; the proxy has none. --check serves nothing: it tests the settings, and whether each node and the cache answer;
 ndd-search doctor checks the indexes.
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -82,7 +81,7 @@ def _settings(arguments: argparse.Namespace) -> ProxySettings:
     given["collapse"] = {name: value for name, value in arguments.set if name not in SETTINGS}
     if arguments.text:
         given["indexes"] = text_rules(arguments.text)
-    return read_configuration(arguments.config, os.environ, given)
+    return read_configuration(arguments.config, given)
 
 
 def _warn_of_problems(settings: ProxySettings) -> None:

@@ -244,7 +244,7 @@ def test_bodies_wait_for_their_turn_in_memory(behind: Engine) -> None:
         b"POST /a/_search HTTP/1.1", b"Host: x", b"Content-Type: application/json", b"Content-Length: %d" % len(body)
     )
     headers = {"content-type": "application/json"}
-    with serving(behind.url, max_held=2 * len(body)) as served:
+    with serving(behind.url, max_long=2) as served:
         slow = [socket.create_connection(served.address) for _ in range(2)]
         for one in slow:
             one.sendall(head + body[:-1])

@@ -1,4 +1,4 @@
-"""`ndd-search serve` as a process: settings from three places, workers, a graceful stop."""
+"""`ndd-search serve` as a process: settings from two places, workers, a graceful stop."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
-from ndd_search.errors import InvalidSettings
 from ndd_search.serving.proxy import Proxy, app
-from ndd_search.serving.proxy.proxy_settings import PREFIX, SETTINGS, ProxySettings, read_configuration, text_rules
+from ndd_search.serving.proxy.proxy_settings import SETTINGS, ProxySettings, read_configuration, text_rules
 from ndd_search.serving.proxy.server import listening
 from tests.engines.find import Engine as RealEngine
 from tests.engines.launch import free_ports
@@ -36,17 +35,14 @@ COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """run(word, ..., VARIABLE=value) gives exit code, standard output and standard error."""
+def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """run(word, ...) gives exit code, standard output and standard error."""
 
-    def call(*words: str, **environment: str) -> tuple[int, str, str]:
-        with monkeypatch.context() as changed:
-            for name, value in environment.items():
-                changed.setenv(name, value)
-            try:
-                code = main(["serve", *words])
-            except SystemExit as end:  # words that are no option
-                code = int(end.code or 0)
+    def call(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(["serve", *words])
+        except SystemExit as end:  # words that are no option
+            code = int(end.code or 0)
         return code, *capfd.readouterr()
 
     return call
@@ -79,12 +75,13 @@ def answers(url: str) -> bool:
 
 
 def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: Path) -> None:
-    """Settings come from all three places; each worker reads JSON as deep as engines take it."""
+    """Settings come from both places; each worker reads JSON as deep as engines take it."""
     file = tmp_path / "serve.toml"
-    file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[indexes."news*"]\ntext = ["body"]\n')
+    rules = '[indexes."news*"]\ntext = ["body"]\n'
+    file.write_text(f'upstream = ["http://x"]\nlisten = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n{rules}')
     behind.reply = lambda heard: response(b'{"answer": 1}')
     words = ("--config", str(file), "--upstream", behind.url)
-    with running(*words, NDD_SERVE_UPSTREAM="http://127.0.0.1:1") as (process, url):
+    with running(*words) as (process, url):
         assert ask(url, "GET", "/_cat/health").body == b'{"answer": 1}'
         document = b'{"body": "a text of some words", "deep": ' + b'{"a":' * 990 + b"1" + b"}" * 991
         ask(url, "PUT", "/news-1/_doc/1", document, {"content-type": "application/json"})
@@ -146,32 +143,31 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
     assert code == 2
     assert f"{down}: there is no connection" in errors
     file = tmp_path / "serve.toml"
-    for words, text, environment, said in (
-        ((), "", {}, "upstream is not set"),
-        ((), "upstream = 3", {}, "upstream must be a list, got 3"),
-        ((), "upstrem = 3", {}, "unknown option 'upstrem' (did you mean upstream?)"),
-        ((), "upstream =", {}, "it is not valid TOML"),
-        ((), "", {"NDD_SERVE_WORKERS": "many"}, "NDD_SERVE_WORKERS: workers must be a whole number, got 'many'"),
-        ((), "", {"NDD_SERVE_WORKRES": "1"}, "NDD_SERVE_WORKRES: unknown option 'workres' (did you mean workers?)"),
-        (("--upstream", "http://x", "--set", "windw=3"), "", {}, "unknown option 'windw' (did you mean window?)"),
-        (("--upstream", "http://x", "--set", "workers=0"), "", {}, "workers must be at least 1"),
-        (("--upstream", "http://x", "--certificate", "c"), "", {}, "did you mean --set certificate=VALUE?"),
-        (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
-        (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
-        (("--upstream", "http://x", "--text", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
-        (("--upstream", "http://x", "--text", "a:b", "--text", "a:c"), "", {}, "'a' is given twice: name all"),
-        (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "maybe"}, "or the address of a Redis server"),
-        (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "ftp://x"}, "Redis URL must specify"),
-        (("--upstream", "http://x", "--search-page", "_all,_x"), "", {}, "needs the name of an index"),
-        (("--upstream", "http://x"), "", {"NDD_SERVE_WORKERS": "0"}, "workers must be at least 1"),
-        (("--upstream", "http://x"), "[collapse]\nwindw = 3", {}, "windw"),
-        ((), 'mode = "drop"', {}, "unknown option 'mode' (it belongs below [collapse])"),
-        ((), "windw = 3", {}, "unknown option 'windw' (did you mean window below [collapse]?)"),
-        (("--upstream", "https://x", "--ca-certs", "/no/file"), "", {}, "ca_certs /no/file"),
-        (("--upstream", "https://x", "--set", "certificate=/no/file"), "", {}, "needs both certificate and key"),
+    for words, text, said in (
+        ((), "", "upstream is not set"),
+        ((), "upstream = 3", "upstream must be a list, got 3"),
+        ((), "upstrem = 3", "unknown option 'upstrem' (did you mean upstream?)"),
+        ((), "upstream =", "it is not valid TOML"),
+        (("--set", "workers=many"), "", "workers must be a whole number, got 'many'"),
+        (("--set", "workres=1"), "", "unknown option 'workres' (did you mean workers?)"),
+        (("--upstream", "http://x", "--set", "windw=3"), "", "unknown option 'windw' (did you mean window?)"),
+        (("--upstream", "http://x", "--set", "workers=0"), "", "workers must be at least 1"),
+        (("--upstream", "http://x", "--certificate", "c"), "", "did you mean --set certificate=VALUE?"),
+        (("--upstream", "ftp://x"), "", "is not an address of an engine"),
+        (("--upstream", "http://x", "--listen", "x"), "", "'x' is not an address to listen on"),
+        (("--upstream", "http://x", "--text", "news"), "", "write PATTERN:FIELD,FIELD"),
+        (("--upstream", "http://x", "--text", "a:b", "--text", "a:c"), "", "'a' is given twice: name all"),
+        (("--upstream", "http://x", "--set", "cache=maybe"), "", "or the address of a Redis server"),
+        (("--upstream", "http://x", "--set", "cache=ftp://x"), "", "Redis URL must specify"),
+        (("--upstream", "http://x", "--search-page", "_all,_x"), "", "needs the name of an index"),
+        (("--upstream", "http://x"), "[collapse]\nwindw = 3", "windw"),
+        ((), 'mode = "drop"', "unknown option 'mode' (it belongs below [collapse])"),
+        ((), "windw = 3", "unknown option 'windw' (did you mean window below [collapse]?)"),
+        (("--upstream", "https://x", "--ca-certs", "/no/file"), "", "ca_certs /no/file"),
+        (("--upstream", "https://x", "--set", "certificate=/no/file"), "", "needs both certificate and key"),
     ):
         file.write_text(text)
-        code, output, errors = run("--config", str(file), *words, "--check", **environment)
+        code, output, errors = run("--config", str(file), *words, "--check")
         assert (code, output) == (2, "")
         assert said in errors
 
@@ -225,13 +221,14 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
         'upstream = ["http://a", "http://b"]\nworkers = 2\nmax_parsed = 5\ncache = false\n'
         '[indexes.shop]\nkeys = 2\n[collapse]\nwindow = 30\nmode = "drop"\n'
     )
-    environment = {"NDD_SERVE_WORKERS": "3", "NDD_SERVE_MAX_PARSED": "6", "NDD_SERVE_INSECURE": "yes", "HOME": "/"}
     given: dict[str, Any] = {
         "workers": 4,
+        "max_parsed": 6,
+        "insecure": True,
         "indexes": text_rules(["news*:title, body", "shop:name"]),
         "collapse": {"window": 40},
     }
-    settings = read_configuration(file, environment, given)
+    settings = read_configuration(file, given)
     assert (settings.upstream, settings.workers) == (("http://a", "http://b"), 4)
     assert (settings.max_parsed, settings.insecure) == (6, True)
     assert settings.wrapping == {
@@ -251,8 +248,8 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
         "manage",
         "field",
     }
-    environment = {f"{PREFIX}{name.upper()}": texts.get(name, "1") for name in SETTINGS if name not in skipped}
-    settings = read_configuration(None, environment, {"upstream": "http://x"})
+    given = {name: kind.read(name, texts.get(name, "1")) for name, kind in SETTINGS.items() if name not in skipped}
+    settings = read_configuration(None, {**given, "upstream": "http://x"})
     assert Proxy(settings).settings.max_parsed == 1
 
 
@@ -265,7 +262,7 @@ def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
     body = json.dumps({"query": {"match": {"title": uuid.uuid4().hex}}}).encode()
     pages = []
     for _ in range(10):  # a server that is too busy to answer in time costs a "miss"
-        settings = read_configuration(None, {"NDD_SERVE_CACHE": redis_url}, {"upstream": behind.url})
+        settings = read_configuration(None, {"cache": redis_url, "upstream": behind.url})
         with serving(*settings.upstream, **settings.wrapping) as served:
             page = ask(served.url, "POST", "/i/_search", body, {"content-type": "application/json"})
         pages.append(json.loads(page.body)["ndd"]["cache"])
@@ -291,14 +288,12 @@ def test_the_application_refuses_wrong_settings() -> None:
             app("http://x", **settings)
     with pytest.raises(ValueError, match="names no address"):
         app([])
-    with pytest.raises(InvalidSettings, match="NDD_SERVE_X: unknown option 'x'"):
-        read_configuration(None, {"NDD_SERVE_X": "1"}, {})
 
 
 def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> None:
     schema = ndd.items.Items(name=ndd.items.Name(), price=ndd.items.Number())
     schema.write(file := tmp_path / "shop.toml")
-    settings = read_configuration(None, {}, {"upstream": behind.url, "items": str(file)})
+    settings = read_configuration(None, {"upstream": behind.url, "items": str(file)})
     assert Proxy(settings).driver.settings.items == schema
     assert app(behind.url, items=str(file)).driver.settings.items == schema
     preset = tmp_path / "preset.toml"

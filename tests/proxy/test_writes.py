@@ -24,7 +24,6 @@ from ndd_search.search.flow.observer import Observation
 from ndd_search.search.index_rules import IndexRules
 from ndd_search.search.rest.mapping import mapping_properties
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
-from ndd_search.serving.proxy.http_exchange import ByteBudget
 from ndd_search.serving.proxy.sketch_documents import SketchedBody
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import SECONDS, Engine, Served, ask, response, serving
@@ -246,11 +245,11 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
         size = data.draw(st.integers(1, max(1, len(body))))
         part, body = body[:size], body[size:]
         parts.append(part)
-    sent = asyncio.run(_as_sent(SketchedBody(lines, 10_000, ByteBudget(10**6), ask), parts))
+    sent = asyncio.run(_as_sent(SketchedBody(lines, 10_000, asyncio.Semaphore(), ask), parts))
     assert asked == ["news"] or (asked == [] and b'"ndd": ' not in sent)
     again = writes.bulk_lines("/_bulk")
     assert again is not None
-    at_once = SketchedBody(again, 10_000, ByteBudget(10**6), ask)
+    at_once = SketchedBody(again, 10_000, asyncio.Semaphore(), ask)
     assert asyncio.run(_as_sent(at_once, [_without_sketches(sent)])) == sent
 
 

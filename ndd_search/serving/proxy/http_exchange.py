@@ -1,4 +1,4 @@
-"""One HTTP request of a caller and its answer, in the terms of ASGI; and the memory that the bodies of all may take."""
+"""One HTTP request of a caller and its answer, in the terms of ASGI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,7 @@ _HOP_BY_HOP = {
     *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"),
     *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
 }
+SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
 _MOST_NOTES = 10
 _UNWATCHED = 0.05  # seconds before the caller of a request is watched: a task for each request costs a tenth of it
 _MOST_COUNTED = 2**26  # bytes of an answer of unknown length that are held for a caller who needs to know its length
@@ -82,6 +83,22 @@ class Exchange:
     def header(self, name: bytes) -> str:
         """Return the value of a header, several of them joined by commas, "" if there is none."""
         return ",".join(value.decode("latin-1") for given, value in self.headers if given == name)
+
+    @property
+    def encoding(self) -> str:
+        """The content encoding of the body, "" for none."""
+        encoding = self.header(b"content-encoding").strip().lower()
+        return "" if encoding == "identity" else encoding
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the body has at most SMALL bytes, as it comes."""
+        length = self.header(b"content-length")
+        return not self.has_body or (length.isdigit() and int(length) <= SMALL)
+
+    def turn(self, long: asyncio.Semaphore) -> AbstractAsyncContextManager[None]:
+        """Wait until the body may be held. long: of the requests whose bodies are long, or become so unpacked."""
+        return nullcontext() if self.is_short and not self.encoding else long
 
     def note(self, sentence: str) -> None:
         """Add a Warning header to the answer: something of the request was not done."""
@@ -205,43 +222,6 @@ class Exchange:
         if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
             headers.append((b"retry-after", b"1"))
         await self.answer(status, headers, error_bytes(status, reason))
-
-
-class ByteBudget:
-    """Lets a request wait until the bodies of others have been let go.
-
-    total: bytes that may be held at once. One request may hold more than that if it is alone.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total, self._taken = total, 0
-        self._changed = asyncio.Condition()
-
-    def of(self, exchange: Exchange, small: int, most: int) -> AbstractAsyncContextManager[None]:
-        """Wait until the body of a request may be held. Up to `small` bytes do not count.
-
-        most: bytes of a body that is held at all.
-        """
-        length = exchange.header(b"content-length")
-        packed = exchange.header(b"content-encoding") not in ("", "identity")
-        size = int(length) if length.isdigit() and not packed else most
-        if not exchange.has_body or size <= small:
-            return nullcontext()
-        return self.hold(min(size, most))
-
-    @asynccontextmanager
-    async def hold(self, size: int) -> AsyncIterator[None]:
-        """Wait until so many bytes are free, and take them for the block."""
-        size = min(size, self._total)
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._taken + size <= self._total)
-            self._taken += size
-        try:
-            yield
-        finally:
-            self._taken -= size
-            async with self._changed:
-                self._changed.notify_all()
 
 
 def error_bytes(status: int, reason: str) -> bytes:

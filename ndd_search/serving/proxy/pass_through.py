@@ -10,13 +10,12 @@ from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.request_url import is_write
-from ndd_search.serving.proxy.http_exchange import Exchange, Header, end_to_end
+from ndd_search.serving.proxy.http_exchange import SMALL, Exchange, Header, end_to_end
 from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import plain_path
 
 _INDEX = re.compile(rb'"_index"\s*:\s*"([^"\\]{1,255})"')
 _LONGEST = 300  # bytes of a match
-SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
 
 
 class PassThrough:
@@ -31,10 +30,9 @@ class PassThrough:
         query: instead of the request's own, None for that.
         """
         target = exchange.target if query is None else f"{exchange.path}?{query}" if query else exchange.path
-        length = exchange.header(b"content-length")
-        body: Body = exchange.parts() if exchange.has_body else None
-        if exchange.has_body and length.isdigit() and int(length) <= SMALL:
-            body = await exchange.read(SMALL)
+        body: Body = None
+        if exchange.has_body:
+            body = await exchange.read(SMALL) if exchange.is_short else exchange.parts()
         await self.forward(exchange, target, exchange.headers, body)
 
     async def forward(

@@ -1,6 +1,6 @@
 """The settings of the proxy: the engine's addresses, TLS to the engine, limits, and where it is served.
 
-`ndd-search serve` reads them from a file, the environment and the command line; the later one counts.
+`ndd-search serve` reads them from a file and the command line; the latter counts.
 
     upstream = ["https://es1:9200", "https://es2:9200"]
     listen = "0.0.0.0:9201"
@@ -14,9 +14,6 @@
 
     [indexes."logs*"]
     enabled = false
-
-In the environment a setting is called NDD_SERVE_ and its name: NDD_SERVE_UPSTREAM=https://es1:9200,https://es2:9200.
-The text fields of indexes are NDD_SERVE_TEXT=news*:title,body;shop*:name.
 """
 
 from __future__ import annotations
@@ -37,16 +34,13 @@ from ndd_search.core.setting_values import (
     Text,
     Whole,
     YesNo,
-    check_known,
     checked,
     kinds_of,
     setting,
 )
-from ndd_search.errors import InvalidSettings
 from ndd_search.search.flow.client_settings import CLIENT
 from ndd_search.search.settings_file import TABLES, preset, read_settings
 
-PREFIX = "NDD_SERVE_"
 MEGABYTE = 2**20
 
 
@@ -89,7 +83,7 @@ class ProxySettings:
     insecure:        do not verify the engine's certificate.
     max_parsed:      bytes of a body, or of one line of a bulk, that are parsed; a larger one passes unchanged, and the
                      answer carries a Warning header.
-    max_held:        bytes of bodies that are held for parsing at once; a further request waits for its turn.
+    max_long:        bodies of more than 64 kB that are parsed at once; a further one waits for its turn.
     max_requests:    requests in flight; one more is answered with status 429.
     connect_seconds: to connect to a node.
     answer_seconds:  between two parts of an answer of the engine; None for no limit, as some requests take hours. A
@@ -110,7 +104,7 @@ class ProxySettings:
     ca_certs: str = setting(Text(), "")
     insecure: bool = setting(YesNo(), False)
     max_parsed: int = setting(Whole(1), 16 * MEGABYTE)
-    max_held: int = setting(Whole(1), 256 * MEGABYTE)
+    max_long: int = setting(Whole(1), 16)
     max_requests: int = setting(Whole(1), 1000)
     connect_seconds: float = setting(Seconds(), 5.0)
     answer_seconds: float | None = setting(Seconds(), None)
@@ -215,15 +209,14 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or "0.0.0.0", int(port)
 
 
-def read_configuration(file: Path | None, environment: Mapping[str, str], given: Mapping[str, Any]) -> ProxySettings:
+def read_configuration(file: Path | None, given: Mapping[str, Any]) -> ProxySettings:
     """Return the settings. given: those of the command line, by name.
 
-    Raises OSError, InvalidSettings for a file or variable that cannot be read, ValueError or TypeError for settings
-    that do not go together.
+    Raises OSError, InvalidSettings for a file that cannot be read, ValueError or TypeError for settings that do not go
+    together.
     """
     values = {} if file is None else read_settings(file, SETTINGS, TABLES)
-    for later in (_of_environment(environment), given):
-        values = {**values, **{name: _merged(values.get(name), value) for name, value in later.items()}}
+    values = _merged(values, given)
     if "upstream" not in values:
         raise ValueError("upstream is not set: name the engine with --upstream https://HOST:9200")
     collapse = values.pop("collapse", {})
@@ -252,20 +245,3 @@ def _merged(before: Any, later: Any) -> Any:
     if not isinstance(before, Mapping) or not isinstance(later, Mapping):
         return later
     return {**before, **{name: _merged(before.get(name), value) for name, value in later.items()}}
-
-
-def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for variable, text in environment.items():
-        if not variable.startswith(PREFIX):
-            continue
-        name = variable.removeprefix(PREFIX).lower()
-        try:
-            check_known([name], [*SETTINGS, "text"])
-            if name == "text":
-                found["indexes"] = text_rules(filter(None, text.split(";")))
-            else:
-                found[name] = SETTINGS[name].read(name, text)
-        except (TypeError, ValueError) as error:
-            raise InvalidSettings(variable, str(error), "correct it") from None
-    return found

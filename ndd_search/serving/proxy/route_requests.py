@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -16,9 +17,9 @@ from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.rest.request_url import kind_of_search
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
-from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Gone, Header, Refused
+from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
-from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
+from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
 from ndd_search.serving.proxy.upstream import Unreachable, Upstream
@@ -65,9 +66,9 @@ class Proxy:
         self.driver.settings.memory.serve(self.upstream)
         sketch("a text", self.driver.settings.recipe)  # raises now what each document would raise
         most, of_driver = settings.max_parsed, self.driver.settings
-        self._budget = ByteBudget(settings.max_held)
+        self._long = asyncio.Semaphore(settings.max_long)
         self._pass_through = PassThrough(self.upstream, of_driver.wrote)
-        self._documents = SketchedDocuments(self.driver, self.upstream, self._pass_through, self._budget, most)
+        self._documents = SketchedDocuments(self.driver, self.upstream, self._pass_through, self._long, most)
         self._searches = CollapsedSearches(
             self.driver, self.upstream, self._pass_through, most, settings.answer_seconds
         )
@@ -137,7 +138,7 @@ class Proxy:
         if self._page is not None and f"{path}/".startswith(f"{PAGE}/"):
             await self._page.answer(exchange)
         elif kind_of_search(exchange.method, path) in ("search", "msearch"):
-            async with self._budget.of(exchange, SMALL, self.settings.max_parsed):
+            async with exchange.turn(self._long):
                 await self._searches.search(exchange)
         elif writes.concerns(exchange.method, path):
             await self._documents.write(exchange, path)

@@ -16,31 +16,31 @@ from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import BulkLines
 from ndd_search.serving.proxy.content_encoding import READ, unpacked, unpacking
-from ndd_search.serving.proxy.http_exchange import ByteBudget, Exchange, Header
-from ndd_search.serving.proxy.pass_through import SMALL, PassThrough
+from ndd_search.serving.proxy.http_exchange import SMALL, Exchange, Header
+from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import Body, Upstream, sent
 
 log = logging.getLogger("ndd_search")
 
 _MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
-_LONG = 2**20  # bytes of a line from which on a request counts against the budget
+_LONG = 2**20  # bytes of a line from which on a request is one of long bodies
 
 
 class SketchedDocuments:
-    """driver: has the rules. pass_through: sends the requests. budget: of the bytes that all requests hold.
+    """driver: has the rules. pass_through: sends the requests. long: of the requests with long bodies.
 
     most: bytes of a document that is parsed.
     """
 
     def __init__(
-        self, driver: Driver, upstream: Upstream, pass_through: PassThrough, budget: ByteBudget, most: int
+        self, driver: Driver, upstream: Upstream, pass_through: PassThrough, long: asyncio.Semaphore, most: int
     ) -> None:
         self._driver, self._writes, self._upstream = driver, driver.settings.writes, upstream
-        self._pass_through, self._budget, self._most = pass_through, budget, most
+        self._pass_through, self._long, self._most = pass_through, long, most
 
     async def write(self, exchange: Exchange, path: str) -> None:
         """Add sketches to documents, and send them to the engine."""
-        encoding = exchange.header(b"content-encoding").strip().lower()
+        encoding = exchange.encoding
         is_bulk = self._writes.bulk_lines(path) is not None
         kind = exchange.header(b"content-type")
         if "json" not in kind or "," in kind or encoding not in READ:
@@ -50,17 +50,17 @@ class SketchedDocuments:
             return
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
         if not is_bulk:
-            async with self._budget.of(exchange, SMALL, self._most):
+            async with exchange.turn(self._long):
                 await self._write_one(exchange, path, encoding, headers)
             return
-        small = await exchange.read(SMALL) if encoding in ("", "identity") else None
+        small = None if encoding else await exchange.read(SMALL)
         lines = self._writes.bulk_lines(path)
         assert lines is not None
 
         async def ask(index: str) -> None:
             lines.unmapped |= await self._unmapped(exchange, index)
 
-        sketched = SketchedBody(lines, self._most, self._budget, ask)
+        sketched = SketchedBody(lines, self._most, self._long, ask)
         parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = parts if small is None else b"".join([part async for part in parts])
 
@@ -114,14 +114,16 @@ class SketchedDocuments:
 class SketchedBody:
     """Adds sketches to the documents of one bulk request.
 
-    lines:  what knows the documents. budget: of the bytes that all requests hold.
+    lines:  what knows the documents. long: of the requests that hold long lines.
     most:   bytes of a line that is parsed; a longer one passes as it is.
     ask:    called once with the name of each index with a rule, before the first of its documents.
     missed: number of documents that passed without the sketch that they should have got. why: the first reason.
     """
 
-    def __init__(self, lines: BulkLines, most: int, budget: ByteBudget, ask: Callable[[str], Awaitable[None]]) -> None:
-        self._lines, self._most, self._budget, self._ask = lines, most, budget, ask
+    def __init__(
+        self, lines: BulkLines, most: int, long: asyncio.Semaphore, ask: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._lines, self._most, self._long, self._ask = lines, most, long, ask
         self._asked: set[str] = set()
         self._held: list[bytes] = []  # the beginning of a line
         self._size = 0
@@ -140,7 +142,7 @@ class SketchedBody:
             async for part in parts:
                 size = self._size + len(part)
                 if size > _LONG and not holds:
-                    await held.enter_async_context(self._budget.hold(self._most))
+                    await held.enter_async_context(self._long)
                     holds = True
                 if size > _MOST_AT_ONCE:
                     fed = await asyncio.to_thread(run, self.feed(part), ask)
