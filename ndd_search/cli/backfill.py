@@ -5,7 +5,6 @@ examples:
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
   ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v4
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
-  ndd-search backfill http://localhost:9200 news --template
   ndd-search backfill http://localhost:9200 --template --add-to articles
   ndd-search backfill --template
 
@@ -15,9 +14,8 @@ common values of the index and stores them for all clients, so run it again when
 the index as searches name it, because an alias and its index have a table each. --remove asks before it starts. The
 exit code is 3 if some documents were not changed.
 
---template changes no document: an index that is named gets the fields of sketches at once, without downtime, and
---add-to adds them to your index template, for the indexes that are created from it later. Without an address they are
-printed as a component template.
+--template changes no document: --add-to adds the fields of sketches to your index template, for the indexes that are
+created from it later. Without an address they are printed as a component template.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
@@ -46,8 +43,7 @@ from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
-from ndd_search.indexing.index_facts import look_up
-from ndd_search.search.rest.mapping import check_mapping, component_template, mapping_properties, with_sketch_fields
+from ndd_search.search.rest.mapping import check_mapping, component_template, with_sketch_fields
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -190,39 +186,23 @@ def _query(text: str) -> dict[str, Any]:
 
 
 def _template(arguments: argparse.Namespace) -> int:
-    """Print the template; with the address of a cluster give an index its fields, and an index template."""
+    """Print the fields of sketches as a component template, or add them to an index template of a cluster."""
     field, name = arguments.field, arguments.add_to
-    if arguments.url is None and name:
-        raise ValueError("--add-to needs a cluster: give its address, backfill URL --template --add-to NAME")
-    if arguments.url is None:
+    if arguments.url is None and name is None:
         print(json.dumps(component_template(field), indent=2))
         return DONE
-    if not (name or arguments.index):
-        raise ValueError("--template of a cluster needs an index, or an index template: --add-to NAME")
+    if arguments.url is None or name is None or arguments.index is not None:
+        raise ValueError(
+            "--template takes the address of a cluster and an index template, backfill URL --template --add-to NAME, "
+            "or neither; an index gets the fields with its first sketch"
+        )
     with connected(arguments, arguments.url) as client:
-        if name:
-            found = client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]
-            _check_template(client, name, field)
-        indexes = look_up(client, arguments.index) if arguments.index else []
-        for facts in indexes:
-            _check(facts.name, facts.mapping, field)
-        if name:
-            client.indices.put_index_template(name=name, body=with_sketch_fields(found, field))
-            print(f"index template {name} has the fields: new indexes will have them")
-        for facts in indexes:
-            client.indices.put_mapping(index=facts.name, body={"properties": mapping_properties(field)})
-            print(f"index {facts.name} has the fields")
+        found = client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+        mapping = client.indices.simulate_template(name=name)["template"].get("mappings", {})
+        if field in mapping.get("properties", {}):  # before anything is changed
+            for finding in check_mapping(mapping, field):
+                if finding.level == "error":
+                    raise IndexUnusable(f"index template {name}", finding.what, finding.remedy)
+        client.indices.put_index_template(name=name, body=with_sketch_fields(found, field))
+    print(f"index template {name} has the fields: new indexes will have them")
     return DONE
-
-
-def _check_template(client: Any, template: str, field: str) -> None:
-    """Raise IndexUnusable, before anything is changed, if an index template has another field of that name."""
-    simulated = client.indices.simulate_template(name=template)["template"]
-    _check(f"index template {template}", simulated.get("mappings", {}), field)
-
-
-def _check(what: str, mapping: Mapping[str, Any], field: str) -> None:
-    if field in mapping.get("properties", {}):
-        for finding in check_mapping(mapping, field):
-            if finding.level == "error":
-                raise IndexUnusable(what, finding.what, finding.remedy)

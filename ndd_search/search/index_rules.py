@@ -233,21 +233,9 @@ def _names(target: str) -> Iterable[str]:
             yield "*" if name in ("", "_all") else name
 
 
-def _meet(first: str, second: str) -> bool:
-    """Return whether two patterns match a name in common."""
-    left, known = [(0, 0)], set[tuple[int, int]]()
-    while left:
-        place = left.pop()
-        if place in known:
-            continue
-        known.add(place)
-        i, j = place
-        one, other = first[i : i + 1], second[j : j + 1]
-        if not one and not other:
-            return True
-        if one == "*" or other == "*":
-            left += [(i + 1, j)] if one else []
-            left += [(i, j + 1)] if other else []
-        elif one == other:
-            left.append((i + 1, j + 1))
-    return False
+def _meet(name: str, pattern: str) -> bool:
+    """Return whether a name with `*` and a pattern match an index in common."""
+    if "*" not in pattern:
+        return fnmatchcase(pattern, name)
+    (begin, end), (other, last) = ((one.partition("*")[0], one.rpartition("*")[2]) for one in (name, pattern))
+    return (begin.startswith(other) or other.startswith(begin)) and (end.endswith(last) or last.endswith(end))
