@@ -126,7 +126,6 @@ def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> 
         "added": 2,
         "replaced": 0,
         "left_out": 1,
-        "deleted": 0,
         "without_text": 0,
         "documents": 2,
         "text": ["name"],

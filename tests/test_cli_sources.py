@@ -109,18 +109,6 @@ def test_documents_that_replace_others_are_counted_and_ids_that_repeat_in_a_sour
     assert "b.csv: 2 documents had the id of an earlier one in it and replaced it" in err
 
 
-def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> None:
-    run("index", "add", run.write("a.csv", "id,name\n1,one\n2,two\n"), "idx")
-    code, out, _ = run("index", "add", run.write("a.csv", "id,name\n2,two\n3,three\n"), "idx", "--replace")
-    assert code == 0
-    assert "1 others deleted" in out
-    assert sorted(run.stored()) == ["2", "3"]
-    code, _, err = run("index", "add", run.write("a.csv", "id,name\n4,four\n5,too,many\n"), "idx", "--replace")
-    assert code == 3
-    assert "2 documents that may be missing from a.csv were not deleted" in err
-    assert sorted(run.stored()) == ["2", "3", "4"]
-
-
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_the_delimiter_of_a_table_is_seen_from_its_header(run: Command, mark: str) -> None:
     run.write("a.csv", f'id{mark}body{mark}"odd, name; x"\n1{mark}"one, two; three"{mark}4\n')

@@ -2,7 +2,7 @@
 
 examples:
   ndd-search agents memories.idx
-  ndd-search agents http://localhost:9200 "news*" --origins source,published
+  ndd-search agents http://localhost:9200 "news*" --set origins=source,published
   ndd-search agents memories.idx --listen 127.0.0.1:8765
 
 The tools speak the Model Context Protocol: on standard input and output, so that an agent's program starts the command
@@ -21,7 +21,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, TypeVar
 
 from ndd_search.cli import DONE
-from ndd_search.cli.output import comma_list, warn
+from ndd_search.cli.output import warn
 from ndd_search.cli.ui import add_place, searcher_of
 from ndd_search.core.document_fields import absent_fields, text_of, value_of
 from ndd_search.core.setting_values import nearest
@@ -82,14 +82,11 @@ _Length = Annotated[int, Field(ge=1, le=_LONGEST_PART, description="the most cha
 def configure(parser: argparse.ArgumentParser) -> None:
     add_place(parser)
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve HTTP here instead of standard input and output")
-    parser.add_argument(
-        "--origins", type=comma_list, default=[], metavar="FIELD[,TIME]", help="tell how many sources each group has"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     searcher = searcher_of(arguments)
-    server = server_of(searcher, {"origins": arguments.origins} if arguments.origins else {})
+    server = server_of(searcher)
     if not arguments.listen:
         server.run("stdio")
         return DONE
@@ -118,8 +115,8 @@ class _Server(MCPServer[Any]):  # type: ignore[misc]  # an optional package
             raise ToolError(f"{name} was not called, {'; '.join(wrong)}") from None
 
 
-def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
-    """Return the server of the tools. options: CollapseOptions of each search, by name."""
+def server_of(searcher: Searcher) -> MCPServer[Any]:
+    """Return the server of the tools."""
 
     @asynccontextmanager
     async def closing(_: object) -> AsyncIterator[None]:
@@ -128,7 +125,7 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
         finally:
             await searcher.close()
 
-    tools, made = _Tools(searcher, options), []
+    tools, made = _Tools(searcher), []
     syntax = "; ".join(f"{example} ({what})" for example, what in searcher.syntax)
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     for function, about in ((tools.search, f"{_SEARCH}{syntax}."), (tools.read, None), (tools.why_hidden, None)):
@@ -140,10 +137,9 @@ def server_of(searcher: Searcher, options: dict[str, Any]) -> MCPServer[Any]:
 
 @dataclass(frozen=True)
 class _Tools:
-    """The tools, each a method. options: see server_of."""
+    """The tools, each a method."""
 
     searcher: Searcher
-    options: dict[str, Any]
 
     async def search(
         self, query: _Query, start: _Start = 0, size: _Size = 10, copies: _Copies = 3, *, fields: _Fields
@@ -189,12 +185,12 @@ class _Tools:
         return f"{id} is not among the first {_SEARCHED:,} hits of this search."
 
     async def _page(self, query: str, start: int, size: int) -> Found:
-        return await _asked(self.searcher.search(Asked(q=query, start=start, size=size, options=self.options), {}))
+        return await _asked(self.searcher.search(Asked(q=query, start=start, size=size), {}))
 
     async def _verdict(self, hit: Hit, copy: Copy) -> str:
         names = [(hit["_index"], hit["_id"]), (copy.index, copy.id)]
         pair = await self.searcher.documents(names, {})
-        return f" {self.searcher.verdict(pair, self.options)}" if len(pair) == len(names) else ""
+        return f" {self.searcher.verdict(pair, {})}" if len(pair) == len(names) else ""
 
 
 async def _asked(answer: Awaitable[T]) -> T:

@@ -30,11 +30,9 @@ from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_shared,
     checked,
-    console,
     moving,
     number,
     print_json,
-    table,
     warn,
 )
 from ndd_search.core.matching.frequency_table import FrequencyTable
@@ -74,7 +72,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare all existing sketches with their texts, also if those of a sample fit",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
     add_shared(parser, "--json")
 
 
@@ -105,28 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
         recheck=arguments.recheck,
     )
     with connected(arguments, arguments.url) as client:
-        if arguments.dry_run:
-            work = settings.plan(client)
-            for note in settings.told(work):
-                warn(note)
-            return _plan(work, arguments.json)
         if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):
             print("nothing was changed")
             return NO
         with moving("backfill", None, arguments.json) as moved:
             report = settings.run(client, moved)
     return _report(report, arguments.json)
-
-
-def _plan(work: list[Work], as_json: bool) -> int:
-    if as_json:
-        print_json([_work(item) for item in work])
-        return DONE
-    shown = table("index", ">documents", ">to do", "")
-    for item in work:
-        shown.add_row(item.index, f"{item.documents:,}", f"{item.waiting:,}", item.problem)
-    console().print(shown)
-    return DONE
 
 
 def _agreed(work: list[Work], field: str) -> bool:

@@ -47,7 +47,6 @@ examples:
   ndd-search index add lines.csv lines.idx --number-lines
   ndd-search index add pages/ pages.idx --main-text
   curl -s https://example.org/posts.json | ndd-search index add - posts.idx --preset messages
-  ndd-search index add articles.jsonl.gz news.idx --replace
 
 A document replaces one with the same id. Lines that cannot be read are named on standard error, the rest is indexed,
 and the exit code is 3."""
@@ -104,9 +103,6 @@ def _configure_add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read only the article of .html files, without navigation, headers and footers",
     )
-    parser.add_argument(
-        "--replace", action="store_true", help="afterwards delete every document that is not in this source"
-    )
     either = parser.add_mutually_exclusive_group()
     add_shared(either, "--recipe", "--preset")
     add_shared(parser, "--json")
@@ -156,7 +152,6 @@ def _add(arguments: argparse.Namespace) -> int:
         before = len(index)
         added = index.add(counted(counts.watched(documents, index.meta.text), advance))
         facts = {"added": added, "replaced": added - (len(index) - before), "left_out": counts.left_out}
-        facts["deleted"] = _delete_others(index, counts) if arguments.replace else 0
         facts |= {"without_text": counts.without_text, "documents": len(index)}
         _show(arguments, facts, index.meta.text, added - len(counts.ids))
     return PARTLY if counts.left_out else DONE
@@ -184,19 +179,6 @@ def _fields(
     return arguments.text, documents
 
 
-def _delete_others(index: Index, counts: _Counts) -> int:
-    """Delete documents that are not in the source, unless some of its lines were skipped. Returns how many."""
-    others = [id for id in index.ids() if id not in counts.ids]
-    if counts.left_out and others:
-        warn(
-            f"{many(len(others), 'document')} that may be missing from {counts.source} were not deleted, "
-            f"because {many(counts.left_out, 'line')} were skipped: correct them and index again with --replace"
-        )
-        return 0
-    index.delete(others)
-    return len(others)
-
-
 def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str, ...], repeated: int) -> None:
     if facts["left_out"] > _NAMED:
         warn(f"{arguments.source}: {facts['left_out'] - _NAMED:,} more were skipped, which are not named")
@@ -204,11 +186,10 @@ def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str,
         what = f"{arguments.source}: {many(repeated, 'document')} had the id of an earlier one in it"
         warn(f"{what} and replaced it: if they are different documents, use another --id")
     replaced = f" ({facts['replaced']:,} of them replaced one with the same id)" if facts["replaced"] else ""
-    deleted = f", {facts['deleted']:,} others deleted from it" if arguments.replace else ""
     tell(
         arguments,
         {**facts, "text": text},
-        f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "
+        f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}, "
         f"which now holds {facts['documents']:,}; text: {', '.join(text)}",
     )
 

@@ -315,20 +315,14 @@ class Backfill(SketchSettings):
         client.indices.refresh(index=facts.name)
         return int(client.count(index=facts.name, body={"query": self.waiting(facts)})["count"])
 
-    def told(self, work: Sequence[Work]) -> list[str]:
-        """Return a sentence for each index with stale sketches, or whose mapping lacks some of the text fields."""
-        notes = []
+    def _notes(self, work: Sequence[Work]) -> list[str]:
+        notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
         for item in work:
             if item.stale:
                 notes.append(f"{item.index} has a sketch that is not of its text: all sketches are compared")
             unknown = [path for path in self.fields if not is_mapped(item.facts.mapping, path)]
             if unknown and not item.problem and item.facts.mapping.get("dynamic", "true") not in (False, "false"):
                 notes.append(f"the mapping of {item.index} has no field {', '.join(unknown)}: check the name")
-        return notes
-
-    def _notes(self, work: Sequence[Work]) -> list[str]:
-        notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
-        notes += self.told(work)
         streams = {item.facts.data_stream for item in work if item.facts.data_stream and self._missing(item.facts)}
         if self.remove:
             without = [item.index for item in work if self.field not in item.facts.mapping.get("properties", {})]

@@ -141,7 +141,7 @@ TRANSPORTS = pytest.mark.parametrize("asked", [started, connected])
 
 @TRANSPORTS
 def test_an_agent_searches_goes_on_reads_and_asks_why_a_document_is_hidden(asked: Any, folder: str) -> None:
-    asked([folder, "--origins", "source"], walk)
+    asked([folder, "--set", "origins=source"], walk)
 
 
 def test_an_agent_learns_what_the_tools_take(folder: str) -> None:
@@ -252,7 +252,7 @@ def test_an_agent_is_told_how_a_query_was_read_that_is_not_complete(folder: str)
 @pytest.mark.newest_servers
 @TRANSPORTS
 def test_the_tools_over_an_engine_answer_as_those_over_a_folder(asked: Any, engine: Engine, filled: str) -> None:
-    asked([engine.url, filled, "--origins", "source"], walk)
+    asked([engine.url, filled, "--set", "origins=source"], walk)
 
 
 def test_an_index_that_is_not_there_is_told_to_the_agent(tmp_path: Path) -> None:

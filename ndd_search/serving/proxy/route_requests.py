@@ -169,8 +169,6 @@ def _check(exchange: Exchange, has_prefix: bool) -> None:
         raise Refused(HTTPStatus.BAD_REQUEST, "the URL is not ASCII: percent-encode it")
     if not exchange.path.startswith("/"):
         raise Refused(HTTPStatus.BAD_REQUEST, "the path of the URL must begin with a slash")
-    if names.count(b"content-length") > 1 or len(coding) > 1 or (coding and b"content-length" in names):
-        raise Refused(HTTPStatus.BAD_REQUEST, "the length of the body is given twice: send one header for it")
     if coding and exchange.version == "1.0":
         raise Refused(HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no transfer encodings: send the length of the body")
     if names.count(b"host") > 1:
