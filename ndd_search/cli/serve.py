@@ -4,7 +4,7 @@ examples:
   ndd-search serve --upstream http://localhost:9200
   ndd-search serve --upstream https://es1:9200,https://es2:9200 --ca-certs ca.pem --listen 0.0.0.0:9201 --set workers=2
   ndd-search serve --upstream http://localhost:9200 --text "news*:title,body" --text "shop*:name"
-  ndd-search serve --upstream http://localhost:9200 --search-page "news*" --set cache=redis://localhost:6379/0
+  ndd-search serve --upstream http://localhost:9200 --set cache=redis://localhost:6379/0
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
 Settings come from --config FILE (TOML) and from the command line, which counts more; --set takes those that have no
@@ -34,7 +34,6 @@ from ndd_search.serving.proxy.upstream import Upstream
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
     "listen": ("HOST:PORT", "where callers come in (127.0.0.1:9201)"),
-    "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
 }
 
 

@@ -6,8 +6,8 @@ examples:
   ndd-search ui https://user:password@es:9200 news --ca-certs ca.pem --listen 127.0.0.1:8080
 
 The page is served on this machine only (127.0.0.1). Credentials come from the address or from NDD_SEARCH_API_KEY, and
-everybody who reaches the page searches with them; without any, the browser asks for those of the engine. A page for
-other people belongs behind ndd-search serve --search-page INDEX, where each caller has their own rights.
+everybody who reaches the page searches with them. Without any, the browser asks for those of the engine, and each
+caller has their own rights: serve a page for other people so, behind a server with https.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ndd_search.core.presets import collapse_options
 from ndd_search.errors import IndexUnusable
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
+from ndd_search.serving.proxy.search_engine import UpstreamSearcher
 from ndd_search.serving.proxy.server import is_loopback, serve_application
 from ndd_search.serving.proxy.upstream import Upstream
 from ndd_search.serving.ui.application import SearchPage

@@ -2,7 +2,7 @@
 
     python -m tests.proxy.saturate --seconds 600 [--engine opensearch3] [--callers 24] [--nodes 3]
 
-Searches, pages of the search page, bulks, slow writers and slow readers run at once. The run fails if a request fails
+Searches, bulks, slow writers and slow readers run at once. The run fails if a request fails
 that the engine would not have failed, if memory grows by more than a tenth, or if a connection or a request is left.
 Redis is stopped from 0.2 to 0.35 of the time. The engine is killed at 0.45 and started again at once, empty. Of several
 nodes, the one that manages the cluster is killed at 0.45 and started again at 0.6; requests may fail until the others
@@ -122,12 +122,6 @@ async def search(session: aiohttp.ClientSession, rng: random.Random) -> str:
         return "" if "hits" in json.loads(text) else "no hits"
 
 
-async def page(session: aiohttp.ClientSession, rng: random.Random) -> str:
-    async with session.get("/_ndd/search/", params={"q": rng.choice(WORDS), "source": rng.choice(("", "a"))}) as answer:
-        await answer.read()
-        return "" if answer.status == 200 else str(answer.status)
-
-
 async def write(session: aiohttp.ClientSession, rng: random.Random) -> str:
     headers = {"content-type": "application/x-ndjson"}
     async with session.post(f"/{INDEX}/_bulk", data=bulk(rng, 50), headers=headers) as answer:
@@ -159,15 +153,15 @@ async def read_slowly(session: aiohttp.ClientSession, rng: random.Random) -> str
         return "" if answer.status == 200 else str(answer.status)
 
 
-KINDS = {"search": search, "page": page, "bulk": write, "slow bulk": write_slowly, "slow reader": read_slowly}
-SHARES = {"search": 12, "page": 2, "bulk": 2, "slow bulk": 4, "slow reader": 4}
+KINDS = {"search": search, "bulk": write, "slow bulk": write_slowly, "slow reader": read_slowly}
+SHARES = {"search": 14, "bulk": 2, "slow bulk": 4, "slow reader": 4}
 
 
 @contextmanager
 def proxy(engine: list[str], redis: str, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a proxy in a process of its own. log: gets its warnings."""
     command = [sys.executable, "-u", "-m", "ndd_search", "serve", "--upstream", ",".join(engine), "--listen"]
-    command += ["127.0.0.1:0", "--set", f"cache={redis}", "--text", f"{INDEX}:body", "--search-page", INDEX]
+    command += ["127.0.0.1:0", "--set", f"cache={redis}", "--text", f"{INDEX}:body"]
     with (
         log.open("w") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,

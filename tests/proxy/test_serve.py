@@ -159,7 +159,6 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         (("--upstream", "http://x", "--text", "a:b", "--text", "a:c"), "", "'a' is given twice: name all"),
         (("--upstream", "http://x", "--set", "cache=maybe"), "", "or the address of a Redis server"),
         (("--upstream", "http://x", "--set", "cache=ftp://x"), "", "Redis URL must specify"),
-        (("--upstream", "http://x", "--search-page", "_all,_x"), "", "needs the name of an index"),
         (("--upstream", "http://x"), "[collapse]\nwindw = 3", "windw"),
         ((), 'mode = "drop"', "unknown option 'mode' (it belongs below [collapse])"),
         ((), "windw = 3", "unknown option 'windw' (did you mean window below [collapse]?)"),

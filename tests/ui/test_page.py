@@ -18,7 +18,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main, ui
-from ndd_search.serving.proxy.mount_search_page import UpstreamSearcher
+from ndd_search.serving.proxy.search_engine import UpstreamSearcher
 from ndd_search.serving.ui.application import Reply, SearchPage
 from ndd_search.serving.ui.search_folder import FolderSearcher
 from ndd_search.serving.ui.searcher import Asked, Document, Found, Headers

@@ -89,7 +89,6 @@ class ProxySettings:
     answer_seconds:  between two parts of an answer of the engine; None for no limit, as some requests take hours. A
                      request ends when its caller leaves.
     idle_seconds:    in which a caller has to send the next part of a body, or to accept the next part of an answer.
-    search_page:     names or a pattern of the indexes that the page at `/_ndd/search/` searches, "" for no such page.
     listen:          HOST:PORT for callers.
     manage:          HOST:PORT on which `/_ndd/health`, `/_ndd/ready` and `/metrics` are answered, and nothing else;
                      "" for none.
@@ -109,7 +108,6 @@ class ProxySettings:
     connect_seconds: float = setting(Seconds(), 5.0)
     answer_seconds: float | None = setting(Seconds(), None)
     idle_seconds: float = setting(Seconds(), 60.0)
-    search_page: str = setting(Text(), "")
     listen: str = setting(Text(), "127.0.0.1:9201")
     manage: str = setting(Text(), "")
     workers: int = setting(Whole(1), 1)

@@ -18,7 +18,6 @@ from ndd_search.search.flow.observer import give_unsketched
 from ndd_search.search.rest.request_url import kind_of_search
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
-from ndd_search.serving.proxy.mount_search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.proxy_settings import ProxySettings, address_of
 from ndd_search.serving.proxy.sketch_documents import SketchedDocuments
@@ -72,9 +71,6 @@ class Proxy:
         self._searches = CollapsedSearches(
             self.driver, self.upstream, self._pass_through, most, settings.answer_seconds
         )
-        self._page: PageOfProxy | None = None
-        if settings.search_page:
-            self._page = PageOfProxy(UpstreamSearcher(self.driver, self.upstream, settings.search_page))
         self._in_flight = 0
         self._warned: dict[str, float] = {}
 
@@ -135,9 +131,7 @@ class Proxy:
             what = f"{self.settings.max_requests} requests are in flight: send it again later"
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, what)
         path, writes = plain_path(exchange.path), self.driver.settings.writes
-        if self._page is not None and f"{path}/".startswith(f"{PAGE}/"):
-            await self._page.answer(exchange)
-        elif kind_of_search(exchange.method, path) in ("search", "msearch"):
+        if kind_of_search(exchange.method, path) in ("search", "msearch"):
             async with exchange.turn(self._long):
                 await self._searches.search(exchange)
         elif writes.concerns(exchange.method, path):

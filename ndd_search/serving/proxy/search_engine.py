@@ -1,7 +1,4 @@
-"""Searches an engine for the search page (`serving.ui`), and answers the page behind the proxy, at `/_ndd/search/`.
-
-The engine sees its caller's credentials.
-"""
+"""Searches an engine for the search page (`serving.ui`). The engine sees its caller's credentials."""
 
 from __future__ import annotations
 
@@ -17,10 +14,8 @@ from ndd_search.reports.side_by_side import MOST_SHOWN
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_answer import Answer, reason_of
 from ndd_search.search.rest.read_request import Request
-from ndd_search.serving.proxy.http_exchange import Exchange
 from ndd_search.serving.proxy.upstream import Upstream, sent
 from ndd_search.serving.proxy.wire_format import Raw
-from ndd_search.serving.ui.application import SearchPage
 from ndd_search.serving.ui.searcher import (
     DATES,
     MARKS,
@@ -40,35 +35,11 @@ from ndd_search.serving.ui.searcher import (
 )
 from ndd_search.serving.ui.shown_texts import PASSAGE, TITLES
 
-PAGE = "/_ndd/search"
 _NO_HEADERS: Mapping[str, str] = {}
 # How each engine names the characters of a field that it reads to mark words in it.
 _MARKED = {"elasticsearch": "max_analyzed_offset", "opensearch": "max_analyzer_offset"}
 _BOOLEAN = re.compile(r"\S\s+(?:AND|OR|NOT)\s+\S|^NOT\s")
 _FIELD = re.compile(r"(?<!\S)[A-Za-z_][\w.]*:(?=\S)")
-
-
-class PageOfProxy:
-    """Answers requests below PAGE."""
-
-    def __init__(self, searcher: UpstreamSearcher) -> None:
-        self._page = SearchPage(searcher)
-
-    async def answer(self, exchange: Exchange) -> None:
-        """Answer one request. The engine's part of the work ends when the caller leaves."""
-        path = exchange.path.removeprefix(PAGE)
-        if not path:  # the links of the page are relative
-            query = f"?{exchange.query}" if exchange.query else ""
-            location = f"{PAGE.rpartition('/')[2]}/{query}"
-            await exchange.answer(HTTPStatus.PERMANENT_REDIRECT, [(b"location", location.encode())], b"")
-            return
-        await exchange.while_connected(self._answer(exchange, path))
-
-    async def _answer(self, exchange: Exchange, path: str) -> None:
-        headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers}
-        reply = await self._page.reply(exchange.method, path, exchange.query, headers)
-        raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
-        await exchange.answer(reply.status, [header for header in raw if header[0] != b"content-length"], reply.body)
 
 
 class UpstreamSearcher(Searcher):
