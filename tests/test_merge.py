@@ -206,28 +206,13 @@ def test_what_was_collapsed_already_is_collapsed_anew_and_nothing_is_lost() -> N
     assert copies(merged["hits"]["hits"][0]) == ["1", "2"]
 
 
-@pytest.mark.parametrize("mode", ["group", "demote", "annotate"])
-def test_duplicates_listed_by_their_ids_stay_under_the_hit_that_is_shown(mode: Any) -> None:
-    """A response with duplicates="ids" lists no sketches: its duplicates cannot be compared, and are no hits."""
-    river, both = hit("1", TEXTS["river"], 5.0), hit("6", TEXTS["letter"] + " x", 2.0)
-    for leader, id in ((river, "2"), (both, "3")):
-        one = {"_index": "a", "_id": id, "_score": 1.0, "fields": {"ndd.similarity": [0.93]}}
-        found = {"total": {"value": 1, "relation": "eq"}, "max_score": 1.0, "hits": [one]}
-        leader["inner_hits"] = {"near_duplicates": {"hits": found}}
-    more = response(hit("7", TEXTS["river"] + " y", 6.0), hit("3", TEXTS["stone"], 3.0))
-    given = copy.deepcopy({"eu": [response(river, both), more]})
-    merged = ndd.merge(given, mode=mode)
-    assert given == {"eu": [response(river, both), more]}
-    listed = {one["_id"]: copies(one) for one in merged["hits"]["hits"]}
-    if mode == "group":
-        assert listed == {"7": ["1", "2"], "3": [], "6": []}  # 3 is a hit of the other response
-        [_, second] = merged["hits"]["hits"][0]["inner_hits"]["near_duplicates"]["hits"]["hits"]
-        assert second["fields"]["ndd.similarity"] == [0.93]
-    else:
-        assert listed == {"7": [], "1": ["2"], "3": [], "6": []}
-    assert merged["ndd"]["examined"] == merged["ndd"]["kept"] + merged["ndd"]["hidden"] == 5
-    assert copies(ndd.merge(given, mode="drop")["hits"]["hits"][0]) == []
-    assert ids(ndd.merge([response({**river, "fields": {}})])) == ["1"]
+def test_duplicates_listed_by_their_ids_alone_cannot_be_merged() -> None:
+    leader = hit("1", TEXTS["river"])
+    one = {"_index": "a", "_id": "2", "_score": 1.0, "fields": {"ndd.similarity": [0.93]}}
+    found = {"total": {"value": 1, "relation": "eq"}, "max_score": 1.0, "hits": [one]}
+    leader["inner_hits"] = {"near_duplicates": {"hits": found}}
+    with pytest.raises(ValueError, match="document '2' is listed by its id alone, and cannot be compared"):
+        ndd.merge([response(leader)])
 
 
 def test_hits_without_sketches_stand_alone_or_are_sketched_from_their_source() -> None:

@@ -25,7 +25,7 @@ from ndd_search.core.document_fields import as_mapping, text_of
 from ndd_search.core.matching.frequency_table import FrequencyTable, table_of
 from ndd_search.core.paging.collapse import is_counted, page_of_list
 from ndd_search.core.paging.hit_reader import HitReader
-from ndd_search.core.paging.page import Duplicate, Group, Page
+from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.record_schema import RecordSchema, check_schema
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges, collapse_options
@@ -77,8 +77,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                its responses. Hits of one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
                A hit without a sketch or a text stands alone. A leader that a wrapped client returned with its
-               duplicates is merged as if all of them had been separate hits. Duplicates listed without sketches
-               (mode="ids") stay under their leader, or under the hit that is shown for it.
+               duplicates is merged as if all of them had been separate hits.
                A list of hits may stand in place of a response, best first: texts, mappings, or pairs (any of these,
                score). In the result `_source` is the mapping, or {"text": text}, which is sketched.
     by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
@@ -93,7 +92,8 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
     the engine's own in every order. If there are several origins, or names, each hit has its own in
     `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
-    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError or TypeError for invalid arguments.
+    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError or TypeError for invalid arguments, and for
+    duplicates that are listed by their ids alone (mode="ids").
     """
     began = perf_counter()
     answers = _answers(responses)
@@ -104,10 +104,8 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     read = partial(_text_of, text)
     table = table_of(frequency_table)
     reader = _Reader(Recipe.of(recipe), read, frequency_table=table, items=items, field=SketchField(field))
-    uncomparable = Uncomparable()
-    placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
+    placed = _ranked(list(_placed(answers)), by)
     hits = [one.hit for one in placed]
-    uncomparable.keep_once(hits)
     if any(reader.field.has_values(hit.get("fields")) for hit in hits):
         reader = replace(reader, sketch=field)
     if frequency_table is True and is_counted(reader, chosen):
@@ -124,8 +122,6 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     lacking = _NO_SKETCH if items is None else f"no hit has a field of {', '.join(items.paths)}"
     degraded = lacking if page.info.compares_none else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
-    if chosen.mode != "drop":
-        page = uncomparable.listed_on(page)
     return _response(page, answers, reader)
 
 
@@ -198,11 +194,6 @@ class _Reader(HitReader):
 
     field: SketchField = _FIELD
 
-    def compares(self, hit: Hit) -> bool:
-        if self.items is not None:
-            return any(self.value(hit, path) is not None for path in self.items.paths)
-        return self.field.has_values(hit.get("fields")) or self.text_of(hit) is not None
-
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
         return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
 
@@ -239,11 +230,8 @@ class _Place(NamedTuple):
     rank: int
 
 
-def _placed(answers: Sequence[_Answer], reader: _Reader, uncomparable: Uncomparable) -> Iterator[_Place]:
-    """Yield every hit of every response, and its duplicates, each as a new dict.
-
-    Duplicates that lack what is compared are not yielded, but added to `uncomparable`.
-    """
+def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
+    """Yield every hit of every response, and its duplicates, each as a new dict."""
     for place, answer in enumerate(answers):
         for rank, hit in enumerate(answer.hits, 1):
             inner = dict(hit.get("inner_hits") or {})
@@ -251,11 +239,11 @@ def _placed(answers: Sequence[_Answer], reader: _Reader, uncomparable: Uncompara
             rest = {name: value for name, value in hit.items() if name != "inner_hits"}
             leader = _with_origin({**rest, **({"inner_hits": inner} if inner else {})}, answer)
             yield _Place(leader, place, rank)
-            for duplicate in (_with_origin(one, answer) for one in duplicates):
-                if reader.compares(duplicate):
-                    yield _Place(duplicate, place, rank)
-                else:
-                    uncomparable.add(leader, duplicate)
+            for one in duplicates:
+                if "_source" not in one and not (one.get("fields") or {}).keys() - {SIMILARITY, SHARES}:
+                    what = f"document {one.get('_id')!r} is listed by its id alone, and cannot be compared"
+                    raise ValueError(f'{what}: search with mode="group", which lists documents')
+                yield _Place(_with_origin(one, answer), place, rank)
 
 
 def _with_origin(hit: Hit, answer: _Answer) -> Hit:
@@ -377,43 +365,3 @@ def fused_by_group(stream: Stream, ranks: Sequence[Ranks]) -> Stream:
     scores = [reciprocal(groups[of] if of == index else ranks[index]) for index, of in enumerate(leader)]
     order = sorted(range(len(leader)), key=lambda index: (-scores[index], index))
     return replace(stream.only(order), ranks=np.arange(len(order)))
-
-
-class Uncomparable:
-    """The duplicates without sketches of the hits of several responses."""
-
-    def __init__(self) -> None:
-        self._of: defaultdict[Hashable, list[Hit]] = defaultdict(list)  # by their hit
-
-    def add(self, hit: Hit, duplicate: Hit) -> None:
-        self._of[self._key(hit)].append(duplicate)
-
-    def keep_once(self, hits: list[Hit]) -> None:
-        """Drop duplicates that are among these hits themselves, and those that were added before."""
-        known = {self._key(hit) for hit in hits}
-        for leader, duplicates in self._of.items():
-            kept = {self._key(one): one for one in duplicates if self._key(one) not in known}
-            known |= kept.keys()
-            self._of[leader] = list(kept.values())
-
-    def _key(self, hit: Hit) -> Hashable:
-        return _identity(hit) or id(hit)
-
-    def listed_on(self, page: Page) -> Page:
-        """Return the page with these duplicates listed under its hits, and counted as hidden."""
-        count = sum(map(len, self._of.values()))
-        if not count:
-            return page
-        info = replace(page.info, examined=page.info.examined + count, hidden=page.info.hidden + count)
-        return replace(page, groups=tuple(map(self._completed, page.groups)), info=info)
-
-    def _completed(self, group: Group) -> Group:
-        members = [group.hit, *(one.hit for one in group.duplicates)]
-        more = [duplicate for hit in members for duplicate in self._of.get(self._key(hit), ())]
-        return group._replace(duplicates=(*group.duplicates, *map(_duplicate, more)))
-
-
-def _duplicate(hit: Hit) -> Duplicate:
-    fields = hit.get("fields") or {}
-    (similarity,), (shares,) = fields.get(SIMILARITY, [0.0]), fields.get(SHARES, [""])
-    return Duplicate(hit, -1, similarity, shares)
