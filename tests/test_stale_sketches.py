@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
 from ndd_search.core.sketching.fits_text import misfits
-from ndd_search.core.sketching.sketches import Lack
+from ndd_search.core.sketching.sketches import Lack, sketch_many
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.with_sketches import sketch_fields
@@ -164,20 +165,21 @@ def test_the_texts_of_a_page_are_compared_up_to_a_bound() -> None:
     sketches: list[Any] = [ndd.sketch(text) for text in texts]
     order, read = range(59, -1, -1), list[int]()
 
-    def text_at(place: int) -> str:
-        read.append(place)
-        return texts[place]
+    def texts_at(places: Sequence[int]) -> list[str]:
+        read.extend(places)
+        return [texts[place] for place in places]
 
-    assert misfits(sketches, text_at, ndd.Recipe(), order) == {}
-    assert len(read) == 60
+    assert misfits(sketches, order, texts_at, ndd.Recipe()) == {}
+    assert read == [*order]
+    assert misfits(sketch_many(texts), order, texts_at, ndd.Recipe()) == {}
     for place, stored in ((59, sketches[1]), (58, Lack.EMPTY), (57, ndd.sketch(NEW))):
         others = [*sketches[:place], stored, *sketches[place + 1 :]]
-        found: Any = misfits(others, texts.__getitem__, ndd.Recipe(), order)
+        found: Any = misfits(others, order, texts_at, ndd.Recipe())
         assert {at: one.tolist() for at, one in found.items()} == {place: sketches[place].tolist()}
-    assert misfits([ndd.sketch(NEW), *sketches[1:]], texts.__getitem__, ndd.Recipe(), order) == {}, "beyond the bound"
+    assert misfits([ndd.sketch(NEW), *sketches[1:]], order, texts_at, ndd.Recipe()) == {}, "beyond the bound"
     for lack in (Lack.MISSING, Lack.FOREIGN, Lack.MALFORMED):
-        assert misfits([lack], texts.__getitem__, ndd.Recipe(), [0]) == {}
-    assert misfits([], texts.__getitem__, ndd.Recipe(), []) == {}
+        assert misfits([lack], [0], texts_at, ndd.Recipe()) == {}
+    assert misfits([], [], texts_at, ndd.Recipe()) == {}
 
 
 @pytest.mark.parametrize("as_text", [False, True])

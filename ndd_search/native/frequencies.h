@@ -266,17 +266,17 @@ static void free_weights(Weights *weights, char **table)
 }
 
 /* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
-   edged: different sketches with edges that each stands for. brief: count nothing if no pairs resemble. groups: room, for
+   edged: different sketches with edges that each stands for. leads: count nothing if no pairs resemble. groups: room, for
    three times as many. */
 static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
-                               double handful, int brief, int64_t *groups)
+                               double handful, int leads, int64_t *groups)
 {
     Rule alike = {.least = rule.least, .common = 1, .adds = 1};
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;
     int64_t met = find_pairs(page, &alike, NULL, &pairs), at_edges = 0, *sizes = groups + page->count;
-    if (met > 0 || (met == 0 && !brief)) {
+    if (met > 0 || (met == 0 && !leads)) {
         for (int64_t hit = 0; hit < page->count; hit++)
             groups[hit] = hit;
         if (!make_frequencies(frequencies, page, handful))
@@ -344,9 +344,9 @@ static int all_are_long(const Page *page, const Rule *rule)
     return 1;
 }
 
-/* Count the values of a list, and find its leaders. unseen: documents without any of the values, counted with the list.
-   room: for 6 * page->count. Returns 0 if it cannot. */
-static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int brief,
+/* Count the values of a list. leads: and find its leaders. unseen: documents without any of the values, counted with
+   the list. room: for 6 * page->count. Returns 0 if it cannot. */
+static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int leads,
                           Frequencies *frequencies, int64_t *room, int64_t *leaders, double *similarities)
 {
     Page insides = {0}, different = {0};
@@ -356,19 +356,19 @@ static int count_and_lead(const Page *page, Rule rule, double handful, double un
     if (copy_insides(&insides, page, &rule)) {
         count = list_different(&insides, page, &rule, room, places, edged);
         if (copy_places(&different, page, places, count) && all_are_long(&different, &rule))
-            met = count_different(frequencies, &different, edged, rule, handful, brief, edged + page->count);
+            met = count_different(frequencies, &different, edged, rule, handful, leads, edged + page->count);
         if (insides.offsets[page->count] < page->offsets[page->count])
             count = -1; /* texts may resemble one another by their edges */
     }
     if (frequencies->documents > handful)
         frequencies->documents += unseen;
-    int fine = met >= 0 && apply_frequencies(frequencies, page, handful, &rule, &weights, &table);
-    if (fine && brief && met == 0 && count == page->count)
+    int fine = met >= 0 && (!leads || apply_frequencies(frequencies, page, handful, &rule, &weights, &table));
+    if (fine && leads && met == 0 && count == page->count)
         for (int64_t hit = 0; hit < page->count; hit++) {
             leaders[hit] = hit;
             similarities[hit] = 1;
         }
-    else if (fine)
+    else if (fine && leads)
         fine = find_leaders(page, &rule, weights.slots ? &weights : NULL, 0, leaders, similarities);
     free_weights(&weights, &table);
     free(different.values);
@@ -383,13 +383,13 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *sketches, *offsets, *numbers, *result = NULL;
     long long k;
     double handful, unseen;
-    int brief;
+    int leads;
     Rule rule = {0};
     Page page = {0};
     Weights none = {0};
     Frequencies frequencies = {0};
     if (!PyArg_ParseTuple(arguments, "OOLO!ddp:counted", &sketches, &offsets, &k, &PyTuple_Type, &numbers, &handful,
-                          &unseen, &brief)
+                          &unseen, &leads)
         || !get_rule(numbers, &rule))
         return NULL;
     if (rule_is_regular(&rule) && rule.measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
@@ -400,13 +400,13 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
             double *similarities = (double *)(leaders + page.count);
             int fine;
             Py_BEGIN_ALLOW_THREADS
-            fine = count_and_lead(&page, rule, handful, unseen, brief, &frequencies, room, leaders, similarities);
+            fine = count_and_lead(&page, rule, handful, unseen, leads, &frequencies, room, leaders, similarities);
             Py_END_ALLOW_THREADS
             if (fine)
                 result = Py_BuildValue("dNNNN", frequencies.documents,
                                        bytes_of(frequencies.values, frequencies.found * (int64_t)sizeof(int32_t)),
                                        bytes_of(frequencies.counts, frequencies.found * (int64_t)sizeof(double)),
-                                       bytes_of(leaders, size), bytes_of(similarities, size));
+                                       bytes_of(leaders, leads * size), bytes_of(similarities, leads * size));
         }
         free(room);
     }

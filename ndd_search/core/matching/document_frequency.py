@@ -35,7 +35,7 @@ from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resemblin
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.sketching.sketches import Sketches
+from ndd_search.core.sketching.sketches import Lack, Sketches
 from ndd_search.core.text.tokens import starts_of_runs
 
 EDITED = 0.68  # resemblance from which two texts count as one that was edited
@@ -60,7 +60,7 @@ def count_document_frequency(
     return _count_different(*_distinct(sketches, recipe), recipe, constants or Constants())
 
 
-def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
+def count_in_list(sketches: Sequence[npt.ArrayLike | Lack], recipe: Recipe) -> FrequencyTable:
     """Count the values of a list of hits: of its long texts, and of short texts that fill one form.
 
     A list is a small part of an index, and the hits of a query resemble one another more than other documents do. So a
@@ -69,10 +69,12 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
 
     In a text of fewer than telling_shingles, one changed word is much. A sample of an index has few copies of one short
     text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
-    fills a form. The table is empty for a recipe whose measure is not "kmv".
+    fills a form. The table is empty for a recipe whose measure is not "kmv". Hits without a sketch are left out.
     """
     if recipe.measure != "kmv":
         return _nothing_counted(recipe)
+    if not isinstance(sketches, Sketches):
+        sketches = [one for one in sketches if not isinstance(one, Lack)]
     if found := _counted(sketches, recipe):
         documents, values, counts, *_ = found
         return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
@@ -87,7 +89,7 @@ def leaders_of_list(
 
     min_shingles: a document of fewer is a near-duplicate only of an equal one. None if only numpy can decide.
     """
-    if (found := _counted(sketches, recipe, min_shingles, brief=True)) is None:
+    if (found := _counted(sketches, recipe, min_shingles, leads=True)) is None:
         return None
     *_, leaders, similarities = found
     return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
@@ -125,14 +127,14 @@ def _count_list(rows: Rows, edged: Ranks, recipe: Recipe) -> FrequencyTable:
 
 
 def _counted(
-    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, brief: bool = False
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, leads: bool = False
 ) -> tuple[float, bytes, bytes, bytes, bytes] | None:
     """Return what native.core.counted does, None if it cannot."""
     if recipe.measure != "kmv" or not native.core:
         return None
     constants, decision = Constants(), Decision(None, recipe.size, kind=recipe.kind)
     rule = decision.rule._replace(power=constants.power, min_shingles=min(min_shingles, recipe.k))
-    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, brief)
+    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, leads)
 
 
 def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:

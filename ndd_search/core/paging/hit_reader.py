@@ -83,8 +83,9 @@ class HitReader:
     def counted(self, hits: Sequence[Any], ranks: Sequence[int]) -> Self:
         """Return a reader with a frequency table counted in the hits with these ranks."""
         found = self.sketches([hits[rank] for rank in ranks], ranks)
-        frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
-        return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
+        return replace(
+            self, frequency_table=count_in_list(found, self.recipe), known=dict(zip(ranks, found, strict=True))
+        )
 
     def without(self, ranks: Iterable[int]) -> HitReader:
         """Return a reader to which the hits at some ranks have no sketch, so that each of them is shown."""
@@ -114,9 +115,10 @@ class HitReader:
         if self.sketch is None or self.text is None or self.items is not None:
             return {}
         hits, ranks = stream.hits[start:], stream.ranks[start:].tolist()
-        order = dict.fromkeys([*(stream.grouped - start).tolist(), *range(len(hits))])
-        fresh = [at for at in order if at >= 0 and ranks[at] not in self.known]
-        right = misfits(self.stored(hits), lambda at: self._text(hits[at]), self.recipe, fresh)
+        grouped = stream.grouped_ranks
+        order = sorted(range(len(hits)), key=lambda at: ranks[at] not in grouped)
+        fresh = [at for at in order if ranks[at] not in self.known]
+        right = misfits(self.stored(hits), fresh, lambda places: [self._text(hits[at]) for at in places], self.recipe)
         return {ranks[at]: sketch for at, sketch in right.items()}
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.core.immutable import dataclass
+from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
@@ -117,11 +117,12 @@ class Stream:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index
 
-    @property
-    def grouped(self) -> Ranks:
-        """The indexes of the hits that hide another one, or are hidden; ascending."""
-        led = np.flatnonzero(self.leader != np.arange(len(self.leader)))
-        return np.union1d(led, self.leader[led])
+    @cached_property
+    def grouped_ranks(self) -> set[int]:
+        """The ranks of the hits that hide another one, or are hidden."""
+        led = self.leader != np.arange(len(self.leader))
+        led[self.leader[led]] = True
+        return set(self.ranks[led].tolist())
 
     def only(self, indexes: Sequence[int]) -> Stream:
         """Return a stream of some of its hits, in this order. indexes: of hits, each after that of its leader."""

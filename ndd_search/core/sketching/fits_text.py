@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Lack, Sketch, or_empty, sketch_many
+from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches, or_empty, sketch_many
 from ndd_search.core.sketching.stored_sketch import fields_in_text, fields_text
 
 DIGITS = 16  # hexadecimal ones of the hash
@@ -34,36 +36,48 @@ def fit(stored: Sequence[Sketch | Lack], right: Sequence[Sketch]) -> list[bool]:
 
 
 def misfits(
-    stored: Sequence[Sketch | Lack], text_at: Callable[[int], str | None], recipe: Recipe, order: Iterable[int]
+    stored: Sequence[Sketch | Lack],
+    order: Sequence[int],
+    texts_at: Callable[[Sequence[int]], Iterable[str | None]],
+    recipe: Recipe,
 ) -> dict[int, Sketch | Lack]:
     """Return the sketch that the text of some documents has, by their place, where another one is stored.
 
-    text_at: returns the text of a document by its place, None if it is not known in full. order: the places to compare,
-             until their texts have 262,144 characters.
+    stored: of all documents. order: the places to compare, until their texts have 262,144 characters.
+    texts_at: returns the texts of the documents at some places, None for one that is not known in full.
     """
-    left, places, texts, sketches = _MOST, list[int](), list[str](), list(stored)
-    for place in order:
-        one = sketches[place]
-        if isinstance(one, Lack) and one is not Lack.EMPTY:
-            continue
-        if (text := text_at(place)) is None or len(text) > left:
-            continue
-        places.append(place)
-        texts.append(text)
-        left -= len(text)
+    if not isinstance(stored, Sketches):
+        order = [at for at in order if not isinstance(one := stored[at], Lack) or one is Lack.EMPTY]
+    left, places, texts = _MOST, list[int](), list[str]()
+    for place, text in zip(order, texts_at(order), strict=True):
+        if text is not None and len(text) <= left:
+            places.append(place)
+            texts.append(text)
+            left -= len(text)
     right = sketch_many(texts, recipe)
-    fits = fit([sketches[place] for place in places], right)
-    return {} if all(fits) else {at: or_empty(right[i]) for i, at in enumerate(places) if not fits[i]}
+    if isinstance(stored, Sketches) and stored.taken(np.array(places, np.int64)).equal(right):  # the usual case
+        return {}
+    fits = fit([stored[place] for place in places], right)
+    return {at: or_empty(right[i]) for i, at in enumerate(places) if not fits[i]}
 
 
-def whole_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
-    """Return the text of a returned `_source`, None unless each field holds one text.
+def sketched_texts(sources: Iterable[Any], name: str) -> list[str | None]:
+    """Return the text of each `_source` that the sketch in it is of, None unless each of its fields holds one text.
 
     A search may leave a field out, and an engine that rebuilds `_source` returns lists in another order.
+    name: of the object with the sketch.
     """
-    if len(fields) == 1 and type(text := source.get(fields[0])) is str and "." not in fields[0]:
-        return text
-    return text_of(source, fields) if all(isinstance(value_of(source, name), str) for name in fields) else None
+    texts: list[str | None] = []
+    for source in sources:
+        stored = source.get(name) if source else None
+        named = stored.get("text") if isinstance(stored, dict) else None
+        fields = fields_in_text(named) if isinstance(named, str) else []
+        if len(fields) == 1 and type(text := source.get(fields[0])) is str and "." not in fields[0]:
+            texts.append(text)
+        else:
+            is_whole = fields and all(isinstance(value_of(source, one), str) for one in fields)
+            texts.append(text_of(source, fields) if is_whole else None)
+    return texts
 
 
 def fingerprint(sketch: Sketch, recipe: Recipe, fields: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan) 
     """
     window = plan.options.window
     first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
-    return count_in_list([one for one in first if not isinstance(one, str)], plan.settings.recipe)
+    return count_in_list(first, plan.settings.recipe)
 
 
 _AGAIN = 3600.0  # seconds until a caller reads the stored table again

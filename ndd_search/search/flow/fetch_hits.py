@@ -13,15 +13,13 @@ from http import HTTPStatus
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.core.immutable import dataclass
 from ndd_search.core.paging.fill_page import Fetch, first_window, next_fetch
 from ndd_search.core.paging.record_schema import presence
 from ndd_search.core.paging.stream import Stream
-from ndd_search.core.sketching.fits_text import misfits, whole_text
+from ndd_search.core.sketching.fits_text import misfits, sketched_texts
 from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
-from ndd_search.core.sketching.stored_sketch import fields_in_text
 from ndd_search.search.flow.choose_frequency_table import counted_in_list, learn_frequency_table, new_state
 from ndd_search.search.flow.engines_own_page import (
     TOO_LATE,
@@ -238,9 +236,8 @@ def with_more_hits(
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
-    ranks = np.arange(fetch.start, fetch.start + len(hits))
-    is_grouped = np.isin(ranks, stream.ranks[stream.grouped])
-    if not plan.is_split and (right := misfits_in(window, sketches, plan, is_grouped, None)):
+    ranks = range(fetch.start, fetch.start + len(hits))
+    if not plan.is_split and (right := misfits_in(window, sketches, plan, stream, ranks, None)):
         state = state.told_stale(hits[min(right)])
         reader = reader_of(state, plan, [right.get(place, one) for place, one in enumerate(sketches)])
         stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
@@ -268,13 +265,12 @@ def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answ
     Raises AskAnew if a document has changed since its sketch was read, or one has two ranks, or if one of a group has a
     sketch that is not of its text: a search in one phase compares the text.
     """
-    documents, grouped = dict(state.documents), state.stream.ranks[state.stream.grouped]
+    stream, documents = state.stream, dict(state.documents)
     for request, answer in zip(requests, answers, strict=True):
         sketches = sketches_in(answer, plan)
-        ranks = _ranks_of(answer, state.stream, request, sketches)
-        is_grouped = np.isin(ranks, grouped)
-        if wrong := misfits_in(answer, sketches, plan, is_grouped, _OTHERS):
-            if is_grouped[list(wrong)].any():
+        ranks = _ranks_of(answer, stream, request, sketches)
+        if wrong := misfits_in(answer, sketches, plan, stream, ranks, _OTHERS):
+            if stream.grouped_ranks.intersection([ranks[place] for place in wrong]):
                 raise AskAnew
             state = state.told_stale(answer.hits[min(wrong)])
         plan.hide_sketches([answer])
@@ -333,28 +329,29 @@ def _as_first_found(documents: Mapping[int, Hit], stream: Stream, plan: Plan) ->
 
 
 def misfits_in(
-    answer: Answer, sketches: Sequence[Sketch | Lack], plan: Plan, is_grouped: npt.NDArray[np.bool_], others: int | None
+    answer: Answer,
+    sketches: Sequence[Sketch | Lack],
+    plan: Plan,
+    stream: Stream,
+    ranks: Sequence[int],
+    others: int | None,
 ) -> dict[int, Sketch | Lack]:
     """Return the right sketch of each hit whose sketch is not of its text, by its place in an answer.
 
-    sketches: of the hits. is_grouped: whether a hit hides or is hidden. others: how many other hits are compared after
-              these; None for all, as later hits may join them.
+    sketches, ranks: of the hits. others: how many hits that hide nothing and are not hidden are compared, after those
+                     that do or are; None for all, as later hits may join them.
     """
     if plan.settings.items is not None:
         return {}
-    hits, where, fields = answer.hits, plan.field, dict[str, list[str]]()
-
-    def text_at(place: int) -> str | None:
-        source = hits[place].get("_source") or {}
-        stored = source.get(where.name)
-        if not isinstance(stored, dict) or not isinstance(named := stored.get("text"), str):
-            return None
-        if named not in fields:
-            fields[named] = fields_in_text(named)
-        return whole_text(source, fields[named])
-
-    order = np.concatenate((np.flatnonzero(is_grouped), np.flatnonzero(~is_grouped)[:others]))
-    return misfits(sketches, text_at, plan.settings.recipe, order.tolist())
+    hits, grouped = answer.hits, stream.grouped_ranks
+    order = [place for place, rank in enumerate(ranks) if rank in grouped]
+    order += [place for place, rank in enumerate(ranks) if rank not in grouped][:others]
+    return misfits(
+        sketches,
+        order,
+        lambda places: sketched_texts([hits[place].get("_source") for place in places], plan.field.name),
+        plan.settings.recipe,
+    )
 
 
 def check_distinct(state: State, plan: Plan) -> None:
