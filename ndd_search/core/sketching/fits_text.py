@@ -67,15 +67,19 @@ def sketched_texts(sources: Iterable[Any], name: str) -> list[str | None]:
     A search may leave a field out, and an engine that rebuilds `_source` returns lists in another order.
     name: of the object with the sketch.
     """
-    texts: list[str | None] = []
+    texts, known = list[str | None](), dict[str, list[str]]()
     for source in sources:
         stored = source.get(name) if source else None
         named = stored.get("text") if isinstance(stored, dict) else None
-        fields = fields_in_text(named) if isinstance(named, str) else []
+        if not isinstance(named, str):
+            texts.append(None)
+            continue
+        if (fields := known.get(named)) is None:
+            fields = known[named] = fields_in_text(named)
         if len(fields) == 1 and type(text := source.get(fields[0])) is str and "." not in fields[0]:
             texts.append(text)
         else:
-            is_whole = fields and all(isinstance(value_of(source, one), str) for one in fields)
+            is_whole = all(isinstance(value_of(source, one), str) for one in fields)
             texts.append(text_of(source, fields) if is_whole else None)
     return texts
 

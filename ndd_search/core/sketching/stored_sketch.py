@@ -128,23 +128,24 @@ class SketchField:
         """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
         return {**dict.fromkeys(("sketch", "smallest", "text", "numbers", *MARKS)), **stored}
 
-    def remove_from(self, source: dict[str, Any]) -> None:
-        """Remove the sketch and what is stored with it from a document's `_source`, in place.
+    def remove_from(self, sources: Iterable[Any]) -> None:
+        """Remove the sketch and what is stored with it from the `_source` of documents, in place.
 
         The marks of `corpus mark` stay, and so does a field of the user's own with our name.
         """
-        stored = source.get(self.name)
-        if not isinstance(stored, dict) or not isinstance(id := stored.get("recipe"), str) or not _is_recipe(id):
-            return
-        if stored.keys() <= _NEVER_SHOWN:
-            del source[self.name]
-        else:
-            cleared = {name for name in MARKS if stored.get(name, "") is None}
-            source[self.name] = {name: value for name, value in stored.items() if name not in _NEVER_SHOWN | cleared}
-            if not source[self.name]:
+        for source in sources:
+            stored = source.get(self.name) if isinstance(source, dict) else None
+            if not isinstance(stored, dict) or not isinstance(id := stored.get("recipe"), str) or not _is_recipe(id):
+                continue
+            if stored.keys() <= _NEVER_SHOWN:
                 del source[self.name]
-        if self.keys in source and are_keys(source[self.keys], stored.get("smallest")):
-            del source[self.keys]
+            else:
+                cleared = {name for name in MARKS if stored.get(name, "") is None}
+                source[self.name] = {key: stored[key] for key in stored if key not in _NEVER_SHOWN | cleared}
+                if not source[self.name]:
+                    del source[self.name]
+            if self.keys in source and are_keys(source[self.keys], stored.get("smallest")):
+                del source[self.keys]
 
     def _values(self, sketch: Sketch) -> dict[str, Any]:
         """Return the values, and the smallest one, which an empty sketch lacks."""

@@ -171,11 +171,11 @@ class ClientCall(ABC):
     transport: Any
     _perform_request: Callable[..., Any]
 
-    def begin(self, request: Request) -> tuple[Any, Callable[[Any], Answer]]:
-        """Send a request. Returns what perform_request does, perhaps to be awaited, and how its result is read."""
+    def begin(self, request: Request) -> tuple[Any, Callable[[Any], CutSketches]]:
+        """Send a request. Returns what perform_request does, perhaps to be awaited, and the rest for `answer`."""
         send, sketches_of = self.kind.cutting(self._perform_request, self.transport, request)
         arguments, others = self.arguments(request)
-        return send(*arguments, **others), lambda response: self.answer(response, sketches_of)
+        return send(*arguments, **others), sketches_of
 
     @abstractmethod
     def arguments(self, request: Request) -> tuple[tuple[str, str], dict[str, Any]]:
@@ -206,8 +206,8 @@ def perform(driver: Driver, call: ClientCall) -> Any:
     """Answer one call of a client as its transport would."""
 
     def send(request: Request) -> Answer:
-        response, read = call.begin(request)
-        return read(response)
+        response, sketches_of = call.begin(request)
+        return call.answer(response, sketches_of)
 
     return call.response(driver.handle(call.request, send, call.is_writable, call.timeout))
 
@@ -216,8 +216,8 @@ async def perform_async(driver: Driver, call: ClientCall) -> Any:
     """Do the same for an asynchronous client."""
 
     async def send(request: Request) -> Answer:
-        response, read = call.begin(request)
-        return read(await response)
+        response, sketches_of = call.begin(request)
+        return call.answer(await response, sketches_of)
 
     return call.response(await driver.handle_async(call.request, send, call.is_writable, call.timeout))
 
@@ -267,8 +267,7 @@ class CuttingParser:
 
     def loads(self, text: Any, *kind: Any) -> Any:
         """Parse an answer. kind: its media type."""
-        parse = (lambda rest: self._parser.loads(rest, *kind)) if kind else self._parser.loads
-        self._latest = parsed(text, parse, self._stored)
+        self._latest = parsed(text, self._parser.loads, self._stored, *kind)
         return self._latest[0]
 
     def sketches_of(self, body: Any) -> CutSketches:

@@ -57,19 +57,18 @@ class SketchFilter:
     def _clean_option(self, option: Any, values: Sequence[str]) -> None:
         """Clean a document of a completion suggester: an option with a `_source`, `fields`, or both."""
         if isinstance(option, dict):
-            if isinstance(source := option.get("_source"), dict) and not self._hits_show:
-                self.field.remove_from(source)
+            if not self._hits_show:
+                self.field.remove_from([option.get("_source")])
             if values and isinstance(option.get("fields"), dict):
                 drop_fields(option, values)
 
     def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
         found = node.get("hits")
-        hits = found.get("hits") if isinstance(found, dict) else None
-        for hit in hits if isinstance(hits, list) else ():
-            if not isinstance(hit, dict) or not (fields or "_source" in hit or "inner_hits" in hit):
-                continue
-            if not show and isinstance(source := hit.get("_source"), dict):
-                self.field.remove_from(source)
+        listed = found.get("hits") if isinstance(found, dict) else None
+        hits = [hit for hit in listed if isinstance(hit, dict)] if isinstance(listed, list) else []
+        if not show:
+            self.field.remove_from([hit["_source"] for hit in hits if "_source" in hit])
+        for hit in hits:
             if fields and isinstance(hit.get("fields"), dict):
                 drop_fields(hit, fields)
             if isinstance(inner := hit.get("inner_hits"), dict):

@@ -318,18 +318,18 @@ def _are_hits(listed: list[Any]) -> bool:
     return all(map(contains, listed, repeat("_index")))
 
 
-def parsed(text: Any, parse: Callable[[Any], Any], stored: StoredSketches) -> tuple[Any, CutSketches]:
+def parsed(text: Any, parse: Callable[..., Any], stored: StoredSketches, *kind: Any) -> tuple[Any, CutSketches]:
     """Return a parsed answer, and the sketches that were cut out of it.
 
-    text: anything but str and bytes is parsed as it is.
+    text: anything but str and bytes is parsed as it is. parse: called with a text, and with `kind`.
     """
     core = native.core if isinstance(text, str | bytes) else None
     if core is not None and (found := core.cut_sketches(text, stored.field.sketch, stored.recipe.k)):
-        body, cuts = parse(found[0]), Cuts(*found[1:])
+        body, cuts = parse(found[0], *kind), Cuts(*found[1:])
         with suppress(*MALFORMED):
             lists = [one["hits"]["hits"] if "hits" in one else None for one in body.get("responses", [body])]
             decode = stored.field.decode
             sketches = [None if hits is None else decode(hits, stored.recipe, cuts) for hits in lists]
             if cuts.are_all_found:
                 return body, sketches
-    return parse(text), ()
+    return parse(text, *kind), ()
