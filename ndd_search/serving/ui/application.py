@@ -21,14 +21,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _FILES = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
-# Headers of one connection, and those with which a browser describes a page load. They are not for the engine, and
-# they differ between two loads of a page by the same person.
-_NOT_FOR_THE_ENGINE = {
-    *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "priority", "dnt"),
-    *("content-length", "content-type", "content-encoding", "origin", "range", "referer", "upgrade-insecure-requests"),
-    *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "host"),
-}
-_PREFIXES = ("sec-", "if-", "proxy-")
+_RIGHTS = ("authorization",)  # headers that the engine gets
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -70,7 +63,6 @@ class SearchPage:
             await send({"type": "websocket.close", "code": 1000})
         else:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            headers.pop("cookie", None)  # browsers send cookies of other programs on the same host
             path = scope["path"].removeprefix(scope.get("root_path", ""))
             reply = await self.reply(scope["method"], path, scope["query_string"].decode("latin-1"), headers)
             raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
@@ -88,7 +80,7 @@ class SearchPage:
             content = get_data("ndd_search.serving.ui", f"page/{name}") or b""
             return _reply(HTTPStatus.OK, f"{_FILES[name]}; charset=utf-8", content, {"cache-control": "no-cache"})
         try:
-            html = await self._html(name, query, _of_caller(headers))
+            html = await self._html(name, query, {one: headers[one] for one in _RIGHTS if one in headers})
         except Exception as error:
             return self._failed(_failure(error))
         return _reply(HTTPStatus.OK, "text/html; charset=utf-8", html, {"cache-control": "no-store"})
@@ -129,15 +121,6 @@ def _failure(error: Exception) -> SearchFailed:
             return SearchFailed(HTTPStatus.BAD_REQUEST, str(error))
     log.error("a page could not be made", exc_info=error)
     return SearchFailed(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of the search page: see its log")
-
-
-def _of_caller(headers: Headers) -> Headers:
-    """Return the headers that the engine gets: all but those of the connection and of the page load."""
-    return {
-        name: value
-        for name, value in headers.items()
-        if name not in _NOT_FOR_THE_ENGINE and not name.startswith(_PREFIXES)
-    }
 
 
 def _reply(status: int, kind: str, body: bytes, headers: Mapping[str, str]) -> Reply:
