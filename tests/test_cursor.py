@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -153,6 +154,30 @@ def test_a_page_can_be_asked_for_again() -> None:
     last = [page_of(engine, first["ndd"]["cursor"], 10, window=20) for _ in range(2)]
     assert last[0]["ndd"]["cursor"] is None
     assert last[0]["hits"] == last[1]["hits"]
+
+
+def test_a_time_budget_bounds_a_longer_list_than_the_page_and_nothing_is_lost() -> None:
+    engine = SmallEngine({str(number): (100 - number, 1 + number // 3) for number in range(30)})
+    cursor: Any = True
+    shown, unbounded = list[str](), list[int]()
+
+    def send(request: Request) -> Answer:
+        if request.timeout is None:
+            unbounded.append((request.body or {}).get("size", 0))
+        else:
+            time.sleep(request.timeout)
+            raise TimeoutError
+        return engine.send(request)
+
+    while cursor:
+        driver = Driver(settings_of(frequency_table=False, time_budget=0.02))
+        body = {**SEARCH, "size": 10, "ndd": {"cursor": cursor}}
+        answer = driver.handle(Request("POST", "/news/_search", {}, {}, body), send).body
+        shown += [hit["_id"] for hit in answer["hits"]["hits"]]
+        cursor = answer["ndd"]["cursor"]
+        assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
+    assert shown == [str(number) for number in range(0, 30, 3)]
+    assert max(unbounded) == 10
 
 
 def test_the_hits_of_a_page_and_its_facts_are_its_own() -> None:

@@ -40,7 +40,7 @@ from ndd_search.search.flow.plan import (
     plan_of,
     planned_anew,
 )
-from ndd_search.search.flow.round_trips import REFUSED, Asking, Finished, Flow, RoundTrips, joined, trouble
+from ndd_search.search.flow.round_trips import LATE, REFUSED, Asking, Finished, Flow, RoundTrips, joined, trouble
 from ndd_search.search.flow.search_state import LISTED, State
 from ndd_search.search.rest.point_in_time import closed, id_in, in_a_row, in_pit, opened, rounds
 from ndd_search.search.rest.read_answer import Answer, Hit
@@ -180,7 +180,7 @@ class CursorSearch:
             answer, *others = yield from self._first_answers(plan, cursor, size)
             if answer.whole:
                 break
-            reason = WIDER + answer.reason
+            reason = LATE if answer.status == HTTPStatus.REQUEST_TIMEOUT else WIDER + answer.reason
         after = self._continued(answer, cursor.after)
         sketches = sketches_in(answer, plan)
         sketched = any(not isinstance(one, str) for one in sketches)
@@ -225,14 +225,17 @@ class CursorSearch:
     def _first_answers(self, plan: Plan, cursor: Cursor, size: int) -> Asking[list[Answer]]:
         """Make the first trip, on the first page with the requests of steps. Their answers follow that to our own.
 
-        That one is whole, unless it is for a longer list than the caller's page.
+        That one is whole, unless it is for a longer list than the caller's page, which the time budget may end.
         Raises CursorExpired, AskAnew, Finished, and the client's own errors.
         """
         is_wider = size > plan.search.size
         beside = [] if cursor.pages else [request for step in self.steps for request in step.beside(plan)]
         requests = [self._request(plan, cursor.after, size, first=True), *beside]
+        trips = self._round_trips
         try:
-            answers = yield from self._round_trips.needed(requests, REFUSED if beside or is_wider else ())
+            answers = yield from (
+                trips.first(requests, False) if is_wider else trips.needed(requests, REFUSED if beside else ())
+            )
         except Finished as end:
             self._explain(end.answer.complaint, plan, None)
             raise
