@@ -93,12 +93,8 @@ test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, 
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py $(FRAMEWORKS) tests/corpus/test_data_frames.py \
 		tests/corpus/test_spark.py tests/items/test_spark.py tests/test_examples.py tests/test_backends.py $(ARGS)
 
-reference: $(VENV)/dev-installed  ## write the manual page and the table of options again
+reference: $(VENV)/dev-installed  ## write the table of options again
 	$(VENV)/bin/python -m tests.option_table > docs/reference/options.md
-	$(UV) pip install --quiet --python $(VENV)/bin/python --requirements pyproject.toml --extra agents
-	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
-		--description "search results without near-duplicates" --manual-title "User Commands" \
-		--format single-commands-section --output docs/ndd-search.1
 
 docs: $(VENV)/docs-installed  ## the documentation site in build/site, without the network; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict  # not --quiet, which hides what --strict counts
@@ -130,7 +126,7 @@ $(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@grep -A 2 -E ': (error|fatal error|warning):|building extension "' $@.log || true
 	@touch $@ $(@D)/demo-installed
 
-dist/built: pyproject.toml MANIFEST.in README.md $(CORE) $(shell git ls-files ndd_search haystack_integrations docs/ndd-search.1) | $(UV)
+dist/built: pyproject.toml MANIFEST.in README.md $(CORE) $(shell git ls-files ndd_search haystack_integrations) | $(UV)
 	rm -rf dist
 	$(UV) build --python $(PYTHON) --quiet
 	@touch $@

@@ -7,7 +7,6 @@ import os
 import sys
 import sysconfig
 import tempfile
-from importlib.metadata import files
 from pathlib import Path
 
 import ndd_search
@@ -24,8 +23,6 @@ def check() -> None:
         raise SystemExit(f"ndd_search was imported from {ndd_search.__file__}, not from the wheel in {site}")
     if native.core is None:
         raise SystemExit(f"the wheel's native core is not in use: {native.in_use()}")
-    if not any(file.name == "ndd-search.1" for file in files("ndd-search") or []):
-        raise SystemExit("the wheel has no manual page")
     kinds = {"python"} if os.name == "nt" else {"python", "console"}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.chdir(folder)

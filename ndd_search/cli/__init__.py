@@ -114,7 +114,7 @@ def _run(name: str, words: Sequence[str]) -> int:
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return one parser of all commands, for the manual page.
+    """Return one parser of all commands, for their reference.
 
     A command whose extra is not installed has no options there.
     """
