@@ -90,9 +90,12 @@ def rows() -> list[Row]:
         Row("match, mode=count", common, wishes={"mode": "count"}),
         Row("bool", costly["bool"]),
         Row("function_score", costly["function_score"]),
+        Row("match, one phase", common, {"timeout": "1m"}),  # which is not split
+        Row("bool, one phase", costly["bool"], {"timeout": "1m"}),
         Row("match, copies", common, copies=True),
         Row("match, copies, mode=count", common, copies=True, wishes={"mode": "count"}),
         Row("bool, copies", costly["bool"], copies=True),
+        Row("bool, copies, one phase", costly["bool"], {"timeout": "1m"}, copies=True),
         Row("match, page 10", common, {"from": 90}),
         Row("match, total=groups", common[:4], wishes={"total": "groups"}),
         Row("match, members=all", common[:4], wishes={"members": "all"}),

@@ -46,52 +46,20 @@ static int64_t list_different(const Page *page, const Page *whole, const Rule *r
     return found;
 }
 
-/* How often each value occurs. slots: the values, -1 where free; there are `most` + 1, a power of two. */
+/* How often each value occurs. */
 typedef struct {
-    int32_t *slots;
-    int64_t *counts;
-    uint32_t most;
-} Occurrences;
+    uint32_t after; /* the value + 1, 0 for a free slot */
+    int32_t count;
+} Occurrence;
 
-static int make_occurrences(Occurrences *occurrences, int64_t values)
+/* The slot of a value in a table of `most` + 1 slots, a power of two; a free one becomes its slot if it has none. */
+static Occurrence *occurrence_of(Occurrence *slots, uint32_t most, int32_t value)
 {
-    uint32_t most = 15;
-    while (most < 2 * values)
-        most = 2 * most + 1;
-    occurrences->most = most;
-    occurrences->counts = calloc((size_t)most + 1, sizeof *occurrences->counts);
-    occurrences->slots = malloc(((size_t)most + 1) * sizeof *occurrences->slots);
-    if (occurrences->slots)
-        memset(occurrences->slots, 0xFF, ((size_t)most + 1) * sizeof *occurrences->slots);
-    return occurrences->counts && occurrences->slots;
-}
-
-static void free_occurrences(Occurrences *occurrences)
-{
-    free(occurrences->counts);
-    free(occurrences->slots);
-}
-
-/* The slot of a value, a free one if it has none. */
-static uint32_t occurrence(const Occurrences *occurrences, int32_t value)
-{
-    uint32_t at = hash_of(value) >> 7 & occurrences->most;
-    while (occurrences->slots[at] >= 0 && occurrences->slots[at] != value)
-        at = (at + 1) & occurrences->most;
-    return at;
-}
-
-/* Count the values of a page. Returns the largest count. */
-static int64_t count_values(Occurrences *occurrences, const Page *page)
-{
-    int64_t largest = 0;
-    for (int64_t i = 0; i < page->offsets[page->count]; i++) {
-        uint32_t at = occurrence(occurrences, page->values[i]);
-        occurrences->slots[at] = page->values[i];
-        if (++occurrences->counts[at] > largest)
-            largest = occurrences->counts[at];
-    }
-    return largest;
+    uint32_t at = hash_of(value) >> 7 & most, after = (uint32_t)value + 1;
+    while (slots[at].after && slots[at].after != after)
+        at = (at + 1) & most;
+    slots[at].after = after;
+    return slots + at;
 }
 
 static int ascending_keys(const void *a, const void *b)
@@ -104,20 +72,26 @@ static int ascending_keys(const void *a, const void *b)
    -1 without memory. */
 static int64_t list_keys(const Page *page, double handful, int64_t *keys)
 {
-    Occurrences occurrences = {0};
-    int64_t count = -1;
-    if (make_occurrences(&occurrences, page->offsets[page->count])) {
-        count = 0;
-        if ((double)count_values(&occurrences, page) > handful)
-            for (int64_t hit = 0; hit < page->count; hit++)
-                for (int64_t i = 0; i < length_of(page, hit); i++) {
-                    int32_t value = values_of(page, hit)[i];
-                    keys[count] = (int64_t)value << 31 | hit;
-                    count += (double)occurrences.counts[occurrence(&occurrences, value)] > handful;
-                }
-        qsort(keys, (size_t)count, sizeof *keys, ascending_keys);
+    int64_t all = page->offsets[page->count], count = 0;
+    int32_t largest = 0;
+    uint32_t most = 15;
+    while (most < 2 * all)
+        most = 2 * most + 1;
+    Occurrence *slots = calloc((size_t)most + 1, sizeof *slots);
+    if (!slots)
+        return -1;
+    for (int64_t i = 0; i < all; i++) {
+        int32_t found = ++occurrence_of(slots, most, page->values[i])->count;
+        largest = found > largest ? found : largest;
     }
-    free_occurrences(&occurrences);
+    for (int64_t hit = 0; (double)largest > handful && hit < page->count; hit++)
+        for (int64_t i = 0; i < length_of(page, hit); i++) {
+            int32_t value = values_of(page, hit)[i];
+            keys[count] = (int64_t)value << 31 | hit;
+            count += (double)occurrence_of(slots, most, value)->count > handful;
+        }
+    free(slots);
+    qsort(keys, (size_t)count, sizeof *keys, ascending_keys);
     return count;
 }
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches, or_empty, sketch_many
+from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches, or_empty, sketch_batch, sketch_many
 from ndd_search.core.sketching.stored_sketch import fields_in_text, fields_text
 
 DIGITS = 16  # hexadecimal ones of the hash
@@ -54,7 +54,7 @@ def misfits(
             places.append(place)
             texts.append(text)
             left -= len(text)
-    right = sketch_many(texts, recipe)
+    right = sketch_batch(texts, recipe) if texts else Sketches.joined([])
     if isinstance(stored, Sketches) and stored.taken(np.array(places, np.int64)).equal(right):  # the usual case
         return {}
     fits = fit([stored[place] for place in places], right)

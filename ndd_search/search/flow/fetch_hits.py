@@ -153,11 +153,13 @@ class HitFetcher:
 
         Raises AskAnew if another plan may help, else Finished with the caller's own page.
         """
+        if not trouble(answers, like=answers[0]):
+            return
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
         is_several = plan.is_split or has_others or plan.search.limits.apart
         may_help = answers[0].ok or answers[0].status in _REFUSED_APART
-        if is_several and unreadable is None and may_help and trouble(answers, like=answers[0]):
+        if is_several and unreadable is None and may_help:
             raise AskAnew
         if unreadable is not None or not answers[0].has_hits:
             refused = unreadable or answers[0]

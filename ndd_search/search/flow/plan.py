@@ -125,10 +125,12 @@ class Plan:
 
         ranks: of the documents. named: of those of which only the ids are needed, and which get a request of their own.
         """
-        whole = widened(self.search, 0, 0, self.field, self.sketch_reading, first=False)
-        ids = sketches_only(self.search, Fetch(0, 0), self.field, self.sketch_reading, ids=True)
-        parts = [(ranks - named, whole), (ranks & named, ids)]
-        return [_limited(request, stream, wanted) for wanted, request in parts if wanted]
+        search, field, reading, requests = self.search, self.field, self.sketch_reading, list[Documents]()
+        if whole := ranks - named:
+            requests.append(_limited(widened(search, 0, 0, field, reading, first=False), stream, whole))
+        if ids := ranks & named:
+            requests.append(_limited(sketches_only(search, Fetch(0, 0), field, reading, ids=True), stream, ids))
+        return requests
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""

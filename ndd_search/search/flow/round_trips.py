@@ -160,8 +160,8 @@ def trouble(answers: Sequence[Answer], like: Answer) -> str:
 
     like: the earlier answer. If other clusters answered, ranks differ.
     """
-    unlike = [one for one in answers if not one.whole or one.clusters != like.clusters]
-    if not unlike:
+    clusters = like.clusters
+    if not [one for one in answers if not one.whole or one.clusters != clusters]:
         return ""
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
 
