@@ -50,6 +50,7 @@ static int64_t list_different(const Page *page, const Page *whole, const Rule *r
 typedef struct {
     uint32_t after; /* the value + 1, 0 for a free slot */
     int32_t count;
+    int32_t next; /* place for the next key of the value, -1 if it has none */
 } Occurrence;
 
 /* The slot of a value in a table of `most` + 1 slots, a power of two; a free one becomes its slot if it has none. */
@@ -72,26 +73,35 @@ static int ascending_keys(const void *a, const void *b)
    -1 without memory. */
 static int64_t list_keys(const Page *page, double handful, int64_t *keys)
 {
-    int64_t all = page->offsets[page->count], count = 0;
-    int32_t largest = 0;
+    int64_t all = page->offsets[page->count], common = 0;
+    int32_t count = 0;
     uint32_t most = 15;
     while (most < 2 * all)
         most = 2 * most + 1;
     Occurrence *slots = calloc((size_t)most + 1, sizeof *slots);
     if (!slots)
         return -1;
-    for (int64_t i = 0; i < all; i++) {
-        int32_t found = ++occurrence_of(slots, most, page->values[i])->count;
-        largest = found > largest ? found : largest;
+    for (int64_t i = 0; i < all; i++)
+        occurrence_of(slots, most, page->values[i])->count++;
+    for (uint32_t at = 0; at <= most; at++) {
+        slots[at].next = -1;
+        if ((double)slots[at].count > handful)
+            keys[common++] = slots[at].after - (int64_t)1;
     }
-    for (int64_t hit = 0; (double)largest > handful && hit < page->count; hit++)
+    qsort(keys, (size_t)common, sizeof *keys, ascending_keys);
+    for (int64_t i = 0; i < common; i++) {
+        Occurrence *slot = occurrence_of(slots, most, (int32_t)keys[i]);
+        slot->next = count;
+        count += slot->count;
+    }
+    for (int64_t hit = 0; common && hit < page->count; hit++)
         for (int64_t i = 0; i < length_of(page, hit); i++) {
             int32_t value = values_of(page, hit)[i];
-            keys[count] = (int64_t)value << 31 | hit;
-            count += (double)occurrence_of(slots, most, value)->count > handful;
+            Occurrence *slot = occurrence_of(slots, most, value);
+            if (slot->next >= 0)
+                keys[slot->next++] = (int64_t)value << 31 | hit;
         }
     free(slots);
-    qsort(keys, (size_t)count, sizeof *keys, ascending_keys);
     return count;
 }
 
