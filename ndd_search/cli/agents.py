@@ -157,8 +157,8 @@ class _Tools:
         """Return the text of a document from one place on, with its title and address, and its length in characters."""
         found = await _asked(self.searcher.documents([(index or self.searcher.name, id)], {}))
         if not found:
-            where = f"in {index}" if index else "where `index` is not given"
-            raise ToolError(f"there is no document {id!r} {where}")
+            remedy = "" if index else "; if its hit names an `index`, give that, too"
+            raise ToolError(f"there is no document {id!r} in {index or self.searcher.name}{remedy}")
         hit, document = found[0].hit, _source(found[0].hit)
         head, bodies = named_fields(document, self.searcher.text)
         text = UNSAFE.sub("", (text_of(document, bodies) or "").encode("utf-8", "replace").decode())
