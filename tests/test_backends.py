@@ -1,4 +1,4 @@
-"""The recipes of docs/backends.md run against the real backends, and pages over two of them equal the oracle's."""
+"""The examples for other backends run against the real ones, and pages over three of them equal the oracle's."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ndd_search.core.document_fields import value_of
 from tests.backends import postgresql, solr
 from tests.conftest import missing
 from tests.engines.jars import Unavailable
-from tests.examples import BLOCK, ROOT, run
+from tests.examples import ROOT
 from tests.prove import sources
 
-PAGE = ROOT / "docs" / "backends.md"
 CASES = 300 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 100
 WHERE = "run `make test-third-parties`"
 
@@ -47,38 +48,63 @@ def core() -> Iterator[str]:
         missing("java", reason)
 
 
-@pytest.mark.parametrize("library", ["bm25s", "lancedb", "qdrant_client"])
-def test_the_recipe_for_a_library_runs(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip(library, reason=WHERE)
-    monkeypatch.chdir(tmp_path)
-    assert run(PAGE, {"python", f"python {library.removesuffix('_client')}"}) == 5
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module examples/backends.py."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    return import_module("backends")
 
 
-def test_the_recipe_for_postgresql_runs(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def postgres(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module examples/postgresql.py."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    return import_module("postgresql")
+
+
+def shown(stream: Any) -> list[list[Any]]:
+    """The ids of each group of the first page, that of the hit that is shown first."""
+    groups = stream.page().groups
+    return [[value_of(hit, "id") for hit in (one.hit, *(copy.hit for copy in one.duplicates))] for one in groups]
+
+
+@pytest.mark.parametrize(
+    ("library", "package", "ids"),
+    [
+        ("bm25s", "bm25s", [[4], [1, 2]]),
+        ("lancedb", "lancedb", [[1, 2], [3], [4]]),
+        ("qdrant", "qdrant_client", [[1, 2], [3], [4]]),
+        ("tantivy", "tantivy", [[[4]], [[1], [2]]]),  # which returns every value in a list
+    ],
+)
+def test_the_example_for_a_library_runs(
+    library: str, package: str, ids: list[Any], example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(package, reason=WHERE)
     monkeypatch.chdir(tmp_path)
+    assert shown(getattr(example, library)()) == ids
+
+
+def test_the_example_for_postgresql_runs(server: str, postgres: Any) -> None:
+    db = postgres.connect(server)
     try:
-        assert run(PAGE, {"python", "python postgresql"}, {"postgresql:///news": server}) == 7
+        postgres.add(db, [(1, postgres.STEEL), (2, f"UPDATE - {postgres.STEEL}"), (3, postgres.FERRY)])
+        assert shown(postgres.search(db, "friday")) == [[1, 2], [3]]
+        assert sorted(postgres.find_duplicates(db, postgres.STEEL)) == [1, 2]
+        db.execute("UPDATE articles SET body = %s WHERE id = 2", ["The ferry company was sold on Friday for a crown."])
+        assert sorted(map(len, shown(postgres.search(db, "friday")))) == [1, 1, 1], "it is no copy any more"
     finally:
-        import psycopg
-
-        with psycopg.connect(server) as connection:
-            connection.execute("DROP TABLE IF EXISTS articles")
+        db.execute("DROP TABLE articles")
+        db.close()
 
 
-def test_the_recipe_for_solr_runs(core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_example_for_solr_runs(core: str, example: Any) -> None:
     try:
-        assert run(PAGE, {"python", "python solr"}, {"http://localhost:8983/solr/news": core}) == 5
+        assert shown(example.solr(core)) == [["4"], ["1", "2"]]
     finally:
         import pysolr
 
         pysolr.Solr(core, always_commit=True).delete(q="*:*")
-
-
-def test_each_recipe_is_shorter_than_25_lines() -> None:
-    lengths = [(block["code"].count("\n"), block["kind"]) for block in BLOCK.finditer(PAGE.read_text())]
-    assert len(lengths) == 11
-    assert max(lengths)[0] < 25, max(lengths)
 
 
 class Core:
