@@ -18,8 +18,7 @@ from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.indexing.duplicates_in_index import CandidateSearch
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.stored_keys import looked_up
-from ndd_search.search.writing.read_helper_actions import Action
-from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
+from ndd_search.search.writing.sketch_or_mark_stale import Action, Sketcher
 
 logger = logging.getLogger("ndd_search")
 

@@ -28,8 +28,7 @@ from ndd_search.core.sketching.stored_sketch import (
 from ndd_search.errors import InvalidDocument
 from ndd_search.search.index_rules import IndexRule, IndexRules, named
 from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.read_helper_actions import Action, open_action
-from ndd_search.search.writing.sketch_or_mark_stale import Sketcher
+from ndd_search.search.writing.sketch_or_mark_stale import Action, Sketcher, open_action
 
 _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
 _BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")

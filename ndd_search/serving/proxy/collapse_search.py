@@ -19,7 +19,6 @@ from ndd_search.search.flow.options_context import options, options_and_others
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, option_in, stripped
 from ndd_search.search.rest.request_url import named_pieces
-from ndd_search.serving.proxy.content_encoding import packed
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
@@ -29,6 +28,7 @@ from ndd_search.serving.proxy.wire_format import (
     Raw,
     answer_bytes,
     given_search,
+    packed,
     read_answer,
     sent_body,
     sent_headers,

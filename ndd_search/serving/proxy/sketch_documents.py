@@ -15,10 +15,10 @@ from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import BulkLines
-from ndd_search.serving.proxy.content_encoding import READ, unpacked, unpacking
 from ndd_search.serving.proxy.http_exchange import SMALL, Exchange, Header
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import Body, Upstream, sent
+from ndd_search.serving.proxy.wire_format import READ, unpacked, unpacking
 
 log = logging.getLogger("ndd_search")
 
