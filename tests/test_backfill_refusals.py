@@ -6,6 +6,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,10 +150,11 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
 
 
 @pytest.mark.newest_servers
-def test_a_query_that_the_server_refuses_is_to_be_corrected(engine: Engine, index: str) -> None:
+def test_a_query_that_the_server_refuses_is_to_be_corrected(engine: Engine, index: str, tmp_path: Path) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT}])
-    words = ("backfill", engine.url, index, "--fields", "text", "--query", '{"nosuch": {}}')
+    (body := tmp_path / "body.json").write_text('{"query": {"nosuch": {}}}')
+    words = ("doctor", engine.url, index, "--explain", "1", "--body", body)
     assert "nothing is lost: correct what the server refuses" in run(*words, code=2).stderr
 
 

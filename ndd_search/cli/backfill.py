@@ -29,7 +29,6 @@ from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
 from ndd_search.cli.output import (
     add_shared,
-    checked,
     moving,
     number,
     print_json,
@@ -60,11 +59,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--add-to", metavar="TEMPLATE", help="with --template: add them to this index template")
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
-    parser.add_argument(
-        "--query",
-        type=checked(_query),
-        help="process only documents that match this query: JSON, as in a search request",
-    )
     add_shared(parser, "--rate")
     parser.add_argument("--slices", type=number(int, 1, 64), default=2, help="number of threads (2)")
     parser.add_argument(
@@ -96,7 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
         keys=arguments.keys,
         numbers=arguments.numbers or bool(chosen and chosen.numbers),
         remove=arguments.remove is not None,
-        query=arguments.query,
         rate=arguments.rate,
         slices=arguments.slices,
         recheck=arguments.recheck,
@@ -154,16 +147,6 @@ def _facts_of(table: FrequencyTable) -> dict[str, Any]:
 
 def _work(item: Work) -> dict[str, Any]:
     return {"index": item.index, "documents": item.documents, "waiting": item.waiting, "problem": item.problem}
-
-
-def _query(text: str) -> dict[str, Any]:
-    try:
-        query = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from None
-    if not isinstance(query, dict) or len(query) != 1:
-        raise ValueError('expected one query, {"term": {...}}, as under "query" of a search request')
-    return dict(query.get("query", query))
 
 
 def _template(arguments: argparse.Namespace) -> int:

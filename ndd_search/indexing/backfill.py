@@ -106,7 +106,6 @@ class Backfill(SketchSettings):
     fields:  the text fields that make the sketch, in the same order as in with_sketches; none with `remove`.
     recipe, field, keys, numbers: of the sketches, as in with_sketches.
     remove:  remove what is stored under `field`, and its keys.
-    query:   process only documents that match it, in the query language of the engine.
     rate:    documents per second, None for no limit.
     slices:  number of threads per index, 1..64.
     recheck: compare all existing sketches with their texts, also if those of a sample fit: 500 documents of each
@@ -115,7 +114,6 @@ class Backfill(SketchSettings):
 
     index: str
     remove: bool = setting(YesNo(), False)
-    query: Mapping[str, Any] | None = None
     rate: float | None = None
     slices: int = setting(Whole(1, 64), 1)
     recheck: bool = setting(YesNo(), False)
@@ -190,7 +188,7 @@ class Backfill(SketchSettings):
     def waiting(self, facts: IndexFacts) -> dict[str, Any]:
         """The query for the documents that remain to be done."""
         where = SketchField(self.field)
-        only = [query for query in (self.query, facts.filter) if query is not None]
+        only = [] if facts.filter is None else [facts.filter]
         if self.remove:
             stored = [{"exists": {"field": path}} for path in where.stored]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
@@ -213,7 +211,7 @@ class Backfill(SketchSettings):
 
     def every(self, facts: IndexFacts) -> SketchDocuments:
         """The job that compares all documents with their sketches."""
-        only = [query for query in (self.query, facts.filter) if query is not None]
+        only = [] if facts.filter is None else [facts.filter]
         return SketchDocuments(self, {"bool": {"filter": only}}, compare=True)
 
     def _has_stale(self, client: Any, facts: IndexFacts) -> bool:
