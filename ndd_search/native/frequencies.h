@@ -46,62 +46,39 @@ static int64_t list_different(const Page *page, const Page *whole, const Rule *r
     return found;
 }
 
-/* How often each value occurs. */
-typedef struct {
-    uint32_t after; /* the value + 1, 0 for a free slot */
-    int32_t count;
-    int32_t next; /* place for the next key of the value, -1 if it has none */
-} Occurrence;
+enum { BUCKETS = 1 << 13 }; /* by the low bits of values */
 
-/* The slot of a value in a table of `most` + 1 slots, a power of two; a free one becomes its slot if it has none. */
-static Occurrence *occurrence_of(Occurrence *slots, uint32_t most, int32_t value)
+/* Sort keys by their values, value * 2**31 + row, and leave those of one value in their order. room: for as many. */
+static void sort_keys(int64_t *keys, int64_t count, int64_t *room)
 {
-    uint32_t at = hash_of(value) >> 7 & most, after = (uint32_t)value + 1;
-    while (slots[at].after && slots[at].after != after)
-        at = (at + 1) & most;
-    slots[at].after = after;
-    return slots + at;
+    for (int shift = 31; shift < 63; shift += 8) { /* four times, so that they end where they began */
+        int64_t next[257] = {0}, *from = keys;
+        for (int64_t i = 0; i < count; i++)
+            next[(from[i] >> shift & 0xFF) + 1]++;
+        for (int digit = 0; digit < 256; digit++)
+            next[digit + 1] += next[digit];
+        for (int64_t i = 0; i < count; i++)
+            room[next[from[i] >> shift & 0xFF]++] = from[i];
+        keys = room;
+        room = from;
+    }
 }
 
-static int ascending_keys(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* List value * 2**31 + row for the values of a page that are in more than `handful` rows, ascending. Returns how many,
-   -1 without memory. */
+/* List value * 2**31 + row for the values of a page, ascending, without most of those that are in no more than `handful`
+   rows. keys: room, for all twice. Returns how many. */
 static int64_t list_keys(const Page *page, double handful, int64_t *keys)
 {
-    int64_t all = page->offsets[page->count], common = 0;
-    int32_t count = 0;
-    uint32_t most = 15;
-    while (most < 2 * all)
-        most = 2 * most + 1;
-    Occurrence *slots = calloc((size_t)most + 1, sizeof *slots);
-    if (!slots)
-        return -1;
-    for (int64_t i = 0; i < all; i++)
-        occurrence_of(slots, most, page->values[i])->count++;
-    for (uint32_t at = 0; at <= most; at++) {
-        slots[at].next = -1;
-        if ((double)slots[at].count > handful)
-            keys[common++] = slots[at].after - (int64_t)1;
-    }
-    qsort(keys, (size_t)common, sizeof *keys, ascending_keys);
-    for (int64_t i = 0; i < common; i++) {
-        Occurrence *slot = occurrence_of(slots, most, (int32_t)keys[i]);
-        slot->next = count;
-        count += slot->count;
-    }
-    for (int64_t hit = 0; common && hit < page->count; hit++)
+    int32_t holders[BUCKETS] = {0}; /* at most so many rows hold a value of the bucket */
+    int64_t count = 0;
+    for (int64_t i = 0; i < page->offsets[page->count]; i++)
+        holders[page->values[i] & (BUCKETS - 1)]++;
+    for (int64_t hit = 0; hit < page->count; hit++)
         for (int64_t i = 0; i < length_of(page, hit); i++) {
             int32_t value = values_of(page, hit)[i];
-            Occurrence *slot = occurrence_of(slots, most, value);
-            if (slot->next >= 0)
-                keys[slot->next++] = (int64_t)value << 31 | hit;
+            keys[count] = (int64_t)value << 31 | hit;
+            count += (double)holders[value & (BUCKETS - 1)] > handful;
         }
-    free(slots);
+    sort_keys(keys, count, keys + page->offsets[page->count]);
     return count;
 }
 
@@ -122,11 +99,11 @@ static int make_frequencies(Frequencies *frequencies, const Page *page, double h
     size_t most = (size_t)page->offsets[page->count] + 1;
     frequencies->values = malloc(most * sizeof *frequencies->values);
     frequencies->counts = malloc(most * sizeof *frequencies->counts);
-    frequencies->keys = malloc(most * sizeof *frequencies->keys);
+    frequencies->keys = malloc(2 * most * sizeof *frequencies->keys);
     if (!frequencies->values || !frequencies->counts || !frequencies->keys)
         return 0;
     frequencies->key_count = list_keys(page, handful, frequencies->keys);
-    return frequencies->key_count >= 0;
+    return 1;
 }
 
 static void free_frequencies(Frequencies *frequencies)
