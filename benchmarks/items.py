@@ -6,8 +6,8 @@
     python -m benchmarks.items --people 10000 100000
 
 FOLDER holds labelled sets of records, each a folder with documents.jsonl.gz and clusters.jsonl.gz; benchmarks.item_sets
-writes some. Households, people and sites are generated (tests/items/made.py). Kinds of fields are guessed, but for
-those of people. --splink measures splink, too, where it is installed.
+writes some. Households, families, people and sites are generated (tests/items/made.py). Kinds of fields are guessed, but
+for those of people. --splink measures splink, too, where it is installed.
 
 F1 is that of the pairs in one group. Seconds are processor seconds from records to groups, in a process of its own:
 other programs do not count. Memory is the most that this process has held, libraries included.
@@ -33,7 +33,7 @@ import numpy.typing as npt
 from ndd_search.items import Category, Date, Exact, Items, Name, Number, Place, Text
 from ndd_search.items.grades import Graded
 from ndd_search.items.probability_model import THIN
-from tests.items.made import PEOPLE, households, people, sites
+from tests.items.made import PEOPLE, families, households, people, sites
 
 Records = list[dict[str, Any]]
 Groups = npt.NDArray[np.int64]  # of each record the number of its group, or of its thing
@@ -315,6 +315,7 @@ def _lines(path: Path) -> list[Any]:
 def labelled_sets(folders: list[Path], names: list[str] | None) -> Iterator[tuple[str, Records, Groups, Items | None]]:
     """Yield the name, records, thing of each record, and schema of generated sets, and of those in some folders."""
     generated = {"sites": partial(sites, 1_000, 0.2, 3), "households": partial(households, 1_000)}
+    generated["families"] = partial(families, 700, 0.3, 0.3)
     for name, make in {**generated, "people": partial(people, 5_000)}.items():
         if not names or name in names:
             made = make()

@@ -148,9 +148,8 @@ class Items(Schema):
         by_chance = counted.graded(comparison, low, high)
         labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, schema.fields, lists, *pairs, counted.log_odds(graded) > _MAYBE)
-        copies = np.all([column.codes[pairs[0]] == column.codes[pairs[1]] for column in table.columns.values()], axis=0)
         of_all = max(table.records * (table.records - 1) / 2, 1)
-        sample = Sample(graded, copies, known, by_chance, of_all)
+        sample = Sample(graded, known, by_chance, of_all)
         readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
         best = 0
         if answers:

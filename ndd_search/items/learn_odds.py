@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, full_agreement, grade_count, pattern_of
 from ndd_search.items.integer_lists import Floats
-from ndd_search.items.lists_without_duplicates import Known, Said, contradicted
+from ndd_search.items.lists_without_duplicates import Known, Said
 from ndd_search.items.probability_model import PRIOR, Grades, Model, Odds, default_odds, probabilities
 
 _STRICTER = 4.0  # log odds that starts take from the assumptions
@@ -39,8 +39,7 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
-_SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are trusted
-_SHARPER = 0.75  # the same, as a share of those by other odds, up to which odds are trusted more than these
+_SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are of use
 
 
 class Compared(NamedTuple):
@@ -67,13 +66,11 @@ class Compared(NamedTuple):
 class Sample(NamedTuple):
     """What odds are learnt from.
 
-    graded: candidate pairs. copies: which of them are equal in all fields.
-    known:  what lists without duplicates say about each.
+    graded: candidate pairs. known: what lists without duplicates say about each.
     random: pairs of records that were drawn at random. pairs: how many pairs of records there are.
     """
 
     graded: Graded
-    copies: npt.NDArray[np.bool_]
     known: Known
     random: Graded
     pairs: float
@@ -84,62 +81,48 @@ def learn_odds(fields: Sequence[Field], sample: Sample, labelled: Graded, labels
 
     labelled, labels: pairs with answers. Odds that are learnt with them follow, if there are any.
     """
-    counts = [0, *[len(labels)] * (len(labels) > 0)]
     found: list[Odds] = []
-    for count in counts:
-        told = Graded(labelled.similarity[:count], labelled.grades[:count]), labels[:count], sample.random, sample.pairs
-        odds = _readings(fields, sample.graded, Known.nothing(len(sample.graded)), *told)
-        one = Model(fields, odds[0]).log_odds(sample.graded.grades) > 0
-        if contradicted(sample.known.said, one, sample.copies):
-            odds = _readings(fields, sample.graded, sample.known, *told)
-        found += odds
+    for count in dict.fromkeys((0, len(labels))):
+        found += _readings(fields, sample, Graded(labelled.similarity[:count], labelled.grades[:count]), labels[:count])
     return list(dict.fromkeys(found))
 
 
-def _readings(
-    fields: Sequence[Field], graded: Graded, known: Known, labelled: Graded, labels: Said, random: Graded, pairs: float
-) -> list[Odds]:
+def _readings(fields: Sequence[Field], sample: Sample, labelled: Graded, labels: Said) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
 
-    graded, known:    candidate pairs, and what is known about each.
-    labelled, labels: pairs with answers; each counts as much as ten others. random, pairs: see `Sample`.
+    labelled, labels: pairs with answers; each counts as much as ten others.
 
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
-    Odds that unite families, or call no pair one thing, do not count: if no others are left, the assumed ones are the
-    safest. So they are if they let expect clearly fewer wrong verdicts.
+    Those odds count that let expect the fewest wrong verdicts; of several that let expect few, the first way's. Odds
+    that unite families, or call no pair one thing, do not: if no others are left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
+    graded, known, random = sample.graded, sample.known, sample.random
     if not len(graded) + len(labelled):
         return [assumed]
-    usual, share = _usual(fields, random), len(graded) / pairs
+    usual, share = _usual(fields, random), len(graded) / sample.pairs
     found = Compared(graded.grades, known.counts, known.said)
     answers = Compared(labelled.grades, np.full(len(labelled), _BELIEF), labels)
-    left = np.full(len(random), max(pairs - len(graded), 1.0) / max(len(random), 1))
+    left = np.full(len(random), max(sample.pairs - len(graded), 1.0) / max(len(random), 1))
     others = Compared(random.grades, left, np.zeros(len(random), np.int8))
     by_kinds = _by_kinds(fields, found, answers, usual, share)
     chance = _Fit(fields, found.with_more(answers).with_more(others), usual, 1)
     # Random pairs stand for all pairs of records that are no candidates.
     by_chance = chance.improved(chance.first_guess(None), _TRIED, share)
-    every = (*by_kinds, by_chance, assumed)
-    judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in every}
+    judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
     wrong = {odds: expected_wrong(probability, known.said) for odds, probability in judged.items()}
-    size = {odds: int((probability > 0.5).sum()) for odds, probability in judged.items()}
-    safe = {odds for odds in every if size[odds] and not _unites_families(fields, odds, usual)}
-    told = {odds: _information(odds.m, usual) for odds in by_kinds if wrong[odds] < 1}
+    told = {odds: _information(odds.m, usual) for odds in judged if wrong[odds] < 1}
     things = [
         odds
         for odds, same in told.items()
-        if odds in safe and not any(_agrees_by_chance(same, other, _FAMILY) for other in told.values())
+        if (judged[odds] > 0.5).any()
+        and not _unites_families(fields, odds, usual)
+        and not any(_agrees_by_chance(same, other, _FAMILY) for other in told.values())
     ]
-    best = kinds = min(things, key=wrong.__getitem__, default=assumed)
-    sharp = wrong[kinds] <= max(_SHARP, _SHARPER * wrong[by_chance])
-    if by_chance in safe and not sharp and size[kinds] < size[by_chance]:
-        best = by_chance
-    if wrong[assumed] < _SHARPER * wrong[best] and wrong[best] > _SHARP:
-        best = assumed
-    return list(dict.fromkeys((best, kinds, *[by_chance] * (expected_wrong(judged[by_chance]) <= _SHARP), assumed)))
+    best = min(things, key=lambda odds: (max(wrong[odds], _SHARP), odds == by_chance, wrong[odds]), default=assumed)
+    return list(dict.fromkeys((best, *[by_chance] * (expected_wrong(judged[by_chance]) <= _SHARP), assumed)))
 
 
 def _unites_families(fields: Sequence[Field], odds: Odds, usual: Sequence[Floats]) -> bool:

@@ -30,8 +30,6 @@ _VALUES = 1 / 8  # values for each record, from which a field names things
 _CLIFF = 0.2  # values with one holder more, as a share of them
 _PEAK = 10  # square of their number, as a multiple of the product of its neighbours; 1 in a geometric distribution
 _MOST_VALUES = 1 / 2  # share of such values with one alike, from which these are spellings
-_CONTRADICTED = 0.05  # share of the pairs that lists know, and that they or the verdicts call one thing
-_ENOUGH = 100  # pairs that show whether verdicts are right
 _MOST = 30  # lists
 _WITHIN = 0.1  # one more than the pairs of holders of a name with the same fields, as a share of those expected
 
@@ -144,18 +142,6 @@ def lists_by_fields(table: Table, fields: Mapping[str, Field]) -> Lists:
 def _naming(table: Table, fields: Mapping[str, Field]) -> list[Places]:
     """Return the columns that may name things. A day does not: by chance, some persons are born on one."""
     return [table.columns[name].codes for name, field in fields.items() if field.kind != "date"]
-
-
-def contradicted(said: Said, one: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> bool:
-    """Return whether verdicts differ from what the lists say about many pairs that are no copies.
-
-    one: which pairs count as one thing. copies: pairs of records that are equal in all fields. That these are one thing
-         tells nothing, but they show that there are lists.
-    """
-    known = (one & (said < 0)) | (said > 0)
-    told = known & ~(copies & one)
-    wrong = told & (one == (said < 0))
-    return bool(known.sum() >= _ENOUGH and wrong.sum() > _CONTRADICTED * max(told.sum(), _ENOUGH))
 
 
 def _held_by(codes: Places, count: int) -> npt.NDArray[np.bool_]:

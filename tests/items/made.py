@@ -406,6 +406,36 @@ def twins(count: int, born_together: int, seed: int = 0) -> Made:
     return made
 
 
+def families(count: int, several: float, again: float, seed: int = 0) -> Made:
+    """Return the persons of so many homes, who share name, street, town and phone.
+
+    several: the share of homes with two to five persons. again: the share of persons who have a second record, with
+    slips and gaps; one of seven has moved.
+    """
+    random = np.random.default_rng(seed)
+    made, chance = Made([], []), random.random
+    surnames = _common_first(random, [root + end for root in _ROOTS for end in _ENDS])
+
+    def home() -> dict[str, str]:
+        root, street, town = (int(random.integers(len(of))) for of in (_ROOTS, _ENDS, _ROOTS[:20]))
+        return {"street": f"{random.integers(1, 300)} {_ROOTS[root]}{_ENDS[street]} Road", "town": f"{_ROOTS[town]}ton"}
+
+    for _ in range(count):
+        family = {"last": surnames(), **home(), "phone": f"0{random.integers(10**8, 10**9)}"}
+        for _ in range(int(random.integers(2, 6)) if chance() < several else 1):
+            year, month, day = random.integers((1930, 1, 1), (2005, 13, 29)).tolist()
+            first = _FIRST[int(random.beta(0.7, 2.5) * len(_FIRST))]
+            truth = {"first": first, **family, "born": f"{year}-{month:02}-{day:02}" if chance() < 0.7 else ""}
+            number = made.person[-1] + 1 if made.person else 0
+            second = {**truth, **(home() if chance() < 0.15 else {})}
+            second |= {name: _slip(random, truth[name]) for name in ("first", "last") if chance() < 0.15}
+            second |= {name: "" for name in ("born", "phone") if chance() < 0.2}
+            for record in (truth, second)[: 1 + (chance() < again)]:
+                made.records.append({"id": str(len(made.records)), **{k: v for k, v in record.items() if v}})
+                made.person.append(number)
+    return made
+
+
 def forms(count: int, seed: int = 0) -> Made:
     """Return persons in three lists: a census, a register, and tax forms, of which many persons have several.
 

@@ -20,6 +20,7 @@ from tests.items.made import (
     Made,
     counties,
     districts,
+    families,
     forms,
     households,
     people,
@@ -322,6 +323,12 @@ def test_twins_are_kept_apart_by_a_veto_that_a_doubt_names() -> None:
     found = ndd.items.Items.learn(made.records, kept).groups(made.records)
     assert quality(found, made)[0] == 1.0  # no pair of two persons
     assert named
+
+
+@pytest.mark.parametrize(("several", "again"), [(0.3, 0.1), (0.3, 0.5), (0.8, 0.5)])
+def test_persons_of_one_home_who_share_name_street_and_phone_are_not_one_person(several: float, again: float) -> None:
+    made = families(700, several, again)
+    assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.85
 
 
 def test_the_order_of_records_changes_nothing_that_is_learnt() -> None:

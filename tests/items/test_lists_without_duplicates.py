@@ -13,7 +13,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.items.candidate_pairs import Bounds
-from ndd_search.items.lists_without_duplicates import contradicted, known_pairs, lists_by_fields
+from ndd_search.items.lists_without_duplicates import known_pairs, lists_by_fields
 from ndd_search.items.probability_model import default_odds, unsure
 from ndd_search.items.record_columns import read_table
 from tests.items.made import artists, counties, quality, titles, volumes
@@ -155,20 +155,6 @@ def test_questions_and_margins_count_the_evidence_that_two_records_are_in_one_li
         places = np.array([[0], [1]])
         grades = schema.graded(schema.comparison(asked), *places).grades
         assert question.pairs == alike[bytes(grades[0]), float(schema.of_lists(asked, *places)[0])]
-
-
-@pytest.mark.parametrize(("wrong", "expected"), [(5, False), (6, True)])
-def test_verdicts_that_contradict_the_lists_about_pairs_that_are_no_copies_are_found(
-    wrong: int, expected: bool
-) -> None:
-    said = np.array([1] * 100 + [-1] * 10 + [1] * 1_000, np.int8)
-    one, copies = said > 0, np.arange(len(said)) >= 110
-    one[:wrong] = False
-    assert contradicted(said, one, copies) is expected
-    assert not contradicted(0 * said, one, copies)
-    assert not contradicted(said[:60], ~one[:60], copies[:60])  # too few to tell
-    assert contradicted(said, said < -1, copies)  # a copy that counts as two things is as wrong as any pair
-    assert contradicted(np.append(said[110:], [-1] * 6), np.ones(1_006, np.bool_), np.arange(1_006) < 1_000)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -139,8 +139,7 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             first, second = np.triu_indices(len(page), 1)
             graded = schema.graded(Comparison(FIELDS, table, {}), first, second)
             labels = np.array([-1, *[1] * (len(first) - 1)], np.int8)
-            copies, nothing = np.zeros(len(first), np.bool_), Known.nothing(len(first))
-            sample = Sample(graded, copies, nothing, graded, len(first))
+            sample = Sample(graded, Known.nothing(len(first)), graded, len(first))
             odds = learn_odds(list(FIELDS.values()), sample, graded, labels)
             ways.append((graded, odds, schema.same_pairs(page), _leaders(schema, page)))
     (one, odds, pairs, leader), (other, others, again, leaders) = ways
