@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AsyncExitStack
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
 
-from ndd_search.core.paging.fill_page import run, run_async
+from ndd_search.core.paging.fill_page import run_async
 from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.rest.read_request import Request
@@ -22,7 +22,7 @@ from ndd_search.serving.proxy.wire_format import READ, unpacked, unpacking
 
 log = logging.getLogger("ndd_search")
 
-_MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
+_MOST_AT_ONCE = 2**18  # bytes of lines that are sketched in a row; a longer line in a thread: other requests go on
 _LONG = 2**20  # bytes of a line from which on a request is one of long bodies
 
 
@@ -132,36 +132,24 @@ class SketchedBody:
 
     async def __call__(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the body with sketches, line after line."""
-        loop = asyncio.get_running_loop()
-
-        def ask(index: str) -> None:
-            asyncio.run_coroutine_threadsafe(self._awaited(index), loop).result()
-
         async with AsyncExitStack() as held:
             holds = False
             async for part in parts:
-                size = self._size + len(part)
-                if size > _LONG and not holds:
+                if self._size + len(part) > _LONG and not holds:
                     await held.enter_async_context(self._long)
                     holds = True
-                if size > _MOST_AT_ONCE:
-                    fed = await asyncio.to_thread(run, self.feed(part), ask)
-                else:
-                    fed = await run_async(self.feed(part), self._awaited)
-                if fed:
-                    yield fed
-            if last := await run_async(self.end(), self._awaited):
-                yield last
+                for start in range(0, len(part), _MOST_AT_ONCE):
+                    if fed := await self._fed(part[start : start + _MOST_AT_ONCE]):
+                        yield fed
+            if self._held:
+                yield await self._whole(b"")
 
-    async def _awaited(self, index: str) -> None:
-        await self._ask(index)
-
-    def feed(self, part: bytes) -> Generator[str, None, bytes]:
-        """Return what can be sent after one more part. Yields the names of indexes to ask about."""
+    async def _fed(self, part: bytes) -> bytes:
+        """Return what can be sent after one more part."""
         *ends, rest = part.split(b"\n")
         sent: list[bytes] = []
         for end in ends:
-            sent += ((yield from self._whole(end)), b"\n")
+            sent += (await self._whole(end), b"\n")
         if self._is_too_long:
             sent.append(rest)
         elif rest:
@@ -174,11 +162,7 @@ class SketchedBody:
                     self._miss(f"a document is longer than {self._most:,} bytes")
         return b"".join(sent)
 
-    def end(self) -> Generator[str, None, bytes]:
-        """Return what is left after the last line end."""
-        return (yield from self._whole(b"")) if self._held else b""
-
-    def _whole(self, end: bytes) -> Generator[str, None, bytes]:
+    async def _whole(self, end: bytes) -> bytes:
         """Return a line, or the rest of one that is too long."""
         if self._is_too_long:
             self._is_too_long = False
@@ -187,11 +171,12 @@ class SketchedBody:
         index = self._lines.following
         if index is not None and index not in self._asked:
             self._asked.add(index)
-            yield index
+            await self._ask(index)
         text = line.rstrip()
         try:
-            after: bytes = self._lines(text, self._miss)
-            return after + line[len(text) :]
+            is_long = len(text) > _MOST_AT_ONCE
+            after = await asyncio.to_thread(self._lines, text, self._miss) if is_long else self._lines(text, self._miss)
+            return bytes(after) + line[len(text) :]
         except Exception as error:  # one document does not stop the others
             self._miss(str(error))
             return line
