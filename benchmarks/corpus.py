@@ -12,7 +12,7 @@ runs; other libraries get a list of texts. Every size runs in a process of its o
 
 --real-words generates them of the words and sentences of the demonstration collection instead, see
 benchmarks.real_words; with a number, the longest text has so many words instead of 220. --published finds the groups by
-each method of docs/methods.md, at the bar of its source.
+each method of docs/recipes.md, at the bar of its source.
 
 --record adds the figures to a file, where they replace those of the same library, size and bar. --plot draws them.
 --peers adds datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, candidates
@@ -54,7 +54,7 @@ from ndd_search.corpus.collection import Corpus
 from tests.corpus import made
 
 FRAMES = 200
-PUBLISHED = (  # see docs/methods.md
+PUBLISHED = (  # see docs/recipes.md
     "w3-k64-v4-minhash",
     "w3-k64-v4-broder",
     "w3-k6-v4-super",

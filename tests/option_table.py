@@ -20,11 +20,10 @@ from ndd_search.serving.proxy.proxy_settings import ProxySettings
 _HEAD = """\
 # All options
 
-Written by `make reference`. An option has one name and one kind of values wherever it stands: in a call
-(`ndd.collapse(hits, window=50)`, `ndd.wrap`, `ndd.options`), in a search (`"ndd": {"window": 50}`), in a URL of the
-proxy (`ndd.window=50`), for indexes (`indexes={"news*": {"window": 50}}`), below `[collapse]` in a file of settings,
-and on the command line (`--set window=50`). In a URL and after `--set`, commas separate the entries of a list.
-`1..` is a whole number, 1 or more; `seconds` may be None for no limit.
+An option has one name and one kind of values wherever it stands: in a call (`ndd.collapse(hits, window=50)`,
+`ndd.wrap`, `ndd.options`), in a search (`"ndd": {"window": 50}`), in a URL of the proxy (`ndd.window=50`), for indexes
+(`indexes={"news*": {"window": 50}}`), below `[collapse]` in a file of settings, and on the command line (`--set
+window=50`). In a URL and after `--set`, commas separate the entries of a list. `1..` is a whole number, 1 or more.
 [Python](python.md#settings) says more of each.
 
 """

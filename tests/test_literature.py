@@ -1,4 +1,4 @@
-"""The examples and numbers that papers give for their methods: see docs/methods.md."""
+"""The examples and numbers that papers give for their methods: see docs/recipes.md."""
 
 from __future__ import annotations
 

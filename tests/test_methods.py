@@ -78,7 +78,7 @@ def test_a_sketch_is_that_of_the_documented_formula_in_every_batch(recipe: Recip
 
 
 def test_the_page_of_methods_names_these_recipes() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "methods.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
     rows = dict(re.findall(r"^\| [^|]+ \| `(Recipe[^`]+)`, ([\w-]+) \|", page, re.MULTILINE))
     assert {eval(code).id: name for code, name in rows.items()} == {recipe.id: recipe.id for recipe in METHODS}
 

@@ -178,20 +178,20 @@ class CollapseOptions:
                       `keep` and max_per_group change nothing there. Hits that resemble an item of `seen`, a list given
                       to a search or to `collapse`, are put last by "demote", marked by "annotate", and listed apart by
                       all other modes.
-    window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
+    window:           how many of the engine's hits are examined at first; doubled while the page is short.
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
-    max_per_group:    how many hits of one group are shown, at least 1.
+    max_per_group:    how many hits of one group are shown.
     members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
                       "window", or "all" that match the query, found by stored keys with one more request for each page.
                       "all" needs a mode that lists duplicates, and max_per_group 1. An index in a folder examines
                       max_window hits for it, and of a list in memory all are examined.
-    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
-                      all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
-                      first that tells two copies apart decides, then the better rank: "score" (the engine's order),
-                      "newest:FIELD", "oldest:FIELD" (by time), "highest:FIELD", "lowest:FIELD" (by number), "longest"
-                      (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or a
-                      callable(hit) that returns a sort key, the smallest first.
+    keep:             which copy of a group is shown. It is one of those in the first window that holds the group's best
+                      hit (of all copies, with members="all"); the group keeps the rank of that hit. A list of
+                      preferences; the first that tells two copies apart decides, then the better rank: "score" (the
+                      engine's order), "newest:FIELD", "oldest:FIELD" (by time), "highest:FIELD", "lowest:FIELD" (by
+                      number), "longest" (by shingles), "longest:FIELD" (by characters),
+                      "preferred:FIELD=best,second,...", or a callable(hit) that returns a sort key, the smallest first.
     guards:           what near-duplicates must have in common beside their words: "same:FIELD", an equal value
                       (price, version, language; a missing value equals only another missing value); "numbers", the same
                       numbers in their texts, as for products and releases (an index must store them beside the sketch,
@@ -201,10 +201,10 @@ class CollapseOptions:
                       shingles of the shorter one / of the longer one at least that, 0..1.
     group_by:         hits with an equal value in this field, or in one of several, are one group, whatever the guards
                       say. A missing value and an empty text equal none. Near-duplicates are one group as well.
-    origins:          the field that says where a hit is from (of a URL its host counts), and perhaps the field with its
-                      time, ("source", "published"). Each group then tells how many different origins its hits have,
+    origins:          the field that says where a hit is from, and perhaps the field with its time. Of a URL the host
+                      counts: ("source", "published"). Each group then tells how many different origins its hits have,
                       which was first, and how many copies are reprints of one text or edited (see `Origins`).
-    max_per:          how many groups one value of a field leads at most, on all pages together, "source:2". Further
+    max_per:          how many groups one value of a field leads at most, on all pages together: "source:2". Further
                       hits with that value are listed under the first of these groups, and are no copies of it for
                       max_per_group. `keep` chooses among copies that have no other value there than the best hit.
     total:            what `hits.total` counts. "auto" counts the hits that the pages show together, of those examined
@@ -214,8 +214,8 @@ class CollapseOptions:
                       "groups" examines the whole result at once, up to max_window, and is equal on every page. For
                       searches with candidate limits (nearest neighbours, hybrid queries, retrievers) it is the same as
                       "estimate". "hits" is the engine's own number.
-    facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
-                      filters) whose buckets count groups instead of documents (see docs/paging.md).
+    facets:           names of aggregations of the search whose buckets count groups instead of documents. Their kinds
+                      are terms, histogram, date_histogram, range, date_range and filters (see docs/paging.md).
     """
 
     min_similarity: float | str = setting(_Similarity(), "auto")

@@ -131,7 +131,7 @@ def test_groups_by_a_published_method_are_those_of_one_machine(
 
 
 def test_every_row_of_the_page_of_methods_is_tried_here() -> None:
-    page = (ROOT / "docs" / "methods.md").read_text()
+    page = (ROOT / "docs" / "recipes.md").read_text()
     rows = re.findall(r"^\| [^|]+ \| `Recipe[^`]+`, ([\w-]+) \|", page, re.MULTILINE)
     assert set(rows) == {name for name, _ in PUBLISHED}
 

@@ -1,1 +1,1 @@
-"""The published methods that are not the default: docs/methods.md. A search imports them for their recipes only."""
+"""The published methods that are not the default: docs/recipes.md. A search imports them for their recipes only."""
