@@ -122,8 +122,6 @@ def _lines(figures: Figures) -> Mapping[str, str]:
     a_document = f", {figures.bytes / figures.documents:,.0f} bytes a document" if figures.documents else ""
     lines["whole index"] = f"{figures.bytes / 2**20:,.1f} MB{a_document}, with old versions until they are merged"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
-    if figures.sampled:
-        lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
     if figures.wrong is not None:
         lines["sketches of another text"] = f"{round(figures.wrong * figures.sampled):,} of {figures.sampled:,} checked"
     return lines

@@ -46,8 +46,6 @@ class Figures:
     recipes:        number of documents by recipe id, NONE for those without a sketch, OTHER for those of other recipes
                     where the recipe is mapped as text.
     sampled:        number of documents of the recipe that were read: those written last, and as many at random; or all.
-    average_length: average number of values in their sketches.
-    short:          share of them with a text of too few shingles to resemble any but an identical one.
     few_words:      a sentence if most of them have few words, else "".
     without_text:   share of them whose sketch is empty, as their text is.
     absent:         source fields that none of them has.
@@ -60,8 +58,6 @@ class Figures:
     bytes: int
     recipes: Mapping[str, int]
     sampled: int = 0
-    average_length: float = 0.0
-    short: float = 0.0
     few_words: str = ""
     without_text: float = 0.0
     absent: Sequence[str] = ()
@@ -161,9 +157,6 @@ class Doctor:
             yield Finding("note", "sample", what, "each is shown by itself; sketch a field that all documents have")
         if figures.few_words:
             yield Finding("note", "sample", figures.few_words, "or add fields to the sketch")
-        elif figures.short > 0.2:
-            what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
-            yield Finding("note", "sample", what, "add fields to the sketch")
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
@@ -249,8 +242,6 @@ class _Checked:
         return dataclasses.replace(
             known,
             sampled=count,
-            average_length=float(lengths.mean()),
-            short=float(((lengths > 0) & (lengths < self._doctor.recipe.min_shingles)).mean()),
             few_words=few_words(lengths, self._doctor.recipe),
             without_text=float((lengths == 0).mean()),
             absent=self._absent,
