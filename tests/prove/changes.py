@@ -151,7 +151,8 @@ class History:
         return len(pages)
 
     def now(self, **changes: Any) -> Walk:
-        """The search of the documents that are there now."""
+        """The search of the documents that are there now. Merges, which may reorder hits, come before it."""
+        self.plain.ask("POST", f"/{self.walk.index}/_forcemerge", None, {"max_num_segments": "1"})
         body = {"query": {"match_all": {}}, "size": 1000}
         hits = self.plain.search(index=self.walk.index, body=body)["hits"]["hits"]
         there = {int(hit["_id"]): {k: v for k, v in hit["_source"].items() if k not in STORED} for hit in hits}
