@@ -352,7 +352,6 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["index", "add", "", "{tmp}/idx"], "argument SOURCE: expected a value, got ''"),
         (["backfill", "http://localhost:1", "", "--template"], "argument INDEX: expected a value"),
         (["backfill", "--template", "--field", "_ndd"], "a sketch needs a top-level name"),
-        (["backfill", "http://localhost:1", "news", "--add-to", "a"], "--add-to is of --template"),
         (["backfill", "http://localhost:1"], "the index is missing"),
         (["doctor", "http://localhost:1", "news", "--explain", "4711"], "--explain needs the search"),
         (["search", "{tmp}", "x", "--size", "-1"], "in 1..2147483647, got '-1'\n"),

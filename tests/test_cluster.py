@@ -165,8 +165,8 @@ def template(*words: object, code: int = 0) -> Any:
 
 def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) -> None:
     assert json.loads(template().stdout) == files()[f"{engine.family}/component.json"]
-    for words in (["--add-to", "articles"], [engine.url], [engine.url, "news", "--add-to", "articles"]):
-        assert "the address of a cluster and an index template" in template(*words, code=2).stderr
+    for words in (["--template", "articles"], [engine.url, "--template"], [engine.url, "news", "--template", "a"]):
+        assert "the address of a cluster and an index template" in run("backfill", *words, code=2).stderr
 
 
 def test_the_fields_are_put_into_an_index_template(engine: Engine, index: str) -> None:
@@ -178,7 +178,7 @@ def test_the_fields_are_put_into_an_index_template(engine: Engine, index: str) -
                 "template": {"settings": {"number_of_shards": 2}},
             }
             client.indices.put_index_template(name=index, body=theirs)
-            told = template(engine.url, "--field", index, "--add-to", index).stdout
+            told = template(index, engine.url, "--field", index).stdout
             assert told == f"index template {index} has the fields: new indexes will have them\n"
             client.indices.create(index=f"{index}-1")
             mapping = client.indices.get_mapping(index=f"{index}-1")[f"{index}-1"]["mappings"]["properties"]
@@ -200,11 +200,11 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         client.indices.put_index_template(name=index, body=theirs)
         before = client.indices.get_index_template(name=index)["index_templates"]
         try:
-            done = template(engine.url, "--add-to", index, "--field", index, code=2)
+            done = template(index, engine.url, "--field", index, code=2)
             assert f"{index} is a field of type text, not an object with sketches; choose another" in done.stderr
             assert client.indices.get_index_template(name=index)["index_templates"] == before
             other = f"{index}_2"
-            template(engine.url, "--add-to", index, "--field", other)
+            template(index, engine.url, "--field", other)
             client.indices.create(index=f"{index}-1")
             document = sketch_fields({"body": "some text"}, "body", field=other)
             client.index(index=f"{index}-1", id="1", body=document)

@@ -5,7 +5,7 @@ examples:
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
   ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v4
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
-  ndd-search backfill http://localhost:9200 --template --add-to articles
+  ndd-search backfill http://localhost:9200 --template articles
   ndd-search backfill --template
 
 The index can be searched and written to during the run. A concurrent change of a document is never overwritten. After
@@ -14,8 +14,8 @@ common values of the index and stores them for all clients, so run it again when
 the index as searches name it, because an alias and its index have a table each. --remove asks before it starts. The
 exit code is 3 if some documents were not changed.
 
---template changes no document: --add-to adds the fields of sketches to your index template, for the indexes that are
-created from it later. Without an address they are printed as a component template.
+--template NAME changes no document: it adds the fields of sketches to your index template, for the indexes that are
+created from it later. Without a name they are printed as a component template.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"number of keys to store, by which whole groups and duplicates are found ({KEYS})",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard that compares them")
-    parser.add_argument("--template", action="store_true", help="print or add the fields, and nothing else")
-    parser.add_argument("--add-to", metavar="TEMPLATE", help="with --template: add them to this index template")
+    parser.add_argument(
+        "--template", nargs="?", const=True, metavar="NAME", help="add the fields to this index template, or print them"
+    )
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     add_shared(parser, "--rate")
@@ -72,8 +73,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.template:
         return _template(arguments)
-    if arguments.add_to:
-        raise ValueError("--add-to is of --template: add that, or leave both out")
     if arguments.index is None:
         raise ValueError("the index is missing: ndd-search backfill URL INDEX --fields NAMES")
     chosen = arguments.preset
@@ -151,14 +150,14 @@ def _work(item: Work) -> dict[str, Any]:
 
 def _template(arguments: argparse.Namespace) -> int:
     """Print the fields of sketches as a component template, or add them to an index template of a cluster."""
-    field, name = arguments.field, arguments.add_to
-    if arguments.url is None and name is None:
+    field, name = arguments.field, arguments.template
+    if name is True and arguments.url is None:
         print(json.dumps(component_template(field), indent=2))
         return DONE
-    if arguments.url is None or name is None or arguments.index is not None:
+    if name is True or arguments.url is None or arguments.index is not None:
         raise ValueError(
-            "--template takes the address of a cluster and an index template, backfill URL --template --add-to NAME, "
-            "or neither; an index gets the fields with its first sketch"
+            "--template takes the address of a cluster and an index template, backfill URL --template NAME, or "
+            "neither; an index gets the fields with its first sketch"
         )
     with connected(arguments, arguments.url) as client:
         found = client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]

@@ -331,7 +331,7 @@ class Backfill(SketchSettings):
             names = ", ".join(sorted(map(str, streams)))
             notes.append(
                 f"the next backing index of {names} will not have the field {self.field}: "
-                "add it to the index template (ndd-search backfill URL --template --add-to NAME)"
+                "add it to the index template (ndd-search backfill URL --template NAME)"
             )
         return notes
 
