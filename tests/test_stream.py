@@ -71,7 +71,8 @@ def engines(draw: st.DrawFn) -> Engine:
         base = set(draw(st.sampled_from(bases)))
         edited = base ^ draw(st.sets(VALUES, max_size=3))
         sketch = sorted(edited)[: RECIPE.k] if draw(st.integers(0, 9)) else []
-        hits.append({"id": identity, "sketch": sketch, "price": draw(st.sampled_from([1, 2])), "time": identity * 100})
+        time = identity * 37 % 61 * 100
+        hits.append({"id": identity, "sketch": sketch, "price": draw(st.sampled_from([1, 2])), "time": time})
     return Engine(hits)
 
 
@@ -82,7 +83,7 @@ def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
         "min_similarity": draw(st.sampled_from([0.2, 0.5, 0.8, 1.0, "high", "auto"])),
         "window": window,
         "max_window": draw(st.integers(window, 80)),
-        "guards": draw(st.sampled_from([(), ("same:price",), ("length:0.5",), ("same:price", "length:0.5")])),
+        "guards": draw(st.sets(st.sampled_from(["same:price", "length:0.5", "within:time=1000s"])).map(tuple)),
     }
     return CollapseOptions(**{**chosen, **fixed})
 
@@ -96,6 +97,7 @@ def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions)
         not alike
         or alike < bar_of(a, b, sizes, options)
         or any(hit[name] != other[name] for name in options.same_fields)
+        or any(abs(hit[name] - other[name]) > apart for name, apart in options.seconds_apart.items())
     ):
         return False
     if min(len(a), len(b)) < min(RECIPE.min_shingles, RECIPE.k) and alike < 1:
@@ -163,10 +165,10 @@ def test_thousands_of_copies_of_one_text_take_little_memory() -> None:
     assert peak < 100 * 2**20  # the pairs of half of them alone would take 250
 
 
-@pytest.mark.parametrize("guards", [["same:id"], ["numbers"]])
+@pytest.mark.parametrize("guards", [["same:id"], ["numbers"], ["within:day=1d"]])
 def test_thousands_of_copies_that_a_guard_keeps_apart_take_little_memory(guards: list[str]) -> None:
     """They are compared with those alone that the guard lets them join."""
-    hits = [{"id": i // 2, "text": f"ministers agreed on steel {i // 2}"} for i in range(8000)]
+    hits = [{"id": i // 2, "text": f"ministers agreed on steel {i // 2}", "day": i // 2 * 1e5} for i in range(8000)]
     sketches = [np.arange(12, dtype=np.int32)] * len(hits)
     tracemalloc.start()
     page = ndd.collapse(hits, sketches=sketches, size=9000, text="text", guards=guards, min_similarity=0.8)

@@ -16,7 +16,7 @@ from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.group_by_keys import LeadersByKeys
-from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, comparable
+from ndd_search.core.matching.guards import FieldReader, allowed, allowed_by_fields, comparable, seconds_since_1970
 from ndd_search.core.matching.similar_pairs import Pairs, as_compared, leaders_of
 from ndd_search.core.matching.similarity_measures import similar_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, rows_of
@@ -28,7 +28,8 @@ from ndd_search.core.sketching.sketches import Lack, Sketch, Sketches
 UNKNOWN: Mapping[str, Any] = MappingProxyType({})  # a hit of which only the sketch is known
 _NONE = np.empty(0, np.int32)
 _BATCH = 500  # hits in the first batch, where all similar pairs are listed
-_FEW_PAIRS = 2**18  # pairs in a batch, up to which the next batch is twice as long; four times as many take 30 MB
+_LEAST = 100  # hits in a batch, at least
+_FEW_PAIRS = 2**16  # pairs in a batch, up to which the next batch is twice as long, and else half as long
 
 
 class Reader(FieldReader, Protocol):
@@ -196,22 +197,23 @@ class Stream:
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
         found = _Leaders(np.arange(len(hits)), np.ones(len(hits)))
         found.leader[:start], found.similarity[:start] = self.leader, self.similarity
-        alike, order = compare.classes(hits) if len(fresh) > size else None, np.arange(start, len(hits))
+        order = np.arange(start, len(hits))
+        near = compare.near(hits) if len(fresh) > size else None
         is_seen = np.zeros(len(hits), bool)
         is_seen[[index for index, _, _ in self.seen]] = True
         if self.shown:
             for index, item in self._same_documents(fresh, reader).items():
                 found.seen[index] = item, 1.0
                 is_seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
-        if alike is not None:
-            order = order[np.argsort(alike[start:], kind="stable")]
+        if near is not None:
+            order = order[np.argsort(near.classes[start:], kind="stable")]
         leads = found.leader == np.arange(len(hits))
         leads[start:] = False
         while len(order):
             batch, order = order[:size], order[size:]
             # A page holds what was shown before, the leaders so far, and a batch of the new hits, in this order.
             old = np.flatnonzero(leads & ~is_seen)
-            old = old if alike is None else old[np.isin(alike[old], alike[batch])]
+            old = old if near is None else old[near(old, batch)]
             where, before = np.concatenate((old, batch)), len(self.shown)
             members = where.tolist()
             page = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
@@ -227,7 +229,7 @@ class Stream:
             found.similarity[batch[joined]] = similarity[joined]
             leads[batch] = found.leader[batch] == batch
             found.shares.update((members[place - before], name) for place, name in led.shares.items())
-            size = 2 * size if led.pairs < _FEW_PAIRS else size
+            size = 2 * size if led.pairs < _FEW_PAIRS else max(size // 2, _LEAST)
         return found
 
     def _mark_seen(
@@ -273,6 +275,22 @@ class _Leaders:
 
 
 @dataclass(frozen=True, eq=False)
+class _Near:
+    """Which hits guards may let join: those of one class, of times apart by so many seconds at most."""
+
+    classes: npt.NDArray[np.int64]
+    times: Sequence[tuple[npt.NDArray[np.float64], float]]
+
+    def __call__(self, some: Ranks, others: Ranks) -> npt.NDArray[np.bool_]:
+        """Return which of some hits may join one of the others. Both are given by their places."""
+        may = np.isin(self.classes[some], self.classes[others])
+        for seconds, apart in self.times:
+            ordered = np.append(np.sort(seconds[others]), np.nan)
+            may &= ordered[ordered[:-1].searchsorted(seconds[some] - apart)] <= seconds[some] + apart
+        return may
+
+
+@dataclass(frozen=True, eq=False)
 class _Comparison:
     """Assigns leaders among the hits of a page, by their sketches, or by their fields. apart: as in Stream."""
 
@@ -304,10 +322,10 @@ class _Comparison:
         leader, similarity, shares = by_keys.choose(pairs, leading, shown)
         return _Leaders(leader, similarity, shares, pairs=similar)
 
-    def classes(self, hits: Sequence[Any]) -> npt.NDArray[np.int64] | None:
-        """Return a number of each hit: two hits with different ones are never compared. None if all may be."""
+    def near(self, hits: Sequence[Any]) -> _Near | None:
+        """Return which hits the guards may let join, None if they may let all."""
         options, reader = self.options, self.reader
-        if options.reads_keys or not (options.same_fields or options.same_numbers):
+        if options.reads_keys or not (options.same_fields or options.same_numbers or options.seconds_apart):
             return None
         numbers: dict[tuple[Any, ...], int] = {}
         classes = []
@@ -316,7 +334,11 @@ class _Comparison:
             unknown = place if signature is None else -1  # equals none
             same = [comparable(reader.value(hit, name)) for name in options.same_fields]
             classes.append(numbers.setdefault((signature, unknown, *same), len(numbers)))
-        return np.array(classes, np.int64)
+        times = [
+            (np.array([seconds_since_1970(reader.value(hit, name)) for hit in hits]), apart + 1)  # differences round
+            for name, apart in options.seconds_apart.items()
+        ]
+        return _Near(np.array(classes, np.int64), times)
 
     def by_core(self, sketches: Sequence[Sketch], leading: int) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
         """Return leaders and similarities from the native core; None if it cannot tell them."""
