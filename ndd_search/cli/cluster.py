@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ndd_search.cli.output import add_shared, shorten, warn
 from ndd_search.core.text.printable import many, safe
 from ndd_search.errors import IndexUnusable, importing
-from ndd_search.indexing.concurrent_updates import Tally
+from ndd_search.indexing.concurrent_updates import EXAMPLES, Tally
 from ndd_search.indexing.rate_and_retries import server_reason, status_of
 
 API_KEY = "NDD_SEARCH_API_KEY"
@@ -177,6 +177,6 @@ def warn_of_undone(tally: Tally) -> None:
     """Print which documents the server refused, and which were left alone."""
     for reason, count in tally.refused.most_common(5):
         warn(f"the server refused {many(count, 'document')}: {reason}")
-    for reason, left in tally.left.items():
-        examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
-        warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")
+    for reason, ids in tally.left.items():
+        examples = ", ".join(map(safe, ids[:EXAMPLES])) + (", ..." if len(ids) > EXAMPLES else "")
+        warn(f"not changed: {many(len(ids), 'document')} ({examples}): {reason}")

@@ -170,7 +170,7 @@ class Backfill(SketchSettings):
         every = self.every(item.facts)
         tally = rewriter.follow(SketchDocuments(self, waiting), every)
         if self.recheck or item.stale:
-            tally.forget_undone()
+            tally.undone.clear()
             tally.add(rewriter.follow(every))
         return tally
 

@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from ndd_search.core.exact_numbers import holds_written, json_with_written
@@ -21,13 +22,13 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of
 from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot, with_json
 
-_EXAMPLES = 5  # ids of skipped documents that are kept for each reason
+EXAMPLES = 5  # ids of documents that are named for each reason
 # An engine that updates a document writes the doubles that it has parsed: 3.14159265358979323846 loses its last digits,
 # and 1e400 becomes the text "Infinity". Integers of any length are kept.
 _INEXACT = "a number has more digits than the engine keeps in an update"
-_CHANGING = "others changed it each time it was read"
 _PAUSE = 0.5  # seconds before a check for documents that others changed
-_TRACKED = 100_000  # documents that were not written; a later pass counts more of them twice
+_TRACKED = 100_000  # documents that were not written
+_COUNTS = ("seen", "written", "noops", "conflicts", "gone")
 ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
 
 
@@ -52,19 +53,14 @@ class Job(Protocol):
         """For each hit the body of an update, None if it needs no change, or the reason why it must not be changed."""
 
 
-@dataclass
-class LeftAlone:
-    """Documents that were not changed, for one reason. examples: the first of their ids."""
-
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-
-
 class Undone(NamedTuple):
     """Why a document was not written: by the engine, which refused it, or because it must not be changed."""
 
     reason: str
     refused: bool
+
+
+_CHANGING = Undone("others changed it each time it was read", refused=True)
 
 
 @dataclass
@@ -75,8 +71,7 @@ class Tally:
     written:   updated. Of these, `noops` had the same content already.
     conflicts: changed by somebody else after they were read, so left to the next pass.
     gone:      deleted after they were read.
-    undone:    the documents that were not written. A later pass that meets one of them decides anew.
-    more:      the number of those beyond 100,000, which a later pass counts twice.
+    undone:    documents that were not written, the first 100,000. A later pass that meets one of them decides anew.
     """
 
     seen: int = 0
@@ -85,7 +80,6 @@ class Tally:
     conflicts: int = 0
     gone: int = 0
     undone: dict[Key, Undone] = field(default_factory=dict)
-    more: Counter[Undone] = field(default_factory=Counter)
 
     @property
     def changed(self) -> int:
@@ -95,49 +89,29 @@ class Tally:
     @property
     def refused(self) -> Counter[str]:
         """How many the engine refused, by its reason."""
-        each = Counter(self.undone.values()) + self.more
-        return Counter({why.reason: count for why, count in each.items() if why.refused})
+        return Counter(why.reason for why in self.undone.values() if why.refused)
 
     @property
-    def left(self) -> dict[str, LeftAlone]:
-        """Those that were not changed, because the update would have changed more than the sketch; by reason."""
-        found: dict[str, LeftAlone] = {}
+    def left(self) -> dict[str, list[str]]:
+        """The ids of those that were not changed, because the update would have changed more; by reason."""
+        found: dict[str, list[str]] = {}
         for (_, id, _), (reason, refused) in self.undone.items():
             if not refused:
-                one = found.setdefault(reason, LeftAlone())
-                one.count += 1
-                one.examples += [id] if len(one.examples) < _EXAMPLES else []
-        for (reason, refused), count in self.more.items():
-            if not refused:
-                found.setdefault(reason, LeftAlone()).count += count
+                found.setdefault(reason, []).append(id)
         return found
 
     def facts(self) -> dict[str, Any]:
         """Return the counts, for JSON."""
-        counts = {one: getattr(self, one) for one in ("seen", "written", "noops", "conflicts", "gone")}
-        left = {reason: {"count": one.count, "examples": one.examples} for reason, one in self.left.items()}
-        return {**counts, "refused": dict(self.refused), "left": left}
+        left = {reason: {"count": len(ids), "examples": ids[:EXAMPLES]} for reason, ids in self.left.items()}
+        return {**{name: getattr(self, name) for name in _COUNTS}, "refused": dict(self.refused), "left": left}
 
     def add(self, other: Tally, met: Iterable[Key] = ()) -> None:
         """Add the counts of another one. met: the documents that it has decided about."""
-        self.seen += other.seen
-        self.written += other.written
-        self.noops += other.noops
-        self.conflicts += other.conflicts
-        self.gone += other.gone
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for key in met if self.undone else ():
             self.undone.pop(key, None)
-        for key, why in other.undone.items():
-            if len(self.undone) < _TRACKED:
-                self.undone[key] = why
-            else:
-                self.more[why] += 1
-        self.more += other.more
-
-    def forget_undone(self) -> None:
-        """Forget what was not written, before a pass that meets all of it."""
-        self.undone.clear()
-        self.more.clear()
+        self.undone.update(islice(other.undone.items(), _TRACKED - len(self.undone)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,15 +161,12 @@ class Rewriter:
             if is_over and not (total.refused and tries_again):
                 break  # nobody else has written
             self.retry.pause(_PAUSE)
-            if not since:  # the next pass meets all documents
-                total.forget_undone()
+            total.undone = {} if not since else {key: why for key, why in total.undone.items() if why != _CHANGING}
             tally = self.once(job) if is_over else self.once(again or job, since)
             tries_again = tally.written > 0 if is_over else tries_again
             if not (now or tally.written or tally.conflicts):
                 break
             since = now
-        if tally.conflicts:
-            total.more[Undone(_CHANGING, refused=True)] += tally.conflicts
         return total
 
     def position(self) -> Position | None:
@@ -273,6 +244,7 @@ class Rewriter:
                 busy.append(line)
             elif status == 409:
                 tally.conflicts += 1
+                tally.undone[line[0]] = _CHANGING
             elif status == 404:
                 tally.gone += 1
             elif status in (401, 403):

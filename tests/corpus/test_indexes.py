@@ -278,7 +278,7 @@ def test_a_document_that_several_passes_leave_alone_counts_once(engine: Any, ind
         rewriter = Rewriter(refusing, index, size=10, slices=1, retry=Retry(), on_progress=lambda count: None)
         tally = rewriter.follow(Colouring())
     assert (tally.written, tally.refused.total()) == (1, 0)
-    assert [(one.count, one.examples) for one in tally.left.values()] == [(1, ["1"])]
+    assert [*tally.left.values()] == [["1"]]
 
 
 def test_a_document_that_an_update_would_change_otherwise_gets_no_mark(
