@@ -160,7 +160,7 @@ def disagreement(
     for other, what in others.items():
         by_other = other.log_odds(graded.grades)
         yes: list[npt.NDArray[np.bool_]] = [odds > 0, by_other > 0]
-        if not yes[0].any() | yes[1].any() or _agreement(*yes) >= _AGREE:
+        if not yes[0].any() | yes[1].any() or agreement(*yes) >= _AGREE:
             continue
         apart = graded.grades[yes[0] != yes[1]][:_MOST]
         moved = [
@@ -181,7 +181,7 @@ def disagreement(
     return ()
 
 
-def _agreement(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> float:
+def agreement(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> float:
     """Return F1 of two sets of pairs, 0..1."""
     return float(2 * (one & other).sum() / max(one.sum() + other.sum(), 1))
 
@@ -205,7 +205,7 @@ def basis(comparison: Comparison, graded: Graded, said: Said, chosen: Model, ass
     rarest = min(range(len(names)), key=lambda f: float(equal[f].mean()) if equal[f].any() else 1.0)
     rules = {name: equal[f] for f, name in enumerate(names)}
     rules |= {f"{names[rarest]} and {name}": equal[rarest] & equal[f] for f, name in enumerate(names) if f != rarest}
-    nearest = max(rules, key=lambda rule: _agreement(one, rules[rule]))
+    nearest = max(rules, key=lambda rule: agreement(one, rules[rule]))
     same = int((one & rules[nearest]).sum())
     why = "what is assumed about such fields is in use"
     if assumed:

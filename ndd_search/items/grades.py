@@ -69,18 +69,13 @@ class Comparison:
     def __init__(self, fields: Mapping[str, Field], table: Table, common: Mapping[str, Rareness]) -> None:
         self.fields, self.table, self.common = fields, table, common
         self._comparers: dict[str, Comparer] = {}
-        self._tokens: dict[bool, Mapping[str, Ragged]] = {}
-
-    def of(self, table: Table) -> Comparison:
-        """Return what compares the records of another table with the same values."""
-        found = Comparison(self.fields, table, self.common)
-        found._comparers, found._tokens = self._comparers, self._tokens
-        return found
 
     def comparer(self, name: str) -> Comparer:
         """Return what compares the values of a field."""
         if name not in self._comparers:
-            self._comparers[name] = self.fields[name].comparer(self.table.columns[name].values, self._rareness(name))
+            self._comparers[name] = self.fields[name].comparer(
+                self.table.columns[name].values, self.common.get(name, UNKNOWN)
+            )
         return self._comparers[name]
 
     def tokens(self, *, across: bool) -> Mapping[str, Ragged]:
@@ -88,41 +83,27 @@ class Comparison:
 
         across: see find_candidates.
         """
-        if across not in self._tokens:
-            number = itertools.count().__next__
-            ids: defaultdict[str, defaultdict[Any, int]] = defaultdict(lambda: defaultdict(number))
-            self._tokens[across] = {
-                name: Ragged.of(found.tokens(across=across), ids[self.fields[name].shares_tokens(name, across=across)])
-                for name, found in ((name, self.comparer(name)) for name in self.fields)
-            }
-        return self._tokens[across]
+        number = itertools.count().__next__
+        ids: defaultdict[str, defaultdict[Any, int]] = defaultdict(lambda: defaultdict(number))
+        return {
+            name: Ragged.of(self.comparer(name).tokens(across=across), ids[field.shares_tokens(name, across=across)])
+            for name, field in self.fields.items()
+        }
 
     def graded_by(self, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
-        """Return similarity and grade of pairs of records by one field, NaN and MISSING where either has no value.
-
-        Unless all values of the field have been prepared, only those in a pair are.
-        """
+        """Return similarity and grade of pairs of records by one field, NaN and MISSING where either has no value."""
         field, column = self.fields[name], self.table.columns[name]
         a, b = column.codes[first], column.codes[second]
         similarity, grades = np.full(len(a), np.nan), np.full(len(a), MISSING)
         both = np.flatnonzero((a >= 0) & (b >= 0))
         a, b, count = a[both], b[both], len(column.values)
-        if name not in self._comparers:
-            used, places = np.unique(np.concatenate((a, b)), return_inverse=True)
-            a, b, count = places[: len(both)], places[len(both) :], len(used)
-            comparer = field.comparer([column.values[code] for code in used.tolist()], self._rareness(name))
-        else:
-            comparer = self._comparers[name]
         if len(both):
             keys, which = distinct(np.minimum(a, b) * count + np.maximum(a, b), count**2)
             low, high = keys // count, keys % count
-            found = comparer.compare(low, high)
+            found = self.comparer(name).compare(low, high)
             alike = np.where(low == high, 1.0, np.minimum(found.similarity, 1.0))
             similarity[both], grades[both] = alike[which], grade_of(field, alike, found.share)[which]
         return similarity, grades
-
-    def _rareness(self, name: str) -> Rareness:
-        return self.common.get(name, UNKNOWN)
 
     def core_rows(self, name: str) -> CoreStage | None:
         """Return what the core compares records by a field with; None if it does not compare values of its kind."""

@@ -23,7 +23,7 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidate_pairs import Bounds, Candidates, every_pair, find_candidates
-from ndd_search.items.doubts import NOT_LEARNT, basis, disagreement, doubts_of_fields
+from ndd_search.items.doubts import NOT_LEARNT, agreement, basis, disagreement, doubts_of_fields
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import MISSING, Comparison, Graded, pattern_of
 from ndd_search.items.guess_kinds import guess_fields
@@ -49,7 +49,7 @@ from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
-from ndd_search.items.schema import LEARNT_FROM, NEAR, Answer, Schema, parts_of
+from ndd_search.items.schema import NEAR, Answer, Schema, parts_of
 from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
 SAMPLE = 100_000  # candidate pairs that are compared to learn
@@ -60,10 +60,7 @@ _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
 _ASSUMED = "what is assumed about such fields"
-_CLEAR = (
-    1.414  # standard deviations by which verdicts about answers have to be better by another bar: two equal answers are
-)
-_CLEARER = 1.5  # the same, by odds that were learnt in another way, perhaps from these answers
+_CLEAR = 2  # equal answers that change a bar, or the way of learning: one may be a slip
 
 
 @dataclass(frozen=True)
@@ -127,8 +124,8 @@ class Items(Schema):
         held = records_of(records)
         schema = cls.guess(held) if schema is None else schema
         reasons = schema.reasons
-        given = read_table(schema.fields, held).with_sorted_values()
-        table, common = given.in_order_of_values(), given.rareness(schema.fields)
+        table = read_table(schema.fields, held).in_order_of_values()
+        common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
         limits = _LEARNT if table.records < _LARGE else replace(_LEARNT, tokens=_LEARNT.tokens // 2)
         step = max(table.records * limits.most // (2 * SAMPLE), 1)
@@ -181,7 +178,7 @@ class Items(Schema):
                 basis(comparison, graded, known.said, model, others.get(assumed)),
             )
         )
-        learnt.__dict__.update({LEARNT_FROM: comparison.of(given), "reasons": reasons})
+        learnt.__dict__["reasons"] = reasons
         return learnt
 
     def questions(self, records: Any, count: int = 10) -> list[Question]:
@@ -272,7 +269,6 @@ class Items(Schema):
 
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
         """Return the pairs of a page that are one thing: see paging.record_schema.RecordSchema."""
-        self.__dict__.pop(LEARNT_FROM, None)  # a schema that serves searches outlives its collection
         bar = self.bar if min_probability is None else log_odds_of(min_probability)
         comparison = Comparison(self.fields, read_table(self.fields, records), self.common)
         count = len(records)
@@ -378,10 +374,12 @@ def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_],
     """
     weights = np.sqrt(expected)  # which is a rough guess
 
-    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_], least: float) -> float:
+    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_]) -> float:
         """Return the weight of answers that new verdicts fit better, less that of others; 0 unless it is clear."""
         gains = np.where(new == same, weights, -weights)[new != old]
-        clear = gains.sum() > least * np.sqrt((gains**2).sum()) and _f1(new, same) >= _f1(old, same)
+        clear = np.maximum(gains.sum(), 0) ** 2 >= _CLEAR * (gains**2).sum() and agreement(new, same) >= agreement(
+            old, same
+        )
         return float(gains.sum()) if clear else 0.0
 
     verdicts, bars = [], []
@@ -389,11 +387,7 @@ def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_],
         thin = np.unique(odds[np.abs(odds - bar) < THIN])
         tried = np.array([bar, *np.where(thin < bar, thin - NEAR, thin + NEAR)])
         tried = tried[np.argsort(np.abs(tried - bar), kind="stable")]
-        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one, _CLEAR) for one in tried]))])
+        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one) for one in tried]))])
         verdicts.append(odds >= bars[-1])
-    best = int(np.argmax([gain(verdicts[0], other, _CLEARER) for other in verdicts]))
+    best = int(np.argmax([gain(verdicts[0], other) for other in verdicts]))
     return best, float(np.clip(probabilities(np.array([bars[best]]))[0], NEAR, 1 - NEAR))
-
-
-def _f1(verdicts: npt.NDArray[np.bool_], same: npt.NDArray[np.bool_]) -> float:
-    return float(2 * (verdicts & same).sum() / max(verdicts.sum() + same.sum(), 1))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
-from operator import is_
 from typing import Any
 from zlib import crc32
 
@@ -25,7 +24,6 @@ _LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _BAD = -2  # the code of a value that cannot be read, while reading
 _ODD = 0x9E3779B97F4A7C15  # multiplies a number of 64 bits before the next one is added
-_UNCHANGING = {str, int, float, bool, type(None)}  # types of values
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,33 +60,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of some records, by field. records: how many there are. given: their values, by path."""
+    """The columns of some records, by field. records: how many there are."""
 
     columns: Mapping[str, Column]
     records: int
-    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-    def holds(self, given: Mapping[str, Sequence[Any]]) -> bool:
-        """Return whether it was read from these very values, none of which can have changed since."""
-        return all(
-            len(values) == len(self.given.get(path, ()))
-            and set(map(type, values)) <= _UNCHANGING
-            and all(map(is_, values, self.given[path]))
-            for path, values in given.items()
-        )
 
     def rareness(self, fields: Mapping[str, Field]) -> dict[str, Rareness]:
         """Count the values of the fields whose rareness matters."""
         return {name: self.columns[name].rareness(field) for name, field in fields.items() if field.rare}
-
-    def with_sorted_values(self) -> Table:
-        """Return the same records; the order of the values in each column depends on these values only."""
-        columns = {}
-        for name, column in self.columns.items():
-            order = np.argsort(_numbers(column.values), kind="stable")
-            rank = np.append(np.argsort(order), -1)
-            columns[name] = replace(column, codes=rank[column.codes], values=[column.values[i] for i in order.tolist()])
-        return replace(self, columns=columns)
 
     @cached_property
     def keys(self) -> npt.NDArray[np.uint64]:
@@ -110,8 +89,13 @@ class Table:
         return np.argsort(self.keys, kind="stable")
 
     def in_order_of_values(self) -> Table:
-        """Return the records in `order`."""
-        columns = {name: replace(one, codes=one.codes[self.order]) for name, one in self.columns.items()}
+        """Return the records in `order`, and the values of each column in an order that depends on them only."""
+        columns = {}
+        for name, column in self.columns.items():
+            by_number = np.argsort(_numbers(column.values), kind="stable")
+            codes = np.append(np.argsort(by_number), -1)[column.codes[self.order]]
+            values = [column.values[code] for code in by_number.tolist()]
+            columns[name] = Column(codes, values, column.unread[self.order], column.example)
         return Table(columns, self.records)
 
     @property
@@ -126,17 +110,14 @@ def _numbers(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
     return np.fromiter((crc32(text.encode(errors="surrogatepass")) + 1 for text in texts), np.uint64, len(values))
 
 
-def read_table(fields: Mapping[str, Field], records: Iterable[Any], *, known: Table | None = None) -> Table:
-    """Read the fields of records. known: a table of the same fields, returned if the records hold the same values."""
+def read_table(fields: Mapping[str, Field], records: Iterable[Any]) -> Table:
+    """Read the fields of records."""
     held = records if isinstance(records, Sequence) else list(records)
-    given = {path: _raw(held, path) for name, of in fields.items() for path in of.paths(name)}
-    if known and known.records == len(held) and known.holds(given):
-        return known
     columns = {}
     for name, of in fields.items():
-        of_paths = [given[path] for path in of.paths(name)]
-        columns[name] = _column(of, name, of_paths[0] if len(of_paths) == 1 else list(zip(*of_paths, strict=True)))
-    return Table(columns, len(held), given)
+        given = [_raw(held, path) for path in of.paths(name)]
+        columns[name] = _column(of, name, given[0] if len(given) == 1 else list(zip(*given, strict=True)))
+    return Table(columns, len(held))
 
 
 def _column(of: Field, name: str, given: Sequence[Any]) -> Column:

@@ -26,7 +26,7 @@ from ndd_search.items.grades import Comparison
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.merged_record import Rules, merge_group
 from ndd_search.items.probability_model import UNSURE, probabilities, unsure, unsure_because
-from ndd_search.items.record_columns import Table
+from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import Schema
 from ndd_search.sources.csv_and_json import STDIN, read_rows
@@ -173,7 +173,7 @@ def group_items(
     """
     check_one_of("method", method, METHODS)
     records, ids, lists = read_records(sources, id, report)
-    comparison = schema.comparison_of(records)
+    comparison = schema.comparison(read_table(schema.fields, records))
     table = comparison.table
     if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
         what = f"none of them has a value in {', '.join(schema.fields)}"

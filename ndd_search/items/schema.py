@@ -20,14 +20,13 @@ from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.lists_without_duplicates import evidence_of
 from ndd_search.items.probability_model import Learnt, Model, Odds, default_odds, log_odds_of
-from ndd_search.items.record_columns import Table, read_table
+from ndd_search.items.record_columns import Table
 from ndd_search.items.rule_out_pairs import screened
 
 _COUNTS = ("records", "pairs", "same", "unsure")  # whole numbers and shares that were learnt
 _ATTRIBUTES = ("fields", "needs", "min_probability", "learnt", "answers")
 COUNTED = 1_000  # records that are enough to know which values are common
 NEAR = 1e-9
-LEARNT_FROM = "learnt_from"  # an attribute that is no part of a schema: see Schema.comparison_of
 
 
 class Answer(NamedTuple):
@@ -116,16 +115,6 @@ class Schema:
         """
         counted = self.learnt is None and table.records >= COUNTED
         return Comparison(self.fields, table, table.rareness(self.fields) if counted else self.common)
-
-    def comparison_of(self, records: Sequence[Any]) -> Comparison:
-        """Return what compares the records of a collection.
-
-        What `learn` has read is kept until this is called or a page is compared, and is returned if the records hold
-        the same values.
-        """
-        known: Comparison | None = self.__dict__.pop(LEARNT_FROM, None)
-        table = read_table(self.fields, records, known=known.table if known else None)
-        return known if known and table is known.table else self.comparison(table)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _ATTRIBUTES}

@@ -24,6 +24,7 @@ from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.items import spark_stages as stages
 from ndd_search.items.candidate_pairs import Bounds, find_candidates
+from ndd_search.items.record_columns import read_table
 from ndd_search.items.record_groups import Method, read_records
 from tests import collections
 from tests.conftest import LONG
@@ -144,7 +145,7 @@ def each(rows: pa.Table, stage: Any) -> pa.Table:
 def test_candidates_of_ranges_of_records_are_those_of_all_records(learnt: Any, bounds: Bounds, size: int) -> None:
     """Without Spark: in ranges of so many records."""
     rows = people(700, seed=11).records
-    comparison = learnt.comparison_of(rows)
+    comparison = learnt.comparison(read_table(learnt.fields, rows))
     expected = find_candidates(comparison, bounds)
     texts = stages.ReadingRecords("id", learnt.fields).columns(rows)["fields"]
     table = pa.table({"place": np.arange(len(rows)), "fields": texts})
