@@ -160,9 +160,10 @@ def trouble(answers: Sequence[Answer], like: Answer) -> str:
 
     like: the earlier answer. If other clusters answered, ranks differ.
     """
-    clusters = like.clusters
-    if not [one for one in answers if not one.whole or one.clusters != clusters]:
-        return ""
+    if all(one.whole for one in answers):  # else the earlier one may be no answer of an engine
+        clusters = like.clusters
+        if all(one.clusters == clusters for one in answers):
+            return ""
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
 
 
