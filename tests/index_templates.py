@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd_search.search.rest.mapping import ENGINES, component_template
+from ndd_search.search.rest.mapping import component_template
 
 _PRIORITY = 501  # above the 100 and 200 of the templates that Elasticsearch and Fleet install
 
@@ -28,7 +28,7 @@ def files() -> dict[str, dict[str, Any]]:
     """Return the content of the files of index_templates/, by name."""
     return {
         f"{engine}/{name}.json": content
-        for engine in ENGINES
+        for engine in ("elasticsearch", "opensearch")
         for name, content in {
             "component": component_template(),
             "example-index": index_template(),

@@ -8,9 +8,8 @@ examples:
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
 Settings come from --config FILE (TOML) and from the command line, which counts more; --set takes those that have no
-flag. The credentials of each caller are sent to the
-engine; the proxy has none. --check serves nothing: it tests the settings, and whether each node and the cache answer;
-ndd-search doctor checks the indexes.
+flag. The credentials of each caller are sent to the engine; the proxy has none. --check serves nothing: it tests the
+settings, and whether each node and the cache answer; ndd-search doctor checks the indexes.
 """
 
 from __future__ import annotations

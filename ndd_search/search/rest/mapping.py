@@ -9,8 +9,6 @@ from typing import Any, Literal
 from ndd_search.core.sketching.stored_sketch import SketchField
 
 Level = Literal["ok", "note", "warning", "error"]
-Engine = Literal["elasticsearch", "opensearch"]
-ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
 VERSION = 3  # of the mapping below
 _MARKS = {"group": "keyword", "group_size": "integer", "leads": "boolean"}  # as `corpus mark` maps them
 

@@ -240,9 +240,9 @@ def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
             leader = _with_origin({**rest, **({"inner_hits": inner} if inner else {})}, answer)
             yield _Place(leader, place, rank)
             for one in duplicates:
-                if "_source" not in one and not (one.get("fields") or {}).keys() - {SIMILARITY, SHARES}:
+                if "_source" not in one and not (one.get("fields") or {}).keys() - {SIMILARITY, SHARES, _ORIGIN}:
                     what = f"document {one.get('_id')!r} is listed by its id alone, and cannot be compared"
-                    raise ValueError(f'{what}: search with mode="group", which lists documents')
+                    raise ValueError(f'{what}: search for documents or sketches, not with mode="ids"')
                 yield _Place(_with_origin(one, answer), place, rank)
 
 
