@@ -50,6 +50,7 @@ def test_the_first_write_says_what_of_a_mapping_does_not_fit_sketches(
     assert len(told) == 2, "an index that exists gets the mapping"
 
 
+@pytest.mark.filterwarnings("ignore:.*template")  # engines warn of patterns that several have
 @pytest.mark.newest_servers
 @pytest.mark.parametrize("is_bulk", [False, True])
 def test_a_write_that_makes_its_index_has_no_sketch_unless_a_template_maps_it(
@@ -60,7 +61,11 @@ def test_a_write_that_makes_its_index_has_no_sketch_unless_a_template_maps_it(
     template = {"template": {"mappings": {"properties": mapping_properties()}}}
     templates = {mapped: {**template, "index_patterns": [f"{mapped}*"]}}
     templates[stream] = {**template, "index_patterns": [f"{stream}*"], "data_stream": {}}
-    names, document = [bare, dated, *templates], {"body": TEXT, "@timestamp": "2026-01-01T00:00:00Z"}
+    legacy, hidden = f"{index}-legacy", f"{index}-hidden"  # a legacy template counts where there is no other one
+    older: dict[str, Any] = {f"{index}-all": {"index_patterns": [f"{index}-*"]}}
+    older |= {name: {"index_patterns": [f"{name}*"], **template["template"]} for name in (legacy, hidden)}
+    templates[hidden] = {"template": {}, "index_patterns": [f"{hidden}*"]}
+    names, document = [bare, dated, legacy, *templates], {"body": TEXT, "@timestamp": "2026-01-01T00:00:00Z"}
     with engine.client() as plain, engine.client() as client:
 
         def write(name: str, id: str, **more: Any) -> Any:
@@ -68,6 +73,8 @@ def test_a_write_that_makes_its_index_has_no_sketch_unless_a_template_maps_it(
                 return client.bulk(body=[{"create": {"_index": name, "_id": id, **more}}, document])
             return client.index(index=name, id=id, body=document, op_type="create", **more)
 
+        for name, body in older.items():
+            plain.indices.put_template(name=name, body=body)
         for name, body in templates.items():
             plain.indices.put_index_template(name=name, body=body)
         try:
@@ -83,17 +90,21 @@ def test_a_write_that_makes_its_index_has_no_sketch_unless_a_template_maps_it(
         finally:
             with suppress(Exception):  # Elasticsearch from published jars cannot delete a data stream
                 plain.indices.delete_data_stream(name=stream)
+            for name in older:
+                with suppress(Exception):
+                    plain.indices.delete_template(name=name)
             for name in {*templates, *made}:
                 delete = plain.indices.delete_index_template if name in templates else plain.indices.delete
                 with suppress(Exception):
                     delete(**{"name" if name in templates else "index": name})
     bare_ones = [hit["_id"] for hit in found if "ndd" not in hit["_source"]]
-    assert (len(found), bare_ones) == (2 * len(names), ["1"])
+    assert (len(found), bare_ones) == (2 * len(names), ["1", "1"])
     assert not any("nothing" in name for name in made)
     told = [one.getMessage() for one in caplog.records if one.name == "ndd_search"]
     assert [one for one in told if "-nothing" not in one] == [
-        f"/{bare}: documents pass without a sketch: there is no such index yet, and no template maps sketches: "
+        f"/{name}: documents pass without a sketch: there is no such index yet, and no template maps sketches: "
         "create the index with their mapping, or run ndd-search backfill after this write"
+        for name in (bare, hidden)
     ]
     for about in made.values():
         assert about["mappings"]["properties"]["ndd"]["properties"]["recipe"] == {"type": "keyword"}

@@ -27,11 +27,11 @@ from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
-from ndd_search.search.rest.mapping import faults_in, is_mapped, mapping_properties
+from ndd_search.search.rest.mapping import faults_in, is_mapped, is_mapped_by_any, mapping_properties
 from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
 from ndd_search.search.rest.request_url import is_write, media_type
-from ndd_search.search.rest.wider_requests import mappings, new_index
+from ndd_search.search.rest.wider_requests import legacy_templates, mappings, new_index
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -172,10 +172,12 @@ class Driver:
         path = f"/{quote(index, safe='')}"
         answer = yield from _asked(mappings(path, field, headers))
         if missing := answer.status == HTTPStatus.NOT_FOUND:
-            answer = yield from _asked(new_index(index_in(answer.body) or index, headers))
+            name = index_in(answer.body) or index
+            answer = yield from _asked(new_index(name, headers))
+            if answer.ok and not answer.body:  # legacy templates count where no other one does
+                older = yield from _asked(legacy_templates(headers))
+                return "" if older.ok and is_mapped_by_any(older.body, name, field) else _NO_INDEX
         body = answer.body if answer.ok and isinstance(answer.body, Mapping) else {}
-        if missing and answer.ok:
-            body = {"template": body.get("template", {})}
         known = [one for one in body.values() if isinstance(one, Mapping)]  # an answer may be no engine's
         if all(is_mapped(one.get("mappings", {}), field) for one in known):
             return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from ndd_search.core.sketching.stored_sketch import SketchField
@@ -176,6 +177,13 @@ def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:
     head, _, rest = path.partition(".")
     found = mapping.get("properties", {}).get(head)
     return found is not None and (not rest or is_mapped(found, rest))
+
+
+def is_mapped_by_any(templates: Any, index: str, field: str) -> bool:
+    """Whether a legacy template of an index, among these by name, has a field or an object of this name."""
+    given = [one for one in templates.values() if isinstance(one, Mapping)] if isinstance(templates, Mapping) else []
+    found = [one for one in given if any(fnmatchcase(index, name) for name in one.get("index_patterns", []))]
+    return any(is_mapped(one.get("mappings", {}), field) for one in found)
 
 
 def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:

@@ -125,9 +125,14 @@ def mappings(indexes: str, field: str, headers: Mapping[str, str]) -> Request:
 
 
 def new_index(name: str, headers: Mapping[str, str]) -> Request:
-    """Return a request for the mapping that an index of this name would get from a template."""
+    """Return a request for the mapping that an index of this name would get from a template that is no legacy one."""
     path = f"/_index_template/_simulate_index/{quote(name, safe='')}"
-    return Request("POST", path, {"filter_path": "template.mappings"}, headers, None, _LOOK)
+    return Request("POST", path, {"filter_path": "template"}, headers, None, _LOOK)
+
+
+def legacy_templates(headers: Mapping[str, str]) -> Request:
+    """Return a request for the patterns and mappings of all legacy templates."""
+    return Request("GET", "/_template", {"filter_path": "*.index_patterns,*.mappings"}, headers, None, _LOOK)
 
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:
