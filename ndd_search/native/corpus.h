@@ -58,14 +58,10 @@ typedef struct {
 /* Add pairs to others. 0: no memory. */
 static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *more, int64_t count)
 {
-    if (*found + count > *room) {
-        *room = 2 * *room + count + 1024;
-        Pair *larger = realloc(*pairs, (size_t)*room * sizeof *larger);
-        if (!larger)
-            return 0;
-        *pairs = larger;
-    }
-    memcpy(*pairs + *found, more, (size_t)count * sizeof *more);
+    Pair *larger = with_room(*pairs, room, *found + count, sizeof *larger);
+    if (!larger)
+        return 0;
+    memcpy((*pairs = larger) + *found, more, (size_t)count * sizeof *more);
     *found += count;
     return 1;
 }

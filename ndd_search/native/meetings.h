@@ -64,14 +64,10 @@ static int order_by(const int64_t *key, const int64_t *value, int64_t count, int
 
 static int add_meetings(Met *met, int64_t records, int64_t record, const int64_t *kept, int64_t size)
 {
-    if (met->used + size > met->room) {
-        int64_t room = 2 * met->room + size;
-        int64_t *larger = realloc(met->pairs, (size_t)room * sizeof(int64_t));
-        if (!larger)
-            return 0;
-        met->pairs = larger;
-        met->room = room;
-    }
+    int64_t *larger = with_room(met->pairs, &met->room, met->used + size, sizeof *larger);
+    if (size && !larger)
+        return 0;
+    met->pairs = larger;
     for (int64_t i = 0; i < size; i++) {
         int64_t other = record_of(kept[i]);
         met->pairs[met->used++] = record < other ? record * records + other : other * records + record;

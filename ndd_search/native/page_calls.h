@@ -102,16 +102,13 @@ static int copy_rows(Page *page, PyObject *sketches)
         if (!view_row(PyTuple_GetItem(rows, hit), sizeof(int32_t), &view))
             break;
         int64_t length = view.len / (int64_t)sizeof(int32_t);
-        if (used + length >= room) { /* most sketches of a page have one length */
-            room = 2 * room + length * page->count + 1;
-            int32_t *larger = realloc(page->values, (size_t)room * sizeof(int32_t));
-            if (!larger) {
-                PyBuffer_Release(&view);
-                break;
-            }
-            page->values = larger;
+        int64_t needed = used + length * (page->count - hit) + 1; /* most sketches of a page have one length */
+        int32_t *larger = with_room(page->values, &room, needed, sizeof *larger);
+        if (!larger) {
+            PyBuffer_Release(&view);
+            break;
         }
-        memcpy(page->values + used, view.buf, (size_t)length * sizeof(int32_t));
+        memcpy((page->values = larger) + used, view.buf, (size_t)length * sizeof *larger);
         page->offsets[hit + 1] = used += length;
         PyBuffer_Release(&view);
     }

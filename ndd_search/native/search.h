@@ -285,15 +285,12 @@ static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, 
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         int64_t met = drop_different(&search, hit, meet(&search, hit, NULL));
         verdict = met < 0 ? UNSURE : NO;
-        if (found + met > room) {
-            room = 2 * (found + met);
-            Pair *larger = realloc(*pairs, (size_t)room * sizeof(Pair));
-            if (!larger) {
-                verdict = UNSURE;
-                break;
-            }
-            *pairs = larger;
+        Pair *larger = with_room(*pairs, &room, found + (met > 0 ? met : 0), sizeof *larger);
+        if (met > 0 && !larger) {
+            verdict = UNSURE;
+            break;
         }
+        *pairs = larger;
         int64_t end = met > 0 ? found + find_resembling(&search, hit, search.met, met, *pairs + found) : found;
         for (int64_t i = found; i < end && verdict != UNSURE; i++) {
             verdict = judge(&search, *pairs + i);

@@ -150,13 +150,10 @@ static PyObject *read_hits(PyObject *list, PyObject *const *names, Cuts *cuts, i
     int64_t used = 0, room = 0, *counts = malloc(((size_t)hits + 1) * sizeof *counts);
     int32_t *values = NULL;
     for (; counts && hit < hits && PyList_Size(list) == hits; hit++) {
-        if (used + k + 1 > room) { /* most sketches have k values */
-            room = 2 * room + k * (hits < 1024 ? hits : 1024) + 1;
-            int32_t *larger = realloc(values, (size_t)room * sizeof *values);
-            if (!larger)
-                break;
-            values = larger;
-        }
+        int32_t *larger = with_room(values, &room, used + k + 1, sizeof *larger);
+        if (!larger)
+            break;
+        values = larger;
         PyObject *one = Py_NewRef(PyList_GetItem(list, hit));
         if (!PyDict_Check(one)) {
             Py_DECREF(one);

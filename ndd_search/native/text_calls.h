@@ -177,100 +177,105 @@ static PyObject *sketch_text(PyObject *Py_UNUSED(module), PyObject *const *argum
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-/* The sketches of many texts. */
+/* Many texts. items keeps them alive; codes: the code points of those that are not ASCII. */
 typedef struct {
+    PyObject *items;
     int64_t count;
     Text *texts;
-    int32_t *values;
-    int64_t *offsets, room;
-    int64_t *left, left_count; /* the numbers of those left to numpy, which get no values */
+    uint32_t *codes;
 } Batch;
 
+/* Read the texts of a call; stems: a last argument, for a format that has one. 1: done, 0: something is no text or no plan,
+ * or there is no memory, -1: it is an error. end_batch follows in any case. */
+static int get_batch(Batch *batch, Tools *tools, PyObject *arguments, const char *format, PyObject **stems)
+{
+    PyObject *sequence, *plan, *table;
+    const char *is_ascii; /* a byte for each text */
+    Py_ssize_t number;
+    int64_t wide = 0;
+    *batch = (Batch){0};
+    tools->scratch = tools->few, tools->cleaner.points = NULL, tools->bytes = NULL;
+    if (!PyArg_ParseTuple(arguments, format, &sequence, &is_ascii, &number, &plan, &table, stems)
+        || !(batch->items = PySequence_Tuple(sequence)))
+        return -1;
+    batch->count = PyTuple_Size(batch->items);
+    if (!get_tools(tools, plan, table) || batch->count != number)
+        return 0;
+    for (int64_t i = 0; i < number; i++) {
+        PyObject *text = PyTuple_GetItem(batch->items, i);
+        wide += !is_ascii[i] && PyUnicode_Check(text) ? PyUnicode_GetLength(text) : 0;
+    }
+    uint32_t *next = batch->codes = malloc((size_t)wide * sizeof *next + 1);
+    batch->texts = malloc((size_t)number * sizeof *batch->texts + 1);
+    int fine = batch->codes && batch->texts;
+    for (int64_t i = 0; fine && i < number; i++) {
+        fine = get_text(batch->texts + i, PyTuple_GetItem(batch->items, i), is_ascii[i], tools, next);
+        next += is_ascii[i] ? 0 : batch->texts[i].length;
+    }
+    PyErr_Clear();
+    return fine;
+}
+
+static PyObject *end_batch(Batch *batch, Tools *tools, PyObject *result)
+{
+    free(batch->codes);
+    free(batch->texts);
+    free_tools(tools);
+    Py_XDECREF(batch->items);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* The sketches of many texts. */
+typedef struct {
+    int32_t *values;
+    int64_t *offsets, room;
+    int64_t *left, left_count; /* the numbers of the texts left to numpy, which get no values */
+} Sketched;
+
 /* 0: no memory. */
-static int sketch_batch(Batch *batch, Tools *tools)
+static int sketch_batch(const Batch *batch, Tools *tools, Sketched *sketched)
 {
     int64_t used = 0;
     for (int64_t i = 0; i < batch->count; i++) {
         int64_t count = sketch_any(tools, batch->texts + i);
         if (count < 0) {
-            batch->left[batch->left_count++] = i;
+            sketched->left[sketched->left_count++] = i;
             count = 0;
         }
-        if (used + count > batch->room) {
-            int64_t room = 2 * (used + count) + (batch->count - i) * 16;
-            int32_t *larger = realloc(batch->values, (size_t)room * sizeof *larger);
-            if (!larger)
-                return 0;
-            batch->values = larger;
-            batch->room = room;
-        }
+        int32_t *larger = with_room(sketched->values, &sketched->room, used + count, sizeof *larger);
+        if (count && !larger)
+            return 0;
         if (count)
-            memcpy(batch->values + used, tools->scratch, (size_t)count * sizeof(int32_t));
-        batch->offsets[i] = used;
+            memcpy((sketched->values = larger) + used, tools->scratch, (size_t)count * sizeof *larger);
+        sketched->offsets[i] = used;
         used += count;
     }
-    batch->offsets[batch->count] = used;
+    sketched->offsets[batch->count] = used;
     return 1;
-}
-
-/* Read the texts into a batch; is_ascii: a byte for each. Returns their code points, NULL: something is no text. */
-static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, const Tools *tools)
-{
-    int64_t wide = 0;
-    for (int64_t i = 0; i < batch->count; i++) {
-        PyObject *text = PyTuple_GetItem(items, i);
-        if (!is_ascii[i] && PyUnicode_Check(text))
-            wide += PyUnicode_GetLength(text);
-    }
-    uint32_t *codes = malloc((size_t)wide * sizeof *codes + 1), *next = codes;
-    for (int64_t i = 0; codes && i < batch->count; i++) {
-        if (!get_text(batch->texts + i, PyTuple_GetItem(items, i), is_ascii[i], tools, next)) {
-            free(codes);
-            return NULL;
-        }
-        next += is_ascii[i] ? 0 : batch->texts[i].length;
-    }
-    return codes;
 }
 
 static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *sequence, *plan, *table, *result = NULL;
-    const char *is_ascii;
-    Py_ssize_t number;
+    PyObject *result = NULL;
     Tools tools;
-    Batch batch = {0};
-    uint32_t *codes = NULL;
-    int fine = 0;
-    if (!PyArg_ParseTuple(arguments, "Oy#OO", &sequence, &is_ascii, &number, &plan, &table))
-        return NULL;
-    PyObject *items = PySequence_Tuple(sequence); /* keeps the texts alive while we read them */
-    if (!items)
-        return NULL;
-    batch.count = PyTuple_Size(items);
-    if (get_tools(&tools, plan, table) && batch.count == number) {
-        batch.texts = malloc((size_t)number * sizeof *batch.texts + 1);
-        batch.offsets = malloc((size_t)(number + 1) * sizeof *batch.offsets);
-        batch.left = malloc((size_t)number * sizeof *batch.left + 1);
-        if (batch.texts && batch.offsets && batch.left)
-            codes = get_batch(&batch, items, is_ascii, &tools);
-        PyErr_Clear();
+    Batch batch;
+    Sketched sketched = {0};
+    int fine = get_batch(&batch, &tools, arguments, "Oy#OO:sketch_texts", NULL);
+    if (fine > 0) {
+        sketched.offsets = malloc((size_t)(batch.count + 1) * sizeof *sketched.offsets);
+        sketched.left = malloc((size_t)batch.count * sizeof *sketched.left + 1);
     }
-    if (codes) {
+    if (sketched.offsets && sketched.left) {
         Py_BEGIN_ALLOW_THREADS
-        fine = sketch_batch(&batch, &tools);
+        fine = sketch_batch(&batch, &tools, &sketched);
         Py_END_ALLOW_THREADS
+        if (fine)
+            result = Py_BuildValue("NNN", bytes_of(sketched.values, sketched.offsets[batch.count] * (int64_t)sizeof(int32_t)),
+                                   bytes_of(sketched.offsets, (batch.count + 1) * (int64_t)sizeof(int64_t)),
+                                   bytes_of(sketched.left, sketched.left_count * (int64_t)sizeof(int64_t)));
     }
-    if (fine)
-        result = Py_BuildValue("NNN", bytes_of(batch.values, batch.offsets[number] * (int64_t)sizeof(int32_t)),
-                               bytes_of(batch.offsets, (number + 1) * (int64_t)sizeof(int64_t)),
-                               bytes_of(batch.left, batch.left_count * (int64_t)sizeof(int64_t)));
-    free(codes);
-    free(batch.texts);
-    free(batch.values);
-    free(batch.offsets);
-    free(batch.left);
-    free_tools(&tools);
-    Py_DECREF(items);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    free(sketched.values);
+    free(sketched.offsets);
+    free(sketched.left);
+    return end_batch(&batch, &tools, result);
 }

@@ -14,10 +14,9 @@ static int reserve(Written *written, int64_t more)
 {
     if (written->count + more <= written->room)
         return 1;
-    int64_t room = 2 * (written->count + more) + BLOCK;
-    uint8_t *larger = realloc(written->bytes, (size_t)room);
+    uint8_t *larger = with_room(written->bytes, &written->room, written->count + more, sizeof *larger);
     if (larger)
-        written->bytes = larger, written->room = room;
+        written->bytes = larger;
     return larger != NULL;
 }
 
@@ -81,36 +80,15 @@ static int write_words(Written *written, Tools *tools, const Text *text, PyObjec
 
 static PyObject *words_of(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *sequence, *plan, *table, *stems, *result = NULL;
-    const char *is_ascii;
-    Py_ssize_t number;
-    int64_t longest = 0;
+    PyObject *result = NULL, *stems;
     Tools tools;
+    Batch batch;
     Written written = {0};
-    if (!PyArg_ParseTuple(arguments, "Oy#OOO", &sequence, &is_ascii, &number, &plan, &table, &stems))
-        return NULL;
-    PyObject *items = PySequence_Tuple(sequence);
-    if (!items)
-        return NULL;
-    if (get_tools(&tools, plan, table) && PyTuple_Size(items) == number) {
-        for (Py_ssize_t i = 0; i < number; i++) {
-            PyObject *item = PyTuple_GetItem(items, i);
-            int64_t length = PyUnicode_Check(item) ? PyUnicode_GetLength(item) : 0;
-            longest = length > longest ? length : longest;
-        }
-        uint32_t *room = malloc((size_t)(longest + 1) * sizeof *room);
-        int fine = room != NULL;
-        for (Py_ssize_t i = 0; fine && i < number; i++) {
-            Text text;
-            fine = get_text(&text, PyTuple_GetItem(items, i), is_ascii[i], &tools, room)
-                && write_words(&written, &tools, &text, stems == Py_None ? NULL : stems);
-        }
-        if (fine)
-            result = bytes_of(written.bytes, written.count);
-        free(room);
-    }
+    int fine = get_batch(&batch, &tools, arguments, "Oy#OOO:words_of", &stems);
+    for (int64_t i = 0; fine > 0 && i < batch.count; i++)
+        fine = write_words(&written, &tools, batch.texts + i, stems == Py_None ? NULL : stems);
+    if (fine > 0)
+        result = bytes_of(written.bytes, written.count);
     free(written.bytes);
-    free_tools(&tools);
-    Py_DECREF(items);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return end_batch(&batch, &tools, result);
 }
