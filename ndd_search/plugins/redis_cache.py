@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 from weakref import finalize
@@ -55,7 +56,8 @@ class RedisCache(ForkSafe):
     ) -> None:
         if not (0 < seconds < inf and 0 < budget < inf and pause >= 0 and most_bytes > 0):
             raise ValueError("seconds and budget must be finite and above 0, most_bytes above 0, and pause at least 0")
-        self._arguments = url, seconds, prefix, budget, pause, most_bytes, clock
+        limits: dict[str, Any] = {"budget": budget, "pause": pause, "most_bytes": most_bytes, "clock": clock}
+        self._arguments = {"url": url, "seconds": seconds, "prefix": prefix, **limits}
         self._seconds, self._most_bytes, self._pause, self._clock = seconds, most_bytes, pause, clock
         self._prefix = f"{prefix}:1:".encode()  # 1: version of the layout
         self._redis: redis.Redis = redis.Redis.from_url(
@@ -73,7 +75,7 @@ class RedisCache(ForkSafe):
         self._hits = self._misses = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, self._arguments
+        return partial(RedisCache, **self._arguments), ()
 
     def __repr__(self) -> str:  # without the password
         return f"{type(self).__name__}({self._redis.connection_pool.connection_kwargs.get('host', 'unix socket')!r})"
@@ -156,8 +158,3 @@ class RedisCache(ForkSafe):
         except (redis.RedisError, OSError):
             self._paused_until = self._clock() + self._pause
             raise
-
-
-def _restored(url: str, *limits: Any) -> RedisCache:
-    names = ("seconds", "prefix", "budget", "pause", "most_bytes", "clock")
-    return RedisCache(url, **dict(zip(names, limits, strict=True)))
