@@ -146,7 +146,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
         ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
         ({"max_per": ["source"]}, "max_per takes FIELD:2, got 'source'"),
         ({"max_per": ["source:0"]}, "max_per takes FIELD:2, got 'source:0'"),
-        ({"max_per": {"source": 2}}, "max_per takes FIELD:2, got 'source'"),
+        ({"max_per": {"source": 2}}, "max_per must be a list, got {'source': 2}"),
         ({"max_per": [2]}, "max_per must be texts such as FIELD:2, got 2"),
     ],
 )
