@@ -180,9 +180,9 @@ def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "ndd_search"):
-        through({"_id": "7"}, {"_id": "8"}, fields=["title", "body"])
+        through({"_id": "7", "bdy": "a b c"}, {"_id": "8"}, fields=["title", "body"])
     (line,) = caplog.messages
-    assert line.startswith("document 7 has no text in title, body and gets no sketch")
+    assert line.startswith("document 7 has no text in title, body and gets no sketch (its fields: bdy)")
 
 
 def test_a_text_field_that_none_of_the_first_documents_has_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -317,6 +317,9 @@ def test_hits_show_what_was_found_around_where_it_was_found(shop: ndd.Index) -> 
     for wrong in ("em", True, ("<em>",)):
         with pytest.raises(TypeError, match="highlight must be two texts"):
             shop.search("volcano", highlight=wrong)  # type: ignore[arg-type]
+    for name in ("sort", "where"):
+        with pytest.raises(TypeError, match=f"{name} must be a string, got int"):
+            shop.search("volcano", **{name: 3})  # type: ignore[arg-type]
 
 
 def test_documents_come_back_as_they_were_whatever_their_fields_are(shop: ndd.Index) -> None:

@@ -166,7 +166,7 @@ class _Entries(Several):
 @checked
 @dataclass(frozen=True, kw_only=True)
 class CollapseOptions:
-    """How the hits of a request are collapsed.
+    """How the hits of a request are collapsed. Raises TypeError or ValueError for a value that an option cannot have.
 
     min_similarity:   the similarity from which two hits are near-duplicates: a number, 0 < x <= 1; "identical" (1.0),
                       "high" (0.8), "moderate" (0.5); or "auto", which also considers how rare the shared part is (see

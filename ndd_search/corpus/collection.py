@@ -160,7 +160,10 @@ class Corpus(Documents):
         return Groups(self, leader, similarity, effort, search.decision, method, options.origins)
 
     def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> Found:
-        """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them."""
+        """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them, in `same`.
+
+        min_similarity, settings: as for `groups`.
+        """
         return self._search(min_similarity, settings)[0].pairs(self.sketches)
 
     def new(self, against: Corpus, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> Newcomers:

@@ -238,12 +238,15 @@ class Index:
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
         first 1,024 different words count.
+        Raises ValueError or TypeError for an argument that cannot be, a sort by a field that no document found has, or
+        an unknown option; IndexUnusable if the folder was moved or removed.
         """
         began = perf_counter()
         check_page(size, from_)
         check_schema(items)
-        if not isinstance(query, str):
-            raise TypeError(f"query must be a string, got {type(query).__name__}")
+        for name, given in ("query", query), ("sort", sort or ""), ("where", where or ""):
+            if not isinstance(given, str):
+                raise TypeError(f"{name} must be a string, got {type(given).__name__}")
         if highlight and (not isinstance(highlight, tuple | list) or [type(one) for one in highlight] != [str, str]):
             raise TypeError(f'highlight must be two texts, as ("<em>", "</em>"), got {highlight!r}')
         options, _ = chosen(options or self.options, self.recipe, changes)

@@ -118,6 +118,8 @@ class Items(Schema):
         schema:  the fields; None to guess them.
         labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
                  learnt from the candidate pairs alone. They also choose between ways of learning, and min_probability.
+        Raises InvalidDocument for records that cannot be read, or too few to guess their fields, TypeError for a schema
+        that is none.
         """
         if not isinstance(schema, Items | None):
             raise TypeError(f"schema must be Items, got {quoted(schema)}")

@@ -22,6 +22,8 @@ from ndd_search.search.index_rules import OWN
 
 logger = logging.getLogger("ndd_search")
 
+_NAMED = 20  # fields of a document without text that the log names
+
 Fields = str | Sequence[str]
 _LOOKED_AT = 10  # documents, among which a text field should be at least once
 
@@ -199,7 +201,9 @@ class Sketcher:
         what = f"has no text in {', '.join(self.fields)}" if error is None else f"cannot be sketched ({error!r})"
         action.unsketched.append(f"{_name(action)} {what}")
         if self.report.unchanged[reason] == 1:
-            logger.warning("%s %s and gets no sketch; further ones are not named", _name(action), what)
+            names = [name for part, _ in action.documents for name in map(str, part) if name[:1] != "_"]
+            told = "%s %s and gets no sketch (its fields: %s); further ones are not named"
+            logger.warning(told, _name(action), what, ", ".join(names[:_NAMED]))
 
 
 def chosen_fields(fields: Fields, field: str) -> tuple[str, ...]:
