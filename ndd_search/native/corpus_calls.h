@@ -6,10 +6,11 @@
 
 typedef struct {
     Question question;
-    Py_buffer values, offsets, codes, times;
+    Py_buffer values, offsets, codes, times, asked; /* asked: of corpus_entries the holders, of corpus_check the pairs */
     Guards guards;
+    Corpus corpus;           /* of these two */
     long long budget, each, old, threads;
-    PyObject *progress;      /* called with a number of documents, or None; of corpus_entries the holders */
+    PyObject *progress;      /* called with a number of documents, or None */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
 } Inquiry;
 
@@ -28,19 +29,22 @@ static int tell_python(void *with, int64_t done)
     return fine;
 }
 
-static void end_inquiry(Inquiry *inquiry)
+static PyObject *end_inquiry(Inquiry *inquiry, PyObject *result)
 {
+    free(inquiry->corpus.meetings);
     inquiry->question.page.values = NULL; /* not ours */
     inquiry->question.page.offsets = NULL;
-    free_page(&inquiry->question.page, &inquiry->question.weights);
     PyBuffer_Release(&inquiry->values);
     PyBuffer_Release(&inquiry->offsets);
     PyBuffer_Release(&inquiry->codes);
     PyBuffer_Release(&inquiry->times);
+    PyBuffer_Release(&inquiry->asked);
+    return answer(&inquiry->question, result);
 }
 
-/* Read the arguments. format: with or without the limits at the end. 1: done; 0: something is not regular; -1: it is an error. */
-static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
+/* Read the arguments. size: of the numbers that are asked about; 0 for a format with `progress` and limits instead.
+ * 1: done; 0: something is not regular; -1: it is an error. */
+static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format, Py_ssize_t size)
 {
     PyObject *values, *offsets, *numbers, *table, *guards, *codes, *times;
     long long k;
@@ -57,9 +61,8 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     if (!rule_is_regular(rule) || rule->measure < BY_KMV || rule->measure >= MEASURES || k < 1 || k > MOST_VALUES
         || inquiry->budget < 1 || inquiry->threads < 1 || inquiry->threads > MOST_THREADS)
         return 0;
-    if (!get_row(values, sizeof(int32_t), &inquiry->values))
-        return 0;
-    if (!get_row(offsets, sizeof(int64_t), &inquiry->offsets))
+    if (!get_row(values, sizeof(int32_t), &inquiry->values) || !get_row(offsets, sizeof(int64_t), &inquiry->offsets)
+        || (size && !get_row(inquiry->progress, size, &inquiry->asked)))
         return 0;
     if ((codes != Py_None && !get_row(codes, sizeof(int64_t), &inquiry->codes))
         || (times != Py_None && !get_row(times, sizeof(double), &inquiry->times)))
@@ -81,7 +84,8 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     if (!is_regular(page) || !get_weights(&question->weights, table, page))
         return 0;
     question->common = table == Py_None ? NULL : &question->weights;
-    return 1;
+    inquiry->corpus = (Corpus){.page = page, .rule = rule, .guards = &inquiry->guards, .weights = question->common};
+    return !size || (inquiry->corpus.meetings = calloc_large((size_t)page->count + 1, sizeof(Meeting)));
 }
 
 static PyObject *effort_of(const Effort *effort)
@@ -97,7 +101,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O(LLLL):corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O(LLLL):corpus_pairs", 0);
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
@@ -113,8 +117,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_XDECREF(columns);
     Py_XDECREF(same);
     free(pairs);
-    end_inquiry(&inquiry);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return end_inquiry(&inquiry, result);
 }
 
 /* Multiplier of slots in corpus/inverted_lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
@@ -145,28 +148,24 @@ static int64_t entries_of(Corpus *corpus, const uint16_t *popular, Slots slots, 
 static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Inquiry inquiry;
-    Py_buffer popular = {0};
     PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_entries");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_entries", sizeof(int32_t)) > 0;
     const Page *page = &inquiry.question.page;
-    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
-                     .weights = inquiry.question.common};
-    fine = fine > 0 && get_row(inquiry.progress, sizeof(int32_t), &popular); /* two numbers in each int32 */
-    uint64_t count = fine ? (uint64_t)popular.len / sizeof(uint16_t) : 0;
+    uint64_t count = fine ? (uint64_t)inquiry.asked.len / sizeof(uint16_t) : 0; /* two numbers in each int32 */
     int shift = 64;
     while (shift > 32 && (uint64_t)1 << (64 - shift) < count)
         shift--;
-    if (fine && shift < 64 && (uint64_t)1 << (64 - shift) == count) {
+    if (shift < 64 && (uint64_t)1 << (64 - shift) == count) {
         int64_t most = page->offsets[page->count];
-        corpus.meetings = calloc_large((size_t)page->count + 1, sizeof *corpus.meetings);
         documents = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
         keys = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
         kinds = bytes_of(NULL, most);
     }
-    if (corpus.meetings && documents && keys && kinds) {
+    if (documents && keys && kinds) {
         char *of = PyBytes_AsString(documents), *key = PyBytes_AsString(keys), *kind = PyBytes_AsString(kinds);
         inquiry.released = PyEval_SaveThread();
-        int64_t entries = entries_of(&corpus, popular.buf, (Slots){COUNTED_BY, shift}, (int32_t *)of, (int32_t *)key, (uint8_t *)kind);
+        int64_t entries = entries_of(&inquiry.corpus, inquiry.asked.buf, (Slots){COUNTED_BY, shift}, (int32_t *)of, (int32_t *)key,
+                                     (uint8_t *)kind);
         PyEval_RestoreThread(inquiry.released);
         Py_ssize_t size = (Py_ssize_t)entries * (Py_ssize_t)sizeof(int32_t);
         result = Py_BuildValue("y#y#y#", of, size, key, size, kind, (Py_ssize_t)entries);
@@ -174,10 +173,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     Py_XDECREF(documents);
     Py_XDECREF(keys);
     Py_XDECREF(kinds);
-    free(corpus.meetings);
-    PyBuffer_Release(&popular);
-    end_inquiry(&inquiry);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return end_inquiry(&inquiry, result);
 }
 
 static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -185,31 +181,24 @@ static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
     Inquiry inquiry;
     Effort effort = {0};
     Pair pair;
-    Py_buffer pairs = {0};
     PyObject *result = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_check");
+    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_check", sizeof(int64_t)) > 0;
     const Page *page = &inquiry.question.page;
-    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
-                     .weights = inquiry.question.common};
-    fine = fine > 0 && get_row(inquiry.progress, sizeof(int64_t), &pairs);
-    int64_t all = fine ? pairs.len / (int64_t)sizeof(int64_t) : 0, count = all / 2;
-    const int64_t *rows = pairs.buf;
+    int64_t all = fine ? inquiry.asked.len / (int64_t)sizeof(int64_t) : 0, count = all / 2;
+    const int64_t *rows = inquiry.asked.buf;
     fine = fine && all == 2 * count;
     for (int64_t i = 0; fine && i < all; i++)
         fine = rows[i] >= 0 && rows[i] < page->count;
-    if (fine && (corpus.meetings = malloc(((size_t)page->count + 1) * sizeof *corpus.meetings)))
+    if (fine)
         result = bytes_of(NULL, count * (int64_t)sizeof(double));
     if (result) {
         double *similarities = (double *)PyBytes_AsString(result);
         for (int64_t i = 0; i < page->count; i++)
-            corpus.meetings[i].most = MOST_VALUES;
+            inquiry.corpus.meetings[i].most = MOST_VALUES;
         for (int64_t i = 0; i < count; i++) {
-            int counts = is_pair(&corpus, rows[i], rows[count + i], &pair, &effort);
+            int counts = is_pair(&inquiry.corpus, rows[i], rows[count + i], &pair, &effort);
             similarities[i] = counts ? resemblance_of(&pair) : -1;
         }
     }
-    free(corpus.meetings);
-    PyBuffer_Release(&pairs);
-    end_inquiry(&inquiry);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return end_inquiry(&inquiry, result);
 }
