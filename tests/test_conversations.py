@@ -106,6 +106,26 @@ def test_an_engine_that_refuses_only_the_documents_is_asked_in_one_phase_from_th
     assert [one is False for one in sent] == [True, False, False, False]
 
 
+@pytest.mark.parametrize("start", [0, 10])
+def test_what_an_engine_refuses_of_documents_is_told_where_no_document_is_found(start: int) -> None:
+    sent = list[Request]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request)
+        if "script_fields" in request.body:
+            return Answer("no such script", 400)
+        return one_hit(request) if start else Answer({"took": 1, "hits": {"total": 0, "hits": []}})
+
+    driver = Driver(settings_of(frequency_table=False))
+    plain = {"query": MATCH, "from": start}
+    driver.handle(Request("POST", "/news/_search", {}, {}, plain), send)
+    requests = len(sent)
+    body = {**plain, "script_fields": {"price": {"script": {"lang": "none", "source": "1"}}}}
+    answer = driver.handle(Request("POST", "/news/_search", {}, {}, body), send)
+    assert (answer.status, answer.body) == (400, "no such script")
+    assert len(sent) <= 2 * requests + 1
+
+
 class SlowEngine:
     """Answers a search when it is released; `asked` is set when a request has come."""
 

@@ -206,6 +206,8 @@ class Conversation:
         if missing := needed - state.documents.keys():
             named = missing - set(page.shown_ranks) if page.options.mode == "ids" and not chooses_anew else set[int]()
             state = yield from fetcher.fetch_documents(state, needed, named)
+        elif not needed and to_cache is not cached and plan.leaves_unread:
+            yield from self.round_trips.needed([search.request])  # no document was requested: engines may refuse that
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, NO_DOCUMENTS))
         if to_cache is not cached and state.lasting:

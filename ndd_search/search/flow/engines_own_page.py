@@ -62,7 +62,8 @@ def without_sketches(plan: Plan, round_trips: RoundTrips, state: State) -> Askin
         plan.settings.known.learn(search.target, sketched=False)  # the next request keeps the field in `_source`
         raise Finished((yield search.request))
     ranks = range(search.start, min(search.start + search.size, state.stream.fetched))
-    if not state.documents.keys() >= set(ranks) or (search.limits.bounded and not empty):
+    is_read = state.documents.keys() >= set(ranks) if ranks else not plan.leaves_unread
+    if not is_read or (search.limits.bounded and not empty):
         raise Finished((yield search.request))
     hits = [without_fields(state.documents[rank], plan.added_fields) for rank in ranks]
     body = dict(state.envelope or {})

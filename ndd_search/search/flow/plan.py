@@ -102,6 +102,11 @@ class Plan:
         """The name of the way in which the search is fetched."""
         return "two_phases" if self.is_split else "one_phase"
 
+    @property
+    def leaves_unread(self) -> bool:
+        """Whether the requests for sketches lack parts of the search that an engine refuses even if it finds no hit."""
+        return self.is_split and not _COMPUTED.isdisjoint(self.search.body)
+
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:
         """Return the requests of one trip. The sketches are in the answer to the last one."""
         search, before = self.search, list[Request]()
@@ -271,7 +276,8 @@ class Step:
 # Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
 _OF_ALL = ("aggs", "aggregations", "suggest", "track_total_hits")
-_OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version")
+_COMPUTED = {"fields", "docvalue_fields", "stored_fields", "script_fields", "highlight"}
+_OF_EACH = ("_source", *sorted(_COMPUTED), "explain", "version")
 _APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "from", "size", "seq_no_primary_term"}
 
 
