@@ -6,8 +6,8 @@
     python -m benchmarks.items --people 10000 100000
 
 FOLDER holds labelled sets of records, each a folder with documents.jsonl.gz and clusters.jsonl.gz; benchmarks.item_sets
-writes some. Households, families, people and sites are generated (tests/items/made.py). Kinds of fields are guessed, but
-for those of people. --splink measures splink, too, where it is installed.
+writes some. Households, families, people and sites are generated (tests/items/made.py). Kinds of fields are guessed,
+but for those of people. --splink measures splink, too, where it is installed.
 
 F1 is that of the pairs in one group. Seconds are processor seconds from records to groups, in a process of its own:
 other programs do not count. Memory is the most that this process has held, libraries included.

@@ -2,7 +2,7 @@
 
     git clone https://github.com/opentofu/opentofu              # pages of a manual: release 1.6 and today
     git clone https://github.com/eslint/eslint                  # rules of a program: release 8 and today
-    git clone https://github.com/tldr-pages/tldr                # examples of commands, in three languages: 2023 and today
+    git clone https://github.com/tldr-pages/tldr                # examples of commands in three languages: 2023, today
     git clone https://github.com/bundestag/gesetze              # paragraphs of German laws: 2013 and today
     git clone https://github.com/linpingyu/JobListings          # adverts of jobs, collected twice
     pip download --no-deps google-api-python-client==2.197.0    # descriptions of operations: two versions of an API
