@@ -271,3 +271,19 @@ def test_the_point_in_time_of_a_scan_is_freed(fails: bool) -> None:
     except Lost:
         assert fails
     assert client.open == []
+
+
+def test_members_beyond_the_neighbours_of_a_search_are_told_as_unknown() -> None:
+    """With another clause, a search for so many neighbours would look for as many others."""
+    made = Driver(settings_of(cache=False, frequency_table=False, members="all", window=1, max_window=1))
+    body = {"query": {"knn": {"field": "v", "query_vector": [1.0], "k": 10, "num_candidates": 40}}, "size": 1}
+    sent = list[Request]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request)
+        return one_hit(request)
+
+    answer = made.handle(Request("POST", "/news/_search", {}, {}, body), send).body
+    (told,) = answer["ndd"]["members"]["incomplete"]
+    assert told == {"reason": "this kind of search cannot be limited to the copies of a hit", "ids": ["1"]}
+    assert not any("filter" in str(one.body) for one in sent)
