@@ -78,21 +78,15 @@ class FrequencyTable:
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
         """Return 1 - idf of each value in units of 1 / UNIT, 0..UNIT; integers, so that sums are exact."""
-        if not len(self.values):
-            return np.empty(0, np.int64)
-        return np.round((1 - self._own_idf) * UNIT).astype(np.int64)
+        if not self.telling:
+            return np.zeros(len(self.values), np.int64)
+        idf = np.log(self.documents / self.counts) / log(self.documents / self.handful)
+        return np.round((1 - idf) * UNIT).astype(np.int64)
 
     @cached_property
     def native_table(self) -> bytes | None:
         """Return the hash table of weights for the native core; None without the core."""
         return native.core.common_table(self.values, self.weights) if native.core else None
-
-    @cached_property
-    def _own_idf(self) -> Shares:
-        """Return the idf of each value of the table."""
-        if not self.telling:
-            return np.ones(len(self.values))
-        return np.log(self.documents / self.counts) / log(self.documents / self.handful)
 
     @cached_property
     def digest(self) -> str:

@@ -81,7 +81,7 @@ class AllGroups(Step):
     ) -> Asking[State]:
         """Return the state with the total, which is the first window's if the request for it fails."""
         stream = state.stream
-        most = min(plan.options.max_window, plan.settings.known.about(plan.search.target).window_limit)
+        most = min(plan.options.max_window, plan.window_limit)
         if not stream.exhausted and stream.fetched < most:
             request = sketches_only(plan.search, Fetch(0, most), plan.field, plan.reading, ids=bool(plan.shown))
             request = replace(request, body={**request.body, "sort": ordered(plan.search)})

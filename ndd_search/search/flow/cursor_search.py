@@ -287,8 +287,7 @@ class CursorPage(ContinuedPage):
     """One page of a search with a cursor. cursor: of this page."""
 
     def __init__(self, plan: Plan, cursor: Cursor) -> None:
-        most = int(plan.settings.known.about(plan.search.target).window_limit)
-        super().__init__(cursor, plan.search.size, plan.options, most)
+        super().__init__(cursor, plan.search.size, plan.options, plan.window_limit)
         self._plan = plan
         self.by_fields |= plan.settings.items is not None
 

@@ -147,8 +147,8 @@ class Memory:
             return
         with self._guarded:
             hits = () if self._key(_LATEST) in moment.depends else (*state.stream.hits, *state.documents.values())
-            indexes = {name for hit in hits if isinstance(name := hit.get("_index"), str)}
-            if missing := [one for one in map(self._key, indexes) if one not in moment.depends]:
+            indexes = map(self._key, {hit["_index"] for hit in hits})
+            if missing := [one for one in indexes if one not in moment.depends]:
                 tokens = self._tokens(cache, missing)
                 if cache.get_many([self._key(_LATEST)]) != [moment.latest]:
                     return
