@@ -52,7 +52,7 @@ from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import NEAR, Answer, Schema, parts_of
 from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
-SAMPLE = 100_000  # candidate pairs that are compared to learn
+SAMPLE = 200_000  # candidate pairs that are compared to learn
 RANDOM = 200_000  # random pairs that are
 _LEARNT = Bounds(holders=50, tokens=40, most=30)  # of the search for these candidates, which are a sample
 _LARGE = 30_000  # records from which half as many tokens are looked up: F1 of 100,000 people is 0.958, with all 0.934
