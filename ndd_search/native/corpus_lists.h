@@ -181,11 +181,11 @@ enum { SOON = 16 }; /* entries ahead for which memory is asked */
 
 static uint64_t bit_of(const Numbers *numbers, int32_t key) { return slot_of(key, numbers->slots); }
 
-static uint32_t ones_of(uint32_t bits)
+static int ones_in(uint64_t bits)
 {
-    bits -= bits >> 1 & 0x55555555u;
-    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
-    return ((bits + (bits >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
 }
 
 /* slots: of `popular`. Keys of one bit have one slot there, so all of them are hot or none is. 0: no memory. */
@@ -209,7 +209,7 @@ static int count_marked(Numbers *numbers)
     uint32_t before = 0;
     for (uint64_t i = 0; i < (uint64_t)1 << (64 - 5 - numbers->slots.shift); i++) {
         numbers->words[i].before = before;
-        before += ones_of(numbers->words[i].bits);
+        before += (uint32_t)ones_in(numbers->words[i].bits);
     }
     numbers->numbers = calloc_large((size_t)before + 1, sizeof *numbers->numbers);
     return numbers->numbers != NULL;
@@ -220,7 +220,7 @@ static int32_t *number_of(const Numbers *numbers, int32_t key)
 {
     uint64_t bit = bit_of(numbers, key);
     Word word = numbers->words[bit / 32];
-    return numbers->numbers + word.before + ones_of(word.bits & ((1u << bit % 32) - 1));
+    return numbers->numbers + word.before + ones_in(word.bits & ((1u << bit % 32) - 1));
 }
 
 /* The list that an entry's document is in. */

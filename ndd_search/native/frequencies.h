@@ -216,16 +216,6 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
     return make_room(weights, page);
 }
 
-static void free_weights(Weights *weights, char **table)
-{
-    free(weights->weights);
-    free(weights->looked_up);
-    free(weights->maybe);
-    free(*table);
-    *weights = (Weights){0};
-    *table = NULL;
-}
-
 /* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
    edged: different sketches with edges that each stands for. leads: count nothing if no pairs resemble. groups: room, for
    three times as many. */
@@ -259,7 +249,8 @@ static int64_t count_different(Frequencies *frequencies, const Page *page, const
             count_groups(frequencies, page, groups, edged, sizes, handful);
         }
     }
-    free_weights(&weights, &table);
+    free_weights(&weights);
+    free(table);
     free(pairs);
     return at_edges < 0 ? -1 : met;
 }
@@ -331,11 +322,10 @@ static int count_and_lead(const Page *page, Rule rule, double handful, double un
         }
     else if (fine && leads)
         fine = find_leaders(page, &rule, weights.slots ? &weights : NULL, 0, leaders, similarities);
-    free_weights(&weights, &table);
-    free(different.values);
-    free(different.offsets);
-    free(insides.values);
-    free(insides.offsets);
+    free_weights(&weights);
+    free(table);
+    free_page(&different);
+    free_page(&insides);
     return fine;
 }
 
@@ -347,7 +337,6 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
     int leads;
     Rule rule = {0};
     Page page = {0};
-    Weights none = {0};
     Frequencies frequencies = {0};
     if (!PyArg_ParseTuple(arguments, "OOLO!ddp:counted", &sketches, &offsets, &k, &PyTuple_Type, &numbers, &handful,
                           &unseen, &leads)
@@ -372,6 +361,6 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
         free(room);
     }
     free_frequencies(&frequencies);
-    free_page(&page, &none);
+    free_page(&page);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

@@ -48,13 +48,6 @@ static uint64_t letter_bits(const int32_t *word, int64_t length)
     return bits;
 }
 
-static int ones_in(uint64_t bits)
-{
-    bits -= bits >> 1 & 0x5555555555555555u;
-    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
-    return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
-}
-
 /* Winkler's similarity of words that differ, in the order of operations of rapidfuzz. */
 static double jaro_winkler(const int32_t *a, int64_t n, const int32_t *b, int64_t m, uint8_t *used)
 {

@@ -136,10 +136,14 @@ static int copy_page(Page *page, PyObject *sketches, PyObject *offsets, int64_t 
     return 1;
 }
 
-static void free_page(Page *page, Weights *weights)
+static void free_page(Page *page)
 {
     free(page->values);
     free(page->offsets);
+}
+
+static void free_weights(Weights *weights)
+{
     free(weights->weights);
     free(weights->looked_up);
     free(weights->maybe);
@@ -150,7 +154,6 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *sketches, *offsets, *result = NULL;
     long long k;
     Page page = {0};
-    Weights none = {0};
     if (!PyArg_ParseTuple(arguments, "OOL", &sketches, &offsets, &k))
         return NULL;
     if (copy_page(&page, sketches, offsets, k))
@@ -158,7 +161,7 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
                                bytes_of(page.offsets, (page.count + 1) * (int64_t)sizeof(int64_t)));
     else
         result = Py_NewRef(Py_None);
-    free_page(&page, &none);
+    free_page(&page);
     return result;
 }
 
@@ -293,7 +296,8 @@ static int get_question(Question *question, PyObject *arguments, const char *for
 
 static PyObject *answer(Question *question, PyObject *result)
 {
-    free_page(&question->page, &question->weights);
+    free_page(&question->page);
+    free_weights(&question->weights);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
