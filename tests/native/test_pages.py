@@ -89,6 +89,16 @@ def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: C
         assert len(resembling_pairs(rows, decision)) == (off <= 0)
 
 
+@pytest.mark.parametrize(("shared", "own", "joined"), [(143, 16, False), (144, 15, True)])
+def test_a_tenth_of_a_long_text_may_differ_whatever_its_rarity_and_no_more(shared: int, own: int, joined: bool) -> None:
+    frame, rest = list(range(0, 2 * shared, 2)), list(range(1000, 1000 + 2 * own, 2))
+    page = [np.array([*frame, *part], np.int32) for part in (rest[: own // 2], rest[own // 2 :])]
+    rows, common = rows_of(page, 200), np.array(frame, np.int32)
+    decision = Decision(None, 3, FrequencyTable(10_000, common, np.full(shared, 9_990, np.int32), "any"))
+    same_decisions(page, rows, decision)
+    assert len(resembling_pairs(rows, decision)) == joined
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: int) -> None:
     rng = np.random.default_rng(seed)
