@@ -65,8 +65,6 @@ class Names:
 
     @cached_property
     def _has_synonyms(self) -> npt.NDArray[np.bool_]:
-        if not self._synonyms:
-            return np.zeros(len(self._vocabulary), np.bool_)
         return np.fromiter((word in self._synonyms for word in self._vocabulary), np.bool_, len(self._vocabulary))
 
     @cached_property
@@ -191,8 +189,6 @@ class Names:
     @cached_property
     def _synonymous(self) -> Places:
         """The pairs of different words that have a reading in common, as low * size + high."""
-        if not self._has_synonyms.any():
-            return np.empty(0, np.int64)
         ids = {word: place for place, word in enumerate(self._vocabulary)}
         of: dict[str, list[int]] = {}
         for word, place in ids.items():

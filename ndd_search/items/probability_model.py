@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ndd_search.items.compare_values import Rareness
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import default_evidence, grade_count
-from ndd_search.items.integer_lists import Floats, Places
+from ndd_search.items.integer_lists import Floats
 
 Grades = npt.NDArray[np.int16]
 
@@ -108,16 +108,6 @@ class Model:
     def most_against(self, bar: float) -> float:
         """Return the log(u / m) of some fields, and of bounds of the others, above which no pair reaches a bar."""
         return float(self._prior - bar + _ROUNDING)
-
-    def left_over(self, against: Floats, place: int, grades: Places, rest: Floats, bar: float) -> tuple[Places, Floats]:
-        """Return the pairs that may reach a bar whatever the fields that are left say, and `against` of these.
-
-        against: log(u / m) of the fields so far, with the share of each kind; shape (n, kinds).
-        grades:  of one more field, at `place`, MISSING where either record has no value. rest: see `stages`.
-        """
-        against = against + self.tables[place][grades]
-        places = np.flatnonzero((against + rest).max(axis=1) <= self.most_against(bar))
-        return places, against[places]
 
     @cached_property
     def tables(self) -> list[Floats]:

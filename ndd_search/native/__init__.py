@@ -130,7 +130,7 @@ class Core(Protocol):
         most: float,
         threads: int,
         /,
-    ) -> tuple[bytes, bytes, bytes, bytes] | None:
+    ) -> tuple[bytes, bytes, bytes] | None:
         """Compare pairs of records by some fields in turn, and return those that no field rules out.
 
         first, second: records of each pair. shares: of each kind of other pairs, a logarithm (float).
@@ -145,8 +145,8 @@ class Core(Protocol):
         1, dates: year, month and day of each. 2, sets: members and ends of each, ascending, the shares of members
         (floats), and of codes the letters (int32) and ends. 3, numbers: all, then tolerance and within (floats).
         4, places: latitude and longitude in radians and the cosine of the latitude of each, then `km` (floats).
-        Returns of the pairs that are left their places (int64), a similarity (float32) and a grade (int16) for each
-        stage, NaN and -1 where a value is missing, and a sum (float64) for each kind.
+        Returns of the pairs that are left their places (int64), and a similarity (float32) and a grade (int16) for each
+        stage, NaN and -1 where a value is missing.
         """
 
     def corpus_entries(

@@ -58,7 +58,7 @@ typedef struct {
     int64_t left, *places; /* of the pairs that are left */
     float *similarity;     /* of each pair and stage */
     int16_t *grades;
-    double *against;       /* of each pair and kind */
+    double *against;       /* of one pair and each kind */
 } Screened;
 
 typedef struct {
@@ -75,7 +75,7 @@ static void screen(const Screening *all, const Stage *stages, Screened *found)
 {
     int64_t kinds = all->kinds, count = all->count;
     for (int64_t pair = found->from; pair < found->to; pair++) {
-        double *against = found->against + found->left * kinds;
+        double *against = found->against;
         int open = 1;
         memcpy(against, all->shares, (size_t)kinds * sizeof(double));
         for (int64_t s = 0; s < count && open; s++) {
@@ -108,7 +108,7 @@ static void screen_part(void *job, int number)
     part->places = malloc(pairs * sizeof(int64_t));
     part->similarity = malloc(pairs * stages * sizeof(float));
     part->grades = malloc(pairs * stages * sizeof(int16_t));
-    part->against = malloc(pairs * (size_t)all->kinds * sizeof(double));
+    part->against = malloc((size_t)all->kinds * sizeof(double));
     int fine = own && part->places && part->similarity && part->grades && part->against;
     int64_t ready = 0;
     if (fine)
@@ -125,13 +125,12 @@ static void screen_part(void *job, int number)
     all->fine[number] = fine;
 }
 
-enum { SCREENED_ROWS = 4 };
+enum { SCREENED_ROWS = 3 };
 
 /* What all parts have found, one row after the other. */
 static PyObject *joined_parts(const Screening *all)
 {
-    const size_t sizes[SCREENED_ROWS] = {sizeof(int64_t), (size_t)all->count * sizeof(float), (size_t)all->count * sizeof(int16_t),
-                                         (size_t)all->kinds * sizeof(double)};
+    const size_t sizes[SCREENED_ROWS] = {sizeof(int64_t), (size_t)all->count * sizeof(float), (size_t)all->count * sizeof(int16_t)};
     PyObject *rows[SCREENED_ROWS], *result = NULL;
     int64_t left = 0;
     int made = 0;
@@ -141,13 +140,13 @@ static PyObject *joined_parts(const Screening *all)
         char *to = PyBytes_AsString(rows[made]);
         for (int i = 0; i < all->threads; i++) {
             const Screened *part = all->parts + i;
-            const void *of[SCREENED_ROWS] = {part->places, part->similarity, part->grades, part->against};
+            const void *of[SCREENED_ROWS] = {part->places, part->similarity, part->grades};
             memcpy(to, of[made], (size_t)part->left * sizes[made]);
             to += (size_t)part->left * sizes[made];
         }
     }
     if (made == SCREENED_ROWS)
-        result = Py_BuildValue("OOOO", rows[0], rows[1], rows[2], rows[3]);
+        result = Py_BuildValue("OOO", rows[0], rows[1], rows[2]);
     while (made-- > 0)
         Py_DECREF(rows[made]);
     return result;
