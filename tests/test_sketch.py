@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ndd_search import native
@@ -37,6 +37,7 @@ def batches_of(characters: int) -> Iterator[None]:
 
 
 @given(st.lists(texts, max_size=8), recipes, st.integers(1, 200), st.integers(1, 3))
+@example(["the oﬃDr. Running"], Recipe(kind="sentences", size=1, language="english"), 9, 1)
 def test_a_sketch_is_the_same_in_every_batch_and_by_itself(
     batch: list[str], recipe: Recipe, room: int, threads: int
 ) -> None:

@@ -16,10 +16,9 @@ from ndd_search.errors import importing
 # After a full stop and closing quotes or brackets, if white space follows; after an ideographic one; at an empty line.
 # Not after an initial, the last letter of an abbreviation such as U.S., or a title before a name. All begin with one
 # class of characters, which `re` looks for three times as fast as for alternatives.
-_IN_WORD = "0-9A-Z_a-z\xc0-\u024f\u0370-\u052f"
 _END = re.compile(
-    rf"[.!?…؟۔।॥。！？｡\n](?:(?<=[。！？｡])|(?<=\n)\s*\n|(?<![\n。！？｡])(?<!(?<![{_IN_WORD}])[A-ZÀ-ÖØ-ÞА-Я]\.)"
-    rf"(?<!(?<![{_IN_WORD}])(?:Mr|Ms|Dr|St)\.)(?<!(?<![{_IN_WORD}])Mrs\.)(?<!(?<![{_IN_WORD}])Prof\.)[\"')\]»’”]*\s+)"
+    r"[.!?…؟۔।॥。！？｡\n](?:(?<=[。！？｡])|(?<=\n)\s*\n|(?<![\n。！？｡])(?<!(?<!\w)[A-ZÀ-ÖØ-ÞА-Я]\.)"
+    r"(?<!(?<!\w)(?:Mr|Ms|Dr|St)\.)(?<!(?<!\w)Mrs\.)(?<!(?<!\w)Prof\.)[\"')\]»’”]*\s+)"
 )
 SHORT_WORD = 3  # letters, as in words_calls.h
 _MOST_WORDS, _LONG_WORD = 1 << 17, 64  # that are kept with their stems, and letters of one that is not
