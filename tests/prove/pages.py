@@ -1,14 +1,18 @@
 """Pages by `from` and `size`, and pages of cursors, while the index changes: compared with the oracle, hit by hit.
 
 A case is a list of documents, options, settings of the client, and steps: a page, several pages in one `_msearch`, all
-pages of a cursor, another caller, or a change of the index. Changes are made through the same client, by somebody else
-between two searches, or between two requests of one search. The credentials of a caller are in the headers of his
-requests, or in a connection of the client, where they change.
+pages of a cursor, another caller, a fork, or a change of the index. Changes are made through the same client, by
+somebody else between two searches, or between two requests of one search. The credentials of a caller are in the
+headers of his requests, or in a connection of the client, where they change. A process forks while a search waits for
+the engine; the child takes the step of that search and those after it again.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import traceback
 from collections import Counter
 from functools import partial
 from types import SimpleNamespace
@@ -30,6 +34,7 @@ FACETS: dict[str, Body] = {
     "ages": {"range": {"field": "time", "ranges": [{"to": 150}, {"from": 150}]}},
     "kinds": {"filters": {"filters": {"cheap": {"term": {"price": 1}}, "dear": {"term": {"price": 2}}}}},
 }
+_DEADLINE = 20  # seconds
 SEEN = "seen"  # id of a document that was seen before the others
 
 
@@ -56,6 +61,8 @@ def _draw(world: World, with_cursor: bool) -> Case:
         between = change if rng.random() < 0.1 else None
         if rng.random() < 0.2:
             steps.append(["caller", rng.choice(["guest", "editor", ""]), rng.random() < 0.5])
+        if rng.random() < 0.05 and hasattr(os, "fork"):
+            steps.append(["fork"])
         if steps and kind < 0.35:
             steps.append([rng.choice(["own", "foreign"]), change if rng.random() < 0.6 else change["id"]])
         elif with_cursor:
@@ -94,13 +101,16 @@ class _Play:
         self.client = partial(_client, {**common, **self.options}, self.held)
         self.driver = self.client()
         self.versions: dict[str, list[dict[str, Any]]] = {}  # of each id, every document that was ever there
+        self.forks_before = 0  # the step in which the process forks, 0 for none
         self.stale = False  # whether somebody else has changed the index after a search may have been cached
         for one in case["documents"]:
             self.versions.setdefault(one["id"], []).append(one)
 
-    def play(self) -> Counter[str]:
-        for step in self.case["steps"]:
+    def play(self, first: int = 0) -> Counter[str]:
+        for place, step in enumerate(self.case["steps"][first:], first):
             match step:
+                case ["fork"]:
+                    self.forks_before = place + 1
                 case ["caller", name, is_held]:
                     self.engine.caller = name
                     self.held.pop("authorization", None)
@@ -116,6 +126,21 @@ class _Play:
                     self._cursor(size, change)
         return self.counts
 
+    def _fork(self, first: int) -> None:
+        """Let a child process take the steps from `first` on. It has less time than a search waits for another one."""
+        self.counts["forks"] += 1
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.alarm(_DEADLINE)
+                self.play(first)
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0, "the child process failed, or waited for what no thread of it does"
+
     def _change(self, change: Any, is_own: bool) -> None:
         id = change if isinstance(change, str) else change["id"]
         if not isinstance(change, str):
@@ -130,6 +155,9 @@ class _Play:
         self.stale = (self.stale and not is_own) or (not is_own and self.case["cache"])
 
     def _send(self, request: Request) -> Answer:
+        if first := self.forks_before:
+            self.forks_before = 0
+            self._fork(first)
         return read_by_client(request, self.engine.send(request))
 
     def _ask(self, path: str, body: Any) -> Body:
