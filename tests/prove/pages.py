@@ -3,8 +3,8 @@
 A case is a list of documents, options, settings of the client, and steps: a page, several pages in one `_msearch`, all
 pages of a cursor, another caller, a fork, or a change of the index. Changes are made through the same client, by
 somebody else between two searches, or between two requests of one search. The credentials of a caller are in the
-headers of his requests, or in a connection of the client, where they change. A process forks while a search waits for
-the engine; the child takes the step of that search and those after it again.
+headers of his requests, or in a connection of the client, where they change. A process forks while another thread
+searches; the child takes the step of that search and those after it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import os
 import random
 import signal
 import traceback
+import warnings
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -129,7 +131,9 @@ class _Play:
     def _fork(self, first: int) -> None:
         """Let a child process take the steps from `first` on. It has less time than a search waits for another one."""
         self.counts["forks"] += 1
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which this is about
+            child = os.fork()
         if child == 0:
             try:
                 signal.alarm(_DEADLINE)
@@ -157,7 +161,8 @@ class _Play:
     def _send(self, request: Request) -> Answer:
         if first := self.forks_before:
             self.forks_before = 0
-            self._fork(first)
+            with ThreadPoolExecutor(1) as another:  # to a child, the thread of this search is one that is gone
+                another.submit(self._fork, first).result()
         return read_by_client(request, self.engine.send(request))
 
     def _ask(self, path: str, body: Any) -> Body:
