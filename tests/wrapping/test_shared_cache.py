@@ -90,7 +90,7 @@ def test_one_of_several_processes_computes_a_page(
     if engine.family != "elasticsearch":
         pytest.skip("processes take seconds to start, and wait in the same way for every engine")
     proxy.reset(lambda number, request: Harm(delay=0.5) if number == 0 else None)
-    about = engine.__dict__ | {"url": proxy.url}, library.news, redis_url, shared()._arguments[2]
+    about = engine.__dict__ | {"url": proxy.url}, library.news, redis_url, shared()._arguments["prefix"]
     with multiprocessing.get_context("spawn").Pool(OTHER_PROCESSES) as pool:
         pool.map(_ready, range(OTHER_PROCESSES), chunksize=1)
         answers = pool.map(_search, [about] * OTHER_PROCESSES, chunksize=1)
