@@ -329,6 +329,18 @@ def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: s
         assert stored(client, index)["2"]["_source"]["ndd"] == own
 
 
+def test_an_own_field_of_one_document_in_many_is_found_before_the_mapping_is_put(engine: Engine, index: str) -> None:
+    """With a mapping of sketches, the engine would refuse the next write of this document."""
+    documents = [{"id": "0", "text": TEXT, "ndd": "mine"}, *({"id": str(n), "text": TEXT} for n in range(1, 2000))]
+    with engine.client() as client:
+        body = {"mappings": {"dynamic": False, "properties": {"text": {"type": "text"}}}}
+        client.indices.create(index=index, body=body)
+        fill(client, index, documents)
+        with pytest.raises(IndexUnusable, match=r"document 0 has a field ndd that is not a sketch"):
+            backfill(client, index, ["text"])
+        client.index(index=index, id="0", body=documents[0])
+
+
 def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
     """A field ndd_keys of the user's own is reported only if keys are to be written."""
     document = {"id": "1", "text": TEXT, "ndd_keys": ["front door"]}

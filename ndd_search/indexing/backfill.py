@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ndd_search.core.document_fields import text_of
@@ -32,7 +33,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
-from ndd_search.indexing.scan import ODD, sampled
+from ndd_search.indexing.scan import ODD, sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
 from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
@@ -51,7 +52,7 @@ from ndd_search.search.writing.sketch_or_mark_stale import chosen_fields
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
 _PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
-_LOOKED_AT = 100  # documents that are checked for text, or for a field of the user's own
+_LOOKED_AT = 100  # documents that are checked for text
 _NAMED = 12  # fields with text that are named if the given ones have none
 
 # Hidden, so that searches of every index do not find it. No field is indexed: it is read by id.
@@ -276,9 +277,10 @@ class Backfill(SketchSettings):
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
             return ""  # every field of a document is mapped
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
-        for hit in sampled(client, facts.name, body, _LOOKED_AT):
-            if name := own_field(hit["_source"], where, with_keys=self.keys > 0):
-                return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
+        with options(enabled=False), snapshot(client, facts.name, Retry(self.rate)) as now:  # one of all may have it
+            for hit in chain.from_iterable(now.pages(body, _PAGE)):
+                if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
+                    return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
 
     def _with_fields(self, client: Any, item: Work, retry: Retry) -> Work:
