@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ndd_search.integrations.choose_passages import passages
     from ndd_search.search.clients.pages_and_explain import pages
     from ndd_search.search.clients.wrap import wrap
-    from ndd_search.search.flow.options_context import options
+    from ndd_search.search.flow.client_settings import options
     from ndd_search.search.rest.info_and_copies import copies, info
     from ndd_search.search.rest.merge_clusters import merge
     from ndd_search.search.settings_file import preset
@@ -37,7 +37,7 @@ _LATER = {
     "indexing": "indexing",
     "items": "items",
     "merge": "search.rest.merge_clusters",
-    "options": "search.flow.options_context",
+    "options": "search.flow.client_settings",
     "pages": "search.clients.pages_and_explain",
     "passages": "integrations.choose_passages",
     "plugins": "plugins",

@@ -19,8 +19,7 @@ import ndd_search as ndd
 from benchmarks.study.methods import by_presets
 from ndd_search.cli import main
 from ndd_search.core.presets import PRESETS, collapse_options
-from ndd_search.search.flow.client_settings import settings_of
-from ndd_search.search.flow.options_context import options_and_others
+from ndd_search.search.flow.client_settings import options_and_others, settings_of
 from tests.command_line import run as ndd_command
 
 POST = "The ferry to the island leaves an hour later because of the fog"

@@ -18,8 +18,7 @@ from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.plan import AskAnew, is_worth_splitting, plan_of, sketches_only
 from ndd_search.search.flow.round_trips import together
 from ndd_search.search.rest.read_answer import Answer, HitReader
-from ndd_search.search.rest.read_request import Request, Search, read_search
-from ndd_search.search.rest.request_url import is_write
+from ndd_search.search.rest.read_request import Request, Search, is_write, read_search
 from ndd_search.search.rest.wider_requests import sketch_reading
 from tests.searching import MATCH, hit_of, in_one_phase
 

@@ -20,8 +20,7 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.stream import Stream
 from ndd_search.core.presets import CollapseChanges
 from ndd_search.errors import MissingExtra
-from ndd_search.search.flow.client_settings import CLIENT, WrapSettings
-from ndd_search.search.flow.options_context import SearchChanges
+from ndd_search.search.flow.client_settings import CLIENT, SearchChanges, WrapSettings
 
 ROOT = Path(ndd_search.__file__).parents[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import Any, Literal, get_args
@@ -306,11 +306,10 @@ class CollapseOptions:
         return repr(self)
 
     @cached_property
-    def of_stream(self) -> CollapseOptions:
-        """The options without those that only decide what a page shows of a stream."""
-        return replace(
-            self, keep=("score",), members="window", origins=(), mode="group" if self.mode in LISTING else self.mode
-        )
+    def stream_text(self) -> str:
+        """The options that decide which stream is fetched, as text: not those of what a page shows of it."""
+        mode = "group" if self.mode in LISTING else self.mode
+        return repr((mode, *(getattr(self, name) for name in KINDS if name not in _OF_A_PAGE)))
 
     @cached_property
     def document_fields(self) -> tuple[str, ...]:
@@ -321,6 +320,7 @@ class CollapseOptions:
 
 
 KINDS = kinds_of(CollapseOptions)
+_OF_A_PAGE = ("keep", "members", "origins", "mode")  # any mode of LISTING has the stream of "group"
 
 
 class _OfBody(Kind):

@@ -22,7 +22,7 @@ from ndd_search.core.presets import CollapseChanges, collapse_options
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.text.tokens import tokens
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.flow.options_context import options
+from ndd_search.search.flow.client_settings import options
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

@@ -36,8 +36,8 @@ from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
 from ndd_search.indexing.scan import ODD, sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
+from ndd_search.search.flow.client_settings import options
 from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
-from ndd_search.search.flow.options_context import options
 from ndd_search.search.rest.mapping import (
     check_mapping,
     holds_sketches,

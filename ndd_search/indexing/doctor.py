@@ -28,7 +28,7 @@ from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits, sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import SketchDocuments, SketchSettings
-from ndd_search.search.flow.options_context import options
+from ndd_search.search.flow.client_settings import options
 from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading

@@ -27,7 +27,7 @@ from ndd_search.core.sketching.stored_sketch import STALE, SketchField
 from ndd_search.errors import IndexUnusable, RecipeMismatch
 from ndd_search.indexing.index_facts import check_synchronous
 from ndd_search.indexing.rate_and_retries import status_of
-from ndd_search.search.flow.options_context import options
+from ndd_search.search.flow.client_settings import options
 from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.stored_keys import looked_up, needed_keys, shares_keys
 

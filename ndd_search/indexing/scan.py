@@ -17,7 +17,7 @@ from typing import Any
 
 from ndd_search.indexing.rate_and_retries import Retry, status_of
 from ndd_search.search.clients.wrap import unwrap
-from ndd_search.search.flow.options_context import options
+from ndd_search.search.flow.client_settings import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages

@@ -30,7 +30,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_no_table
 from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.indexing.duplicate_policy import NONE, DuplicateFilter, DuplicatePolicy, Write
-from ndd_search.search.flow.options_context import options
+from ndd_search.search.flow.client_settings import options
 from ndd_search.search.writing.sketch_or_mark_stale import Fields, IngestReport, Sketcher, open_action
 
 _BATCH = 500  # actions that are looked up in one request

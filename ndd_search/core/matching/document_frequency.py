@@ -32,10 +32,10 @@ from ndd_search.core.matching.decision import ROUNDING, Constants, Decision, tel
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, rows_of
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.sketching.sketches import Lack, Sketches
+from ndd_search.core.sketching.sketches import Lack, Sketches, core_arguments
 from ndd_search.core.text.tokens import starts_of_runs
 
 EDITED = 0.68  # resemblance from which two texts count as one that was edited

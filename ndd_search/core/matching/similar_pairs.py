@@ -18,9 +18,9 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_sketch_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, core_arguments, unmarked
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
-from ndd_search.core.sketching.sketches import VALUES, Sketches
+from ndd_search.core.sketching.sketches import VALUES, Sketches, core_arguments
 from ndd_search.native import Rule
 
 Rowwise = TypeVar("Rowwise", bound=Sequence[npt.ArrayLike])  # sketches, one row each

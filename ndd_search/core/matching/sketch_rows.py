@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.immutable import cached_property
 from ndd_search.core.sketching.estimate_similarity import check_sketch
-from ndd_search.core.sketching.sketches import VALUES, Sketch, Sketches
+from ndd_search.core.sketching.sketches import VALUES, Sketch, Sketches, core_arguments
 from ndd_search.core.text.tokens import runs
 from ndd_search.errors import InvalidSketch
 
@@ -99,11 +99,6 @@ def unmarked(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Sketches:
     values[places] -= marks
     values.flags.writeable = False  # the core then reads it where it lies
     return Sketches(values, sketches.offsets)
-
-
-def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
-    """Return the arguments `sketches` and `offsets` of the native core."""
-    return (sketches.values, sketches.offsets) if isinstance(sketches, Sketches) else (sketches, None)
 
 
 def _concatenated(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:

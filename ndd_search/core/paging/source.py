@@ -87,7 +87,7 @@ def stream(  # noqa: PLR0913 - all settings of a source in one call
     reader = HitReader(recipe, text, frequency_table=table, items=items, id=id, sketch=sketch)
     counts = frequency_table is True and options.min_similarity == "auto" and recipe.measure == "kmv" and items is None
     where = [one for one in (text, id, sketch) if not callable(one)]
-    made = (recipe.id, items and items.id, table and table.digest, counts, options.of_stream.as_text)
+    made = (recipe.id, items and items.id, table and table.digest, counts, options.stream_text)
     own = cache_key("source", key, where, *made)
     first = Stream(shown=reader.shown(seen))
     streams = OwnStream(first) if cache is None or seen else CachedStreams(cache)

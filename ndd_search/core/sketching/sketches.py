@@ -88,9 +88,9 @@ class Sketches(Sequence[Sketch]):
 
     def taken(self, places: npt.NDArray[np.int64]) -> Sketches:
         """Some of them, in any order."""
-        starts = self.offsets[places]
-        lengths = self.offsets[places + 1] - starts
-        return Sketches(self.values[runs(starts, lengths)], np.concatenate(([0], np.cumsum(lengths))))
+        starts, ends = self.offsets[places], self.offsets[places + 1]
+        parts = map(self.values.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+        return Sketches(np.concatenate((self.values[:0], *parts)), np.concatenate(([0], np.cumsum(ends - starts))))
 
     def equal(self, others: Sketches) -> bool:
         """Return whether both are the same sketches in one order; np.array_equal takes five times as long."""
@@ -99,6 +99,11 @@ class Sketches(Sequence[Sketch]):
 
     def __repr__(self) -> str:
         return f"Sketches(n={len(self)}, values={len(self.values)})"
+
+
+def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
+    """Return the arguments `sketches` and `offsets` of the native core."""
+    return (sketches.values, sketches.offsets) if isinstance(sketches, Sketches) else (sketches, None)
 
 
 def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:

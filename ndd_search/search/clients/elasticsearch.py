@@ -12,8 +12,7 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
 from ndd_search.search.rest.read_answer import Answer, CutSketches
-from ndd_search.search.rest.read_request import Request, changed_target
-from ndd_search.search.rest.request_url import media_type, params_of
+from ndd_search.search.rest.read_request import Request, changed_target, media_type, params_of
 
 with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "elasticsearch"):
     import elastic_transport

@@ -21,10 +21,9 @@ from ndd_search.core.paging.page import Page, slice_page
 from ndd_search.core.paging.record_schema import SEEN_WITH_ITEMS
 from ndd_search.errors import CursorUnusable
 from ndd_search.search.flow.choose_frequency_table import with_table
-from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.client_settings import Settings, options_and_others
 from ndd_search.search.flow.engines_own_page import NO_DOCUMENTS, as_it_is, own_request
 from ndd_search.search.flow.fetch_hits import HitFetcher, reader_of
-from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.page_cache import Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together, joined
@@ -146,7 +145,7 @@ class Conversation:
     def made(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
         search, settings = self.search, self.settings
-        plan = plan_of(search, self._allowed(search), settings)
+        plan = plan_of(search, self.options, settings)
         if any(step.needs_ids for step in self.steps):
             plan = replace(plan, is_split=False)
         is_bypassed = settings.clock() < plan.of_caller.bypass_until  # perhaps while this search waited for another
@@ -166,21 +165,13 @@ class Conversation:
                 answer = as_it_is(end.answer, plan.search, settings)
                 break
             except AskAnew as refused:
-                plan = planned_anew(replace(plan, options=self._allowed(plan.search)), refused)
+                plan = planned_anew(plan, refused)
                 if cached is None and not refused.learned:  # a cached stream may merely be older than the index
                     whole = _REFRESH if refused.changed else settings.bypass_seconds
                 state, cached = State(), None
         if whole and answer.ok:  # the same search in one phase was answered
             settings.known.learn(search.target, whole_until=settings.clock() + whole)
         return answer
-
-    def _allowed(self, search: Search) -> CollapseOptions:
-        """Return the options with windows that the engine allows, and that are no wider than the search finds hits."""
-        options, limit = self.options, self.settings.known.about(search.target).window_limit
-        most = min(limit, max(search.limits.found or limit, search.start + search.size))
-        if most >= options.max_window:
-            return options
-        return replace(options, window=min(options.window, most), max_window=most)
 
     def engines_own(self, reason: str) -> Flow:
         """Return the engine's answer to the caller's own request. reason: why it is no page of ours."""
@@ -257,7 +248,7 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         limits = self.search.limits if self.search.limits.bounded else None  # they decide which request is sent
-        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole, limits)
+        return self._make_key(self.options.stream_text, self.options.document_fields, whole, limits)
 
 
 def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:

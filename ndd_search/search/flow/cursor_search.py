@@ -27,10 +27,9 @@ from ndd_search.core.sketching.stored_sketch import listed
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.search.flow.carry_out_search import Conversation, steps_of, unfiltered_body
 from ndd_search.search.flow.choose_frequency_table import learn_frequency_table, new_state, table_in, with_table
-from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.client_settings import Settings, options_and_others
 from ndd_search.search.flow.engines_own_page import WIDER, no_sketch
 from ndd_search.search.flow.fetch_hits import reader_of, sketches_in, with_more_hits
-from ndd_search.search.flow.options_context import options_and_others
 from ndd_search.search.flow.plan import (
     AskAnew,
     Plan,

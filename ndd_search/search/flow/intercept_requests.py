@@ -19,18 +19,25 @@ from urllib.parse import quote
 from ndd_search.core.paging.cache import SingleFlight
 from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.carry_out_search import Conversation, conversation
-from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.client_settings import Settings, surrounding
 from ndd_search.search.flow.cursor_search import cursor_search
 from ndd_search.search.flow.msearch import multi_conversation
 from ndd_search.search.flow.observer import observed
-from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped, is_mapped_by_any, mapping_properties
 from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
-from ndd_search.search.rest.read_request import Request, is_search, option_in, read_once, stripped, why_left_alone
-from ndd_search.search.rest.request_url import is_write, media_type
+from ndd_search.search.rest.read_request import (
+    Request,
+    is_search,
+    is_write,
+    media_type,
+    option_in,
+    read_once,
+    stripped,
+    why_left_alone,
+)
 from ndd_search.search.rest.wider_requests import legacy_templates, mappings, new_index
 
 Send = Callable[[Request], Answer]

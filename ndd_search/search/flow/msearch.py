@@ -16,8 +16,7 @@ from ndd_search.search.flow.client_settings import Settings
 from ndd_search.search.flow.engines_own_page import WIDER
 from ndd_search.search.flow.round_trips import REFUSED, Asking, Flow, is_refused
 from ndd_search.search.rest.read_answer import Answer, CutSketches, error_of, reason_of, status_in
-from ndd_search.search.rest.read_request import Request, without_key
-from ndd_search.search.rest.request_url import INDEX, media_type
+from ndd_search.search.rest.read_request import INDEX, Request, media_type, without_key
 from ndd_search.search.rest.write_response import filtered
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")

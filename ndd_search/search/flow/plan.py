@@ -22,9 +22,8 @@ from ndd_search.core.paging.page import Page
 from ndd_search.core.paging.stream import Shown, Stream
 from ndd_search.core.presets import unfit_preset
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.search.flow.client_settings import Settings
+from ndd_search.search.flow.client_settings import Settings, surrounding
 from ndd_search.search.flow.learned_targets import Facts
-from ndd_search.search.flow.options_context import surrounding
 from ndd_search.search.flow.round_trips import Asking, RoundTrips, goes_together
 from ndd_search.search.flow.search_state import State
 from ndd_search.search.rest.hide_sketches import SketchFilter
@@ -150,9 +149,15 @@ class Plan:
 
 
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
-    """Plan a search from what is learned of its target now."""
+    """Plan a search from what is learned of its target now.
+
+    Its windows are those of the options, unless the engine allows less, or the search finds fewer hits.
+    """
     field, now = settings.sketch_field, settings.clock()
     learned = settings.known.about(search.target)
+    most = min(learned.window_limit, max(search.limits.found or learned.window_limit, search.start + search.size))
+    if most < options.max_window:
+        options = replace(options, window=min(options.window, most), max_window=most)
     numbers = [field.numbers] if options.same_numbers else []
     values = options.document_fields
     excludes = learned.sketched and now >= learned.no_source_until
@@ -162,6 +167,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values) if numbers or values else sketches
     added = (*values, *numbers)
+    requested = asked_for(search, field, (*field.paths, *added))
     return Plan(
         search=search,
         options=options,
@@ -175,14 +181,9 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         and is_worth_splitting(search, options, reading),
         sketch_reading=sketches,
         reading=reading,
-        sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),
-        added_fields=_not_requested(search, field, added),
+        sketch_fields=tuple([name for name in field.paths if name not in added and name not in requested]),
+        added_fields=tuple([name for name in added if name not in requested]),
     )
-
-
-def _not_requested(search: Search, field: SketchField, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of our fields that the caller does not request."""
-    return tuple(name for name in names if not asked_for(search, field, name)) if search.wanted_fields else tuple(names)
 
 
 class AskAnew(Exception):

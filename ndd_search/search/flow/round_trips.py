@@ -160,11 +160,10 @@ def trouble(answers: Sequence[Answer], like: Answer) -> str:
 
     like: the earlier answer. If other clusters answered, ranks differ.
     """
-    if all(one.whole for one in answers):  # else the earlier one may be no answer of an engine
-        clusters = like.clusters
-        if all(one.clusters == clusters for one in answers):
-            return ""
-    return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED
+    for one in answers:
+        if not one.whole or (one is not like and one.clusters != like.clusters):
+            return LATE if HTTPStatus.REQUEST_TIMEOUT in [each.status for each in answers] else FAILED
+    return ""
 
 
 def joined(*reasons: str | None) -> str:

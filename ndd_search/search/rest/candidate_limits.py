@@ -7,11 +7,11 @@ that would change scores or aggregations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ndd_search.core.immutable import dataclass
+from ndd_search.search.rest.search_body import number_of
 
 MOST_CANDIDATES = 10_000  # of a nearest-neighbour search; the engines' own limit
 _RANK_WINDOW = 10  # the engines' default for rank_window_size, and for window_size of a rescorer
@@ -24,7 +24,6 @@ _RERANKING = ("text_similarity_reranker", "diversify")  # whose candidates are n
 # Parts of a search that have limits.
 LIMITED = {"knn", "neural", "hybrid", *_FUSING, *_RERANKING, "rescorer"}
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
-_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
 Body = Mapping[str, Any]
@@ -163,16 +162,6 @@ def _rescored(body: Body) -> int | None:
     given = rescorer.get("rescore") if isinstance(rescorer, Mapping) else None
     nodes = [node for node in (given if isinstance(given, list) else [given]) if isinstance(node, Mapping)]
     return min((_number(node, "window_size") or _RANK_WINDOW for node in nodes), default=None)
-
-
-def number_of(given: Any) -> int | None:
-    """Return a number, also from a text, as engines accept it; None for anything else."""
-    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
-        return None
-    try:
-        return int(given)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _number(node: Body, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Reads search requests, and decides which are left alone.
+"""Reads requests: which are searches, which of these are left alone, which change documents.
 
 The caller's dicts are never changed; changed parts are copied.
 """
@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import EVERY_SEARCH
@@ -25,9 +25,7 @@ from ndd_search.search.rest.candidate_limits import (
     Limits,
     default_size,
     limits_of,
-    number_of,
 )
-from ndd_search.search.rest.request_url import kind_of_search, named_pieces
 from ndd_search.search.rest.search_body import (
     OBJECTS,
     asks_for_ids,
@@ -35,13 +33,21 @@ from ndd_search.search.rest.search_body import (
     named_inner_hits,
     names_in,
     names_of,
+    number_of,
     ranks_hits,
     resolved,
     standard_of,
 )
 from ndd_search.search.rest.write_response import INNER, filtered
 
+INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
+_SEARCHES = re.compile(f"(?:{INDEX})?/_(search|msearch|search/template)")
 _OF_LINES = re.compile("/_(bulk|msearch|msearch/template)/?$")
+_READS = {
+    *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
+    *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
+    "_sql",
+}
 # Searches with one of these are left alone: they page in another way.
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
@@ -305,6 +311,12 @@ def without_key(request: Request) -> Request:
     return request
 
 
+def kind_of_search(method: str, path: str) -> Literal["", "search", "msearch", "search/template"]:
+    """Return which search a request is, several in one, or one by a template; "" for any other request."""
+    found = _SEARCHES.fullmatch(path) if method in ("GET", "POST") else None
+    return found[1] if found else ""  # type: ignore[return-value]
+
+
 def is_search(request: Request) -> bool:
     """Return whether a request is a search of its own."""
     return kind_of_search(request.method, request.path) == "search"
@@ -313,6 +325,14 @@ def is_search(request: Request) -> bool:
 def is_template(request: Request) -> bool:
     """Return whether a request is a search by a template."""
     return kind_of_search(request.method, request.path) == "search/template"
+
+
+def is_write(method: str, path: str) -> bool:
+    """Return whether a request may change the results of searches."""
+    if method in ("GET", "HEAD"):
+        return False
+    parts = path.split("/")
+    return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
 
 
 def why_left_alone(request: Request) -> str:
@@ -359,3 +379,19 @@ def changed_target(request: Request, original: Request, target: str) -> str:
     kept = [piece for name, piece in named_pieces(target.partition("?")[2]) if name in same]
     query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
     return f"{request.path}?{'&'.join(query)}" if query else request.path
+
+
+def params_of(query: str) -> dict[str, str]:
+    """Return the parameters of a query string; of a repeated name, the last value."""
+    return dict(parse_qsl(query, keep_blank_values=True))
+
+
+def named_pieces(query: str) -> list[tuple[str, str]]:
+    """Return the pieces of a query string as they are, each with the name of its parameter."""
+    return [(unquote_plus(piece.partition("=")[0]), piece) for piece in query.split("&")]
+
+
+def media_type(kind: str, lines: bool) -> str:
+    """Return a media type of JSON for lines of JSON, or for one value."""
+    plain = kind.replace("x-ndjson", "json")
+    return plain.replace("json", "x-ndjson", 1) if lines else plain

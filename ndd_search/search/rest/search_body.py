@@ -1,4 +1,4 @@
-"""Walks through the body of a search: the names in it, whether it ranks its hits, whether it asks for ids."""
+"""Reads the body of a search: the names and numbers in it, whether it ranks its hits, whether it asks for ids."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _NOT_ASKED_FOR = {
 # See _is_about_ids.
 _ABOUT_IDS = {"_id", "wrapper", "ids", "ruleset_ids", "fields", "default_field", "query_string"}
 _UNORDERED = {"_doc", "_shard_doc"}
+_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
 
@@ -180,3 +181,13 @@ def comma_separated(given: Any) -> list[Any]:
     if given is None:
         return []
     return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
+
+
+def number_of(given: Any) -> int | None:
+    """Return a number, also from a text, as engines accept it; None for anything else."""
+    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
+        return None
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -75,8 +75,8 @@ def widened(
         body["track_total_hits"] = False
     if "preference" not in params:
         params["preference"] = search.preference
-    is_shown = any(name in reading.fields or asked_for(search, field, name) for name in field.read)
-    return search.request.asking(body, params, None if is_shown else reading.sketches)
+    shown = {*reading.fields, *asked_for(search, field, field.read)}
+    return search.request.asking(body, params, reading.sketches if shown.isdisjoint(field.read) else None)
 
 
 def sample_body(sketches: StoredSketches, size: int, reading: Reading) -> dict[str, Any]:
@@ -135,14 +135,14 @@ def legacy_templates(headers: Mapping[str, str]) -> Request:
     return Request("GET", "/_template", {"filter_path": "*.index_patterns,*.mappings"}, headers, None, _LOOK)
 
 
-def asked_for(search: Search, field: SketchField, path: str) -> bool:
-    """Return whether the user requested a field. A pattern that matches everything does not count for our fields."""
-    if not search.wanted_fields:
-        return False
-    ours = path in field.paths
-    return any(
-        fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
-    )
+def asked_for(search: Search, field: SketchField, paths: Sequence[str]) -> set[str]:
+    """Return those fields that the user requested. A pattern that matches everything does not count for our fields."""
+    return {
+        path
+        for pattern in search.wanted_fields
+        for path in paths
+        if fnmatchcase(path, pattern) and (path not in field.paths or is_named(pattern, field))
+    }
 
 
 def fields_added(search: Search, reading: Reading) -> list[str]:

@@ -14,11 +14,10 @@ from urllib.parse import unquote_plus
 from ndd_search.core.options import OF_ONE_SEARCH, Mode
 from ndd_search.core.presets import OPTIONS
 from ndd_search.core.setting_values import check_one_of, read_named
+from ndd_search.search.flow.client_settings import options, options_and_others
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.flow.options_context import options, options_and_others
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request, option_in, stripped
-from ndd_search.search.rest.request_url import named_pieces
+from ndd_search.search.rest.read_request import Request, named_pieces, option_in, stripped
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all

@@ -8,8 +8,7 @@ from http import HTTPStatus
 
 from ndd_search.search.flow.page_cache import indexes_written
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request
-from ndd_search.search.rest.request_url import is_write
+from ndd_search.search.rest.read_request import Request, is_write
 from ndd_search.serving.proxy.http_exchange import SMALL, Exchange, Header, end_to_end
 from ndd_search.serving.proxy.upstream import Body, ClientError, ClientResponse, Unreachable, Upstream
 from ndd_search.serving.proxy.wire_format import plain_path

@@ -15,7 +15,7 @@ from ndd_search.core.sketching.sketches import sketch
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.flow.observer import give_unsketched
-from ndd_search.search.rest.request_url import kind_of_search
+from ndd_search.search.rest.read_request import kind_of_search
 from ndd_search.serving.proxy.collapse_search import CollapsedSearches
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Header, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough

@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 from ndd_search.errors import NDDError, importing
 from ndd_search.search.rest.point_in_time import Family
 from ndd_search.search.rest.read_answer import Answer
-from ndd_search.search.rest.read_request import Request
-from ndd_search.search.rest.request_url import media_type
+from ndd_search.search.rest.read_request import Request, media_type
 from ndd_search.serving.proxy.http_exchange import Gone, Header, Refused
 from ndd_search.serving.proxy.proxy_settings import Node, ProxySettings
 from ndd_search.serving.proxy.wire_format import read_answer, sent_body

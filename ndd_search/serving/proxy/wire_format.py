@@ -21,8 +21,7 @@ from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.errors import importing
 from ndd_search.search.flow.msearch import unique
 from ndd_search.search.rest.read_answer import Answer, parsed
-from ndd_search.search.rest.read_request import Request, changed_target
-from ndd_search.search.rest.request_url import media_type, named_pieces, params_of
+from ndd_search.search.rest.read_request import Request, changed_target, media_type, named_pieces, params_of
 from ndd_search.serving.proxy.http_exchange import Exchange, Header, Refused, end_to_end
 
 with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
