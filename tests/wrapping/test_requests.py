@@ -6,6 +6,7 @@ import copy
 import importlib
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -131,6 +132,32 @@ def test_a_search_without_a_body_is_collapsed(library: Library, wrapped: Caller,
     ]
     assert answer["ndd"]["hidden"] > 0
     assert len(got) == 30
+
+
+@pytest.mark.parametrize("written", [json.dumps, lambda body: json.dumps(body).encode()], ids=["text", "bytes"])
+def test_a_body_of_json_as_text_is_collapsed_and_may_hold_options(
+    written: Callable[[Any], Any], library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    path, body = f"/{library.news}/_search", {"query": MATCH, "size": 30}
+    answer = wrapped.ask("POST", path, written(body))
+    assert answer["ndd"]["hidden"] > 0
+    assert answer["hits"] == wrapped.ask("POST", path, body)["hits"]
+    assert "inner_hits" not in str(wrapped.ask("POST", path, written({**body, "ndd": {"mode": "drop"}}))["hits"])
+    own = wrapped.ask("POST", path, written({**body, "ndd": False}))
+    assert own["hits"] == plain.ask("POST", path, written(body))["hits"]
+
+
+def test_a_body_that_nests_too_deep_gets_the_engines_own_error(
+    library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    deep = '{"query": ' + '{"bool": {"must": ' * 600 + "{}" + "}}" * 600 + "}"
+    for path, text in ((f"/{library.news}/_search", deep), (f"/{library.news}/_msearch", f"{{}}\n{deep}\n")):
+        raised = []
+        for caller in (plain, wrapped):
+            with pytest.raises(Exception) as one:  # noqa: PT011 (OpenSearch closes the connection)
+                caller.ask("POST", path, text)
+            raised.append(one.type)
+        assert raised[0] == raised[1]
 
 
 def test_a_search_by_get_with_everything_in_the_url_is_collapsed(library: Library, wrapped: Caller) -> None:

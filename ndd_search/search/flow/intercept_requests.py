@@ -21,7 +21,7 @@ from ndd_search.core.paging.fill_page import run, run_async
 from ndd_search.search.flow.carry_out_search import Conversation, conversation
 from ndd_search.search.flow.client_settings import Settings, surrounding
 from ndd_search.search.flow.cursor_search import cursor_search
-from ndd_search.search.flow.msearch import multi_conversation
+from ndd_search.search.flow.msearch import multi_conversation, parsed
 from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
@@ -31,6 +31,7 @@ from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import (
     Request,
     is_search,
+    is_template,
     is_write,
     media_type,
     option_in,
@@ -120,7 +121,8 @@ class Driver:
         self, request: Request, flights: SingleFlight, is_writable: Writable, timeout: float | None
     ) -> DrivenFlow:
         """Yield the requests to send and the computations to wait for; return the answer."""
-        request = read_once(request)
+        given = read_once(request)
+        request = _read(given)
         try:
             if (talk := self._conversation(request)) is not None:
                 flow, observers = self._flow(talk, flights, timeout), self.settings.observers
@@ -129,7 +131,7 @@ class Driver:
             if is_writable(stripped(request).body):
                 raise
         answer: Answer | None = None
-        plain = stripped(request)
+        plain = given if (plain := stripped(request)) is request else plain  # a text that is left alone keeps its bytes
         sent = yield from self._sketched(plain)
         try:
             answer = yield sent
@@ -268,6 +270,13 @@ class Driver:
         if option_in(request, "cursor") is not None and (talk := cursor_search(request, settings, changes)):
             return talk
         return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
+
+
+def _read(request: Request) -> Request:
+    """Return a search with its body parsed, where that is JSON as text; others as they are."""
+    if not isinstance(request.body, str | bytes) or not (is_search(request) or is_template(request)):
+        return request
+    return replace(request, body=found[0]) if (found := parsed([request.body])) else request
 
 
 def _told(request: Request, answer: Answer) -> Answer:

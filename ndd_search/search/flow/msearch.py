@@ -142,7 +142,7 @@ def multi_conversation(
     """Return how to answer a request, None if it is no `_msearch` or none of its searches is collapsed."""
     path = _PATH.fullmatch(request.path)
     given = _lines(request.body) if path else []
-    lines = _parsed(given)
+    lines = parsed(given)
     if path is None or not lines or len(lines) % 2:
         return None
     headers, bodies = lines[::2], lines[1::2]
@@ -206,13 +206,13 @@ def _lines(body: Any) -> list[Any]:
     return list(body) if isinstance(body, list | tuple) else []
 
 
-def _parsed(lines: list[Any]) -> list[Line]:
-    """Return the JSON objects of lines, none if one is empty, no object, or names a key twice."""
+def parsed(lines: list[Any]) -> list[Line]:
+    """Return the JSON objects of lines, none if one is empty, no object, names a key twice, or nests too deep."""
     try:
-        parsed = [json.loads(one, object_pairs_hook=unique) if isinstance(one, str | bytes) else one for one in lines]
-    except ValueError:
+        found = [json.loads(one, object_pairs_hook=unique) if isinstance(one, str | bytes) else one for one in lines]
+    except (ValueError, RecursionError):
         return []
-    return parsed if all(isinstance(line, dict) for line in parsed) else []
+    return found if all(isinstance(line, dict) for line in found) else []
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
