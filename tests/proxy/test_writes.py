@@ -180,7 +180,7 @@ def test_every_document_without_the_texts_that_its_rule_names_is_told_and_counte
                 caplog.clear()
                 got = ask(served.url, method, target, document, JSON)
                 assert f"{name} has no text in body" in got.header("warning")
-                assert f"{target}: a document passed without a sketch" in caplog.text
+                assert f"{target}: 1 document passed without a sketch: {name}" in caplog.text
                 assert behind.wrote.body == document
         got = ask(served.url, "POST", "/news/_update/7", b'{"doc": {"n": 1}}', JSON)
         assert got.header("warning") == ""
@@ -234,7 +234,7 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
         ]
     )
     body = b"\n".join(data.draw(st.lists(line, max_size=12)))
-    lines = writes.bulk_lines("/_bulk")
+    lines = writes.lines_of("/_bulk")
     assert lines is not None
     asked, parts = list[str](), list[bytes]()
 
@@ -247,7 +247,7 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
         parts.append(part)
     sent = asyncio.run(_as_sent(SketchedBody(lines, 10_000, asyncio.Semaphore(), ask), parts))
     assert asked == ["news"] or (asked == [] and b'"ndd": ' not in sent)
-    again = writes.bulk_lines("/_bulk")
+    again = writes.lines_of("/_bulk")
     assert again is not None
     at_once = SketchedBody(again, 10_000, asyncio.Semaphore(), ask)
     assert asyncio.run(_as_sent(at_once, [_without_sketches(sent)])) == sent

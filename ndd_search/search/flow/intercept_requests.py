@@ -147,15 +147,15 @@ class Driver:
     def _sketched(self, request: Request) -> Asking[Request]:
         """Return a write with sketches in the documents of the indexes that map them."""
         writes = self.settings.writes
-        lines = writes.bulk_lines(request.path)
-        sent = writes(request, lines=lines)
-        index = writes.index_of(request.path)
-        indexes = lines.indexes if lines is not None else () if index is None else (index,)
-        if sent is request or not (unmapped := (yield from self.unmapped(indexes, request.headers))):
+        lines = writes.lines_of(request.path)
+        sent = writes(request, lines)
+        if lines is None or sent is request:
+            return sent
+        if not (unmapped := (yield from self.unmapped(lines.indexes, request.headers))):
             return sent
         for index, why in unmapped.items():
             self.settings.tell(f"/{index}", f"documents pass without a sketch: {why}")
-        return request if lines is None else writes(request, lines=writes.bulk_lines(request.path, unmapped))
+        return writes(request, writes.lines_of(request.path, unmapped))
 
     def unmapped(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[dict[str, str]]:
         """Before the first sketches for some indexes, put the mapping where it is missing.

@@ -63,35 +63,30 @@ class SketchedWrites:
         rules = tuple((pattern, _sketcher(pattern, rule)) for pattern, rule in sketched.items())
         return cls(rules, indexes, carried or StoredSketches(SketchField(), Recipe()))
 
-    def __call__(self, request: Request, tell: Tell = _nobody, lines: BulkLines | None = None) -> Request:
+    def __call__(self, request: Request, lines: WrittenLines | None = None) -> Request:
         """Return the request with sketches in its documents, the same object if there is nothing to add.
 
-        tell: called with the reason for each document of a request that is no bulk, if it gets no sketch.
-        lines: of a bulk, as `bulk_lines` returns them; None for new ones.
+        lines: of the request, as `lines_of` returns them; None for new ones.
         """
-        if request.method not in ("PUT", "POST") or request.body is None:
+        lines = lines or self.lines_of(request.path)
+        if lines is None or request.method not in ("PUT", "POST") or request.body is None:
             return request
-        if (lines := lines or self.bulk_lines(request.path)) is not None:
-            body = self._bulk(request.body, lines)
-        elif found := _ONE.fullmatch(request.path):
-            id = found["id"] and unquote(found["id"])
-            body = self.sketched(request.body, _KINDS[found["kind"]], unquote(found["index"]), id, tell)
-        else:
-            return request
+        body = self._bulk(request.body, lines) if _BULK.fullmatch(request.path) else lines(request.body)
         return request if body is request.body else replace(request, body=body)
 
-    def bulk_lines(self, path: str, unmapped: Mapping[str, str] | None = None) -> BulkLines | None:
-        """Return what adds sketches to the lines of a bulk request, None for the path of any other request.
+    def lines_of(self, path: str, unmapped: Mapping[str, str] | None = None) -> WrittenLines | None:
+        """Return what adds sketches to the lines of a write, None for the path of any other request.
 
-        unmapped: why documents of an index get none.
+        A request that is no bulk has one line, its document. unmapped: why documents of an index get no sketch.
         """
-        found = _BULK.fullmatch(path)
-        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]), unmapped or {})
-
-    def index_of(self, path: str) -> str | None:
-        """Return the index that the path of a write names, None if it names none."""
-        found = _ONE.fullmatch(path) or _BULK.fullmatch(path)
-        return None if found is None or found["index"] is None else unquote(found["index"])
+        lines = WrittenLines(self, None, unmapped or {})
+        if found := _ONE.fullmatch(path):
+            lines.header = _KINDS[found["kind"]], unquote(found["index"]), found["id"] and unquote(found["id"])
+        elif found := _BULK.fullmatch(path):
+            lines.index = found["index"] and unquote(found["index"])
+        else:
+            return None
+        return lines
 
     def concerns(self, method: str, path: str) -> bool:
         """Return whether a request may hold documents that get a sketch: a bulk, or one for an index with a rule."""
@@ -105,7 +100,7 @@ class SketchedWrites:
         sketcher = self._rule(index)
         return "" if sketcher is None else sketcher.where.name
 
-    def _bulk(self, body: Any, lines: BulkLines) -> Any:
+    def _bulk(self, body: Any, lines: WrittenLines) -> Any:
         """Return the body of a bulk request, as text or as a list like the original, whose texts may hold lines."""
         if isinstance(body, str | bytes):
             end: Any = "\n" if isinstance(body, str) else b"\n"
@@ -194,16 +189,17 @@ class SketchedWrites:
         return None
 
 
-class BulkLines:
-    """Adds sketches to the lines of one bulk request, given one by one in their order.
+class WrittenLines:
+    """Adds sketches to the lines of one write, given one by one in their order.
 
-    unmapped: why documents of an index get none.
+    index: of documents whose header line names none. unmapped: why documents of an index get none.
+    header: of the document that follows, None if a header line follows. indexes: of the documents so far.
     """
 
     def __init__(self, writes: SketchedWrites, index: str | None, unmapped: Mapping[str, str]) -> None:
-        self._writes, self._index, self.unmapped = writes, index, dict(unmapped)
-        self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
-        self.indexes: set[str] = set()  # of the documents so far
+        self._writes, self.index, self.unmapped = writes, index, dict(unmapped)
+        self.header: tuple[str, str | None, Any] | None = None
+        self.indexes: set[str] = set()
 
     def __call__(self, line: Any, tell: Tell = _nobody) -> Any:
         """Return a line with its sketch, the same object if there is nothing to add. tell: as in `sketched`.
@@ -211,8 +207,8 @@ class BulkLines:
         A document follows every header line except `delete`, even if it is empty. Raises what SketchedWrites.sketched
         raises; the next line is then read as usual.
         """
-        if self._header is not None:
-            (kind, index, id), self._header = self._header, None
+        if self.header is not None:
+            (kind, index, id), self.header = self.header, None
             if index is None:
                 return line
             if index in self.unmapped:
@@ -229,19 +225,19 @@ class BulkLines:
             about = about if isinstance(about, Mapping) else {}
             if kind != "delete":
                 index = about.get("_index")  # null is no name, and a number is the name that it is written as
-                named = str(index) if isinstance(index, str | int) else self._index if index is None else None
-                self._header = kind, named, about.get("_id")
+                named = str(index) if isinstance(index, str | int) else self.index if index is None else None
+                self.header = kind, named, about.get("_id")
         return line
 
     @property
     def following(self) -> str | None:
         """The index with a rule of the document that follows, None if another line follows."""
-        index = None if self._header is None else self._header[1]
+        index = None if self.header is None else self.header[1]
         return index if index is not None and self._writes.field_of(index) else None
 
     def skip(self) -> bool:
         """Pass over a line that is not read. Returns whether it is a document that should have got a sketch."""
-        follows, self._header = self.following is not None, None
+        follows, self.header = self.following is not None, None
         return follows
 
 

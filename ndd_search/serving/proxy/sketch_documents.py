@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import unquote
 
 from ndd_search.core.paging.fill_page import run_async
 from ndd_search.core.text.printable import many
 from ndd_search.search.flow.intercept_requests import Driver
-from ndd_search.search.rest.read_request import Request
-from ndd_search.search.writing.sketch_written_requests import BulkLines
-from ndd_search.serving.proxy.http_exchange import SMALL, Exchange, Header
+from ndd_search.search.writing.sketch_written_requests import WrittenLines
+from ndd_search.serving.proxy.http_exchange import SMALL, Exchange
 from ndd_search.serving.proxy.pass_through import PassThrough
 from ndd_search.serving.proxy.upstream import Body, Upstream, sent
 from ndd_search.serving.proxy.wire_format import READ, unpacked, unpacking
@@ -39,80 +37,56 @@ class SketchedDocuments:
         self._pass_through, self._long, self._most = pass_through, long, most
 
     async def write(self, exchange: Exchange, path: str) -> None:
-        """Add sketches to documents, and send them to the engine."""
-        encoding = exchange.encoding
-        is_bulk = self._writes.bulk_lines(path) is not None
-        kind = exchange.header(b"content-type")
+        """Add sketches to documents, and send them to the engine. What prevents one, its document goes as it came."""
+        encoding, kind = exchange.encoding, exchange.header(b"content-type")
         if "json" not in kind or "," in kind or encoding not in READ:
             if await exchange.read(0) is None:
                 _missed(exchange, "documents passed without a sketch: only JSON is read, plain or with gzip")
             await self._pass_through.pass_on(exchange)
             return
-        headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
-        if not is_bulk:
-            async with exchange.turn(self._long):
-                await self._write_one(exchange, path, encoding, headers)
-            return
-        small = None if encoding else await exchange.read(SMALL)
-        lines = self._writes.bulk_lines(path)
+        lines = self._writes.lines_of(path)
         assert lines is not None
 
         async def ask(index: str) -> None:
-            lines.unmapped |= await self._unmapped(exchange, index)
+            asked = partial(sent, self._upstream, {})
+            lines.unmapped |= await run_async(self._driver.unmapped([index], _credentials(exchange)), asked)
 
-        sketched = SketchedBody(lines, self._most, self._long, ask)
-        parts = sketched(unpacking(exchange.parts(), encoding))
-        body: Body = parts if small is None else b"".join([part async for part in parts])
+        def tell() -> None:
+            if count := sketched.missed:
+                first = ", the first" if count > 1 else ""
+                what = f"{many(count, 'document')} passed without a sketch{first}: {sketched.why}"
+                _missed(exchange, what, count)
 
         async def answered(status: int) -> None:
-            if count := sketched.missed:
-                what = f"{many(count, 'document')} passed without a sketch, the first: {sketched.why}"
-                _missed(exchange, what, count)
-            await self._check_mappings(exchange, lines.indexes, status)
+            tell()
+            if status < HTTPStatus.MULTIPLE_CHOICES:  # say what is wrong with the mappings after the first sketches
+                faults = self._driver.mapping_faults(lines.indexes, _credentials(exchange))
+                for fault in await run_async(faults, partial(sent, self._upstream, {})):
+                    exchange.note(fault)
 
-        await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
-
-    async def _write_one(self, exchange: Exchange, path: str, encoding: str, headers: list[Header]) -> None:
-        """Add the sketch to one document. Whatever prevents it, the document goes to the engine as it is."""
-        body = await exchange.read(self._most)
-        plain = None if body is None else unpacked(body, encoding, self._most)
-        if plain is None:
-            what = f"it is longer than {self._most:,} bytes, or damaged"
-            _missed(exchange, f"a document passed without a sketch: {what}")
-            await self._pass_through.pass_on(exchange)
+        sketched = SketchedBody(lines, self._most, self._long, ask)
+        headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
+        if lines.following is None:  # a bulk, which begins with a header line
+            small = None if encoding else await exchange.read(SMALL)
+            parts = sketched(unpacking(exchange.parts(), encoding))
+            body: Body = parts if small is None else b"".join([part async for part in parts])
+            await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
             return
-        request, index = Request(exchange.method, path, {}, {}, plain), unquote(path.split("/")[1])
-        for why in (await self._unmapped(exchange, index)).values():
-            _missed(exchange, f"a document passed without a sketch: {why}")
-            await self._pass_through.pass_on(exchange)
-            return
-        try:
-            after = self._writes(request, lambda why: _missed(exchange, f"a document passed without a sketch: {why}"))
-        except Exception as error:
-            _missed(exchange, f"a document passed without a sketch: {error}")
-            after = request
-        if after is request:
-            await self._pass_through.pass_on(exchange)
-        else:
-            check = partial(self._check_mappings, exchange, [index])
-            await self._pass_through.forward(exchange, exchange.target, headers, after.body, check)
-
-    async def _unmapped(self, exchange: Exchange, index: str) -> dict[str, str]:
-        """Put the mapping where it is missing. Returns why documents of the index get no sketch, {} if they get one."""
-        asked = partial(sent, self._upstream, {})
-        return await run_async(self._driver.unmapped([index], _credentials(exchange)), asked)
-
-    async def _check_mappings(self, exchange: Exchange, indexes: Collection[str], status: int) -> None:
-        """After the first sketches for indexes, say in the answer what is wrong with their mappings."""
-        if status >= HTTPStatus.MULTIPLE_CHOICES:  # nothing was written
-            return
-        faults = self._driver.mapping_faults(indexes, _credentials(exchange))
-        for fault in await run_async(faults, partial(sent, self._upstream, {})):
-            exchange.note(fault)
+        async with exchange.turn(self._long):
+            given = await exchange.read(self._most)
+            plain = None if given is None else unpacked(given, encoding, self._most)
+            if plain is None:
+                sketched.miss(f"it is longer than {self._most:,} bytes, or damaged")
+            after = plain and await sketched.line(plain)
+            if after == plain:
+                tell()
+                await self._pass_through.pass_on(exchange)
+            else:
+                await self._pass_through.forward(exchange, exchange.target, headers, after, answered)
 
 
 class SketchedBody:
-    """Adds sketches to the documents of one bulk request.
+    """Adds sketches to the documents of one request, a bulk or one document.
 
     lines:  what knows the documents. long: of the requests that hold long lines.
     most:   bytes of a line that is parsed; a longer one passes as it is.
@@ -121,7 +95,7 @@ class SketchedBody:
     """
 
     def __init__(
-        self, lines: BulkLines, most: int, long: asyncio.Semaphore, ask: Callable[[str], Awaitable[None]]
+        self, lines: WrittenLines, most: int, long: asyncio.Semaphore, ask: Callable[[str], Awaitable[None]]
     ) -> None:
         self._lines, self._most, self._long, self._ask = lines, most, long, ask
         self._asked: set[str] = set()
@@ -159,7 +133,7 @@ class SketchedBody:
                 self._is_too_long = True
                 sent.append(self._taken())
                 if self._lines.skip():
-                    self._miss(f"a document is longer than {self._most:,} bytes")
+                    self.miss(f"a document is longer than {self._most:,} bytes")
         return b"".join(sent)
 
     async def _whole(self, end: bytes) -> bytes:
@@ -168,20 +142,25 @@ class SketchedBody:
             self._is_too_long = False
             return end
         line = self._taken() + end if self._held else end
+        text = line.rstrip()
+        return await self.line(text) + line[len(text) :]
+
+    async def line(self, text: bytes) -> bytes:
+        """Return one line with its sketch, as it came if it gets none."""
         index = self._lines.following
         if index is not None and index not in self._asked:
             self._asked.add(index)
             await self._ask(index)
-        text = line.rstrip()
         try:
             is_long = len(text) > _MOST_AT_ONCE
-            after = await asyncio.to_thread(self._lines, text, self._miss) if is_long else self._lines(text, self._miss)
-            return bytes(after) + line[len(text) :]
+            after = await asyncio.to_thread(self._lines, text, self.miss) if is_long else self._lines(text, self.miss)
+            return bytes(after)
         except Exception as error:  # one document does not stop the others
-            self._miss(str(error))
-            return line
+            self.miss(str(error))
+            return text
 
-    def _miss(self, why: str) -> None:
+    def miss(self, why: str) -> None:
+        """Count a document without a sketch."""
         self.missed += 1
         self.why = self.why or why
 
