@@ -9,6 +9,7 @@ import json
 import logging
 import socket
 import threading
+import time
 from contextlib import closing
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from ndd_search.serving.proxy import app
 from ndd_search.serving.proxy.proxy_settings import Node
-from tests.proxy.serving import Engine, Served, ask, response, say, serving, wait_until
+from tests.proxy.serving import SECONDS, Engine, Served, ask, response, say, serving, wait_until
 
 END = b"\r\n\r\n"
 
@@ -114,6 +115,41 @@ def test_an_upgrade_is_not_passed_on(behind: Engine, through: Served) -> None:
     )
     say(through.address, head, seconds=1.0)
     assert {name for heard in behind.heard for name, _ in heard.headers} <= {"host"}
+
+
+@pytest.mark.parametrize("kind", ["length", "chunks", "nothing"])
+def test_a_request_that_offers_another_protocol_keeps_its_body(
+    behind: Engine, through: Served, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """Java's HTTP client offers HTTP/2 with its first request. No byte of the body is read as a further request."""
+    body = SMUGGLED if kind != "nothing" else b""
+    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AA")
+    size = b"Transfer-Encoding: chunked" if kind == "chunks" else b"Content-Length: %d" % len(body)
+    head = lines(b"PUT /raw/_doc/1 HTTP/1.1", b"Host: x", *offer, size)
+    sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if kind == "chunks" else body
+    following = lines(b"GET /a/_doc/1 HTTP/1.1", b"Host: x", b"Connection: close")
+    for pause in (len(head), len(head) + 7, len(head) // 2, 0):
+        behind.heard = []
+        with socket.create_connection(through.address, timeout=SECONDS) as caller:
+            caller.sendall((head + sent)[:pause])
+            time.sleep(0.05)
+            caller.sendall((head + sent)[pause:] + following)
+            answers = b"".join(iter(lambda: caller.recv(65536), b""))
+        assert answers.count(b"HTTP/1.1 200") == 2
+        assert [(one.method, one.target, one.body) for one in behind.heard] == [
+            ("PUT", "/raw/_doc/1", body),
+            ("GET", "/a/_doc/1", b""),
+        ]
+    assert caplog.text == ""
+
+
+def test_what_follows_a_request_does_not_take_its_answer(behind: Engine, through: Served) -> None:
+    """A caller who was answered 400 instead would write the document again."""
+    write = lines(b"PUT /raw/_doc/1 HTTP/1.1", b"Host: x", b"Content-Length: 2") + b"{}"
+    answers = say(through.address, write * 2 + b"\0\0" + END)
+    assert answers.count(b"HTTP/1.1 200") == 2
+    assert b" 400 " not in answers
+    assert len(behind.heard) == 2
 
 
 def test_nothing_of_a_request_becomes_a_header(behind: Engine, through: Served) -> None:

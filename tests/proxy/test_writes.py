@@ -214,6 +214,20 @@ def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, ske
         assert {one.method for one in behind.heard} <= {"GET"}, "of its mapping"
 
 
+def test_a_body_of_several_packed_members_is_read_as_one(behind: Engine, sketching: Served) -> None:
+    """Programs that pack in parallel, or append to a log, send such bodies, and engines read them."""
+    header, document = b'{"index":{"_index":"news"}}\n', b'{"body":"%s"}\n' % TEXT.encode()
+    for target, parts in (
+        ("/_bulk", [header, document]),
+        ("/_bulk", [header * 3000 + header[:7], header[7:], document[:9], document[9:]]),
+        ("/news/_doc", [document[:20], document[20:]]),
+    ):
+        packed = b"".join(map(gzip.compress, parts))
+        assert ask(sketching.url, "POST", target, packed, {**NDJSON, "content-encoding": "gzip"}).status == 200
+        assert _without_sketches(behind.wrote.body) == b"".join(parts)
+        assert b'"ndd"' in behind.wrote.body
+
+
 @given(data=st.data())
 def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
     writes = SketchedWrites.of(IndexRules.of({"news*": {"text": ["body"]}}, CollapseOptions()))

@@ -25,6 +25,7 @@ with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn.supervisors import Multiprocess
 
 with importing("httptools", "the proxy or the search page", "httptools", "proxy"):
+    from httptools import HttpParserUpgrade, HttpRequestParser
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
@@ -71,6 +72,30 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
+class Parser:
+    """Parses the requests of a connection, also the body of one that offers another protocol, as Java's client does.
+
+    httptools ends such a request with its head; a second parser then reads the body, by what the head says of it.
+    """
+
+    def __init__(self, protocol: Guarded) -> None:
+        self._protocol, self._parser = protocol, HttpRequestParser(protocol)
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse a part of what the caller sends."""
+        while True:
+            try:
+                return self._parser.feed_data(data)
+            except HttpParserUpgrade as error:
+                data = data[error.args[0] :]
+                if self._protocol.framing:
+                    self._parser = HttpRequestParser(self._protocol)
+                    self._parser.feed_data(b"POST / HTTP/1.1\r\n%s: %s\r\n\r\n" % self._protocol.framing[0])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+
 class Guarded(HttpToolsProtocol):
     """The HTTP protocol of uvicorn, with limits for the head of a request and for a caller who reads nothing."""
 
@@ -79,6 +104,8 @@ class Guarded(HttpToolsProtocol):
         self._header_seconds, self._idle_seconds = header_seconds, idle_seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._head, self._in_head = 0, True
+        self.framing: list[tuple[bytes, bytes]] = []  # of the body that follows the head of an upgrade
+        self.parser = Parser(self)  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time for the first head."""
@@ -95,16 +122,18 @@ class Guarded(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Start the time for the next head."""
-        super().on_message_begin()
-        self._head, self._in_head = 0, True
-        self._start()
+        if not self.framing:
+            super().on_message_begin()
+            self._head, self._in_head = 0, True
+            self._start()
 
     def on_url(self, url: bytes) -> None:
         """Count the bytes of the head."""
         self._count(len(url))
         if b"#" in url:
             raise ValueError("a fragment, which some servers read as a part of the path, and others leave out")
-        super().on_url(url)
+        if self._in_head:
+            super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count the bytes of the head. Trailers are left out: the end of a body must not change who asks."""
@@ -114,12 +143,26 @@ class Guarded(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop the time."""
-        self._stop()
-        self._in_head = False
-        super().on_headers_complete()
+        if self._in_head:
+            self._stop()
+            self._in_head = False
+            super().on_headers_complete()
+            sizes = (b"content-length", b"transfer-encoding")
+            self.framing = [one for one in self.headers if one[0] in sizes] if self.parser.should_upgrade() else []
+
+    def on_message_complete(self) -> None:
+        """End a request, unless its body follows."""
+        if self.framing and self.parser.should_upgrade():
+            return
+        self.framing = []
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request that cannot be read."""
+        """Refuse a request that cannot be read, or close the connection after the answer to the one before it."""
+        if self.cycle is not None and not (self.cycle.more_body or self.cycle.response_complete):
+            self.cycle.keep_alive = False
+            self._stop()
+            return
         reason = "this is no valid HTTP/1.1: look at its method, URL (ASCII, without #) and headers (at most 64 kB)"
         body = error_bytes(HTTPStatus.BAD_REQUEST, reason)
         head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from io import BytesIO
 from numbers import Number
 from typing import Any
 
@@ -265,12 +266,12 @@ def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
         return body
     if encoding not in READ:
         return None
-    unpacker = zlib.decompressobj(_GZIP)
     try:
-        plain = unpacker.decompress(body, 0 if most is None else most + 1)
-    except zlib.error:
+        with gzip.GzipFile(fileobj=BytesIO(body)) as packed:
+            plain = packed.read(-1 if most is None else most + 1)
+    except (OSError, EOFError, zlib.error):
         return None
-    return plain if unpacker.eof and not unpacker.unused_data and (most is None or len(plain) <= most) else None
+    return plain if most is None or len(plain) <= most else None
 
 
 async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
@@ -282,19 +283,23 @@ async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator
         async for part in parts:
             yield part
         return
-    unpacker = zlib.decompressobj(_GZIP)
+    unpacker = None
     async for part in parts:
-        try:
-            piece = unpacker.decompress(part, _PIECE)
-            yield piece
-            while not unpacker.eof and (unpacker.unconsumed_tail or len(piece) == _PIECE):
-                piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
+        rest = part
+        while rest:
+            if unpacker is None or unpacker.eof:  # a body may have several members, one after the other
+                unpacker = zlib.decompressobj(_GZIP)
+            try:
+                piece = unpacker.decompress(rest, _PIECE)
                 yield piece
-        except zlib.error as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"the compressed body is damaged ({error}): send it again") from None
-        if unpacker.unused_data:
-            break
-    if not unpacker.eof or unpacker.unused_data:
+                while len(piece) == _PIECE and not unpacker.unconsumed_tail:
+                    piece = unpacker.decompress(b"", _PIECE)
+                    yield piece
+            except zlib.error as error:
+                what = f"the compressed body is damaged ({error}): send it again"
+                raise Refused(HTTPStatus.BAD_REQUEST, what) from None
+            rest = unpacker.unconsumed_tail or unpacker.unused_data
+    if unpacker is not None and not unpacker.eof:
         raise Refused(HTTPStatus.BAD_REQUEST, "the compressed body does not end where it should: send it again")
 
 
