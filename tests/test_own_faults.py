@@ -22,10 +22,10 @@ from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision
 from ndd_search.core.matching.document_frequency import count_document_frequency, count_in_list
-from ndd_search.core.matching.similar_pairs import resembling_pairs
+from ndd_search.core.matching.similar_pairs import given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.paging.cache import MemoryCache
-from ndd_search.core.sketching.sketches import Sketches, sketch, sketch_many
+from ndd_search.core.sketching.sketches import sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField, StoredSketches
 from ndd_search.corpus.collection_pairs import Search
 from ndd_search.search.flow.client_settings import settings_of
@@ -43,7 +43,6 @@ UNITS = [ndd.Recipe.lines(), ndd.Recipe.sentences(None), ndd.Recipe.sentences(ha
 NOT_FAILING = {
     "is_plain",  # these two allocate nothing, but for objects of Python
     "edges",
-    "corpus_entries",  # numpy has no counterpart of this: on Spark the core is required
 }
 
 
@@ -89,7 +88,6 @@ def work() -> dict[str, Callable[[], Any]]:
     words = np.random.default_rng(5).choice([f"w{number}" for number in range(90)], (40, 30))
     collection = sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
     search, places = Search(recipe=recipe, decision=Decision(0.5, 3)), np.arange(39)
-    rows = Sketches(np.concatenate(collection), np.cumsum([0, *map(len, collection)]))
     stored = [{"fields": {"ndd.sketch": one.tolist(), "ndd.recipe": [recipe.id]}} for one in collection]
     answer, persons = json.dumps({"hits": {"hits": stored}}), people(14, seed=1).records
 
@@ -118,7 +116,9 @@ def work() -> dict[str, Callable[[], Any]]:
         "lines and sentences": lambda: [one.tolist() for of in UNITS for one in sketch_many(texts, of)],
         "leaders of a collection": led,
         "pairs of a collection": paired,
-        "some pairs of a collection": lambda: list(vars(search.check(rows, places, places + 1)).values()),
+        "some pairs": lambda: list(
+            vars(given_pairs(rows_of(collection, 64), Decision(None, 3, replace(table)), places, places + 1)).values()
+        ),
         "the frequency table of a collection": lambda: count_document_frequency(collection, recipe).to_dict(),
         "stored sketches": lambda: list(SketchField().decode(stored, recipe)),
         "sketches in an answer": cut,

@@ -35,7 +35,6 @@ _SEED = 1  # of the sample that the frequency table is counted in
 _AT_ONCE = 1 << 20  # pairs that numpy compares at a time
 _EVERY = 1 << 62
 _MEASURES: tuple[Measure, ...] = ("kmv", "broder", "overlap", "shorter")  # of the native core
-_THREADS = native.THREADS
 
 Progress = Callable[[int], object]
 
@@ -113,6 +112,7 @@ class Search:
     guards:       which documents may pair, in the order of the sketches.
     budget:       documents met for one document at most, at least 1; see Effort.cut. Numpy meets all of them.
     progress:     called now and then with the number of documents done; an exception that it raises ends the search.
+    threads:      of the native core.
     """
 
     recipe: Recipe
@@ -121,6 +121,7 @@ class Search:
     guards: Guards = field(default_factory=Guards)
     budget: int = BUDGET
     progress: Progress | None = None
+    threads: int = native.THREADS
 
     def __post_init__(self) -> None:
         check_whole("budget", self.budget, 1)
@@ -131,18 +132,19 @@ class Search:
         old: so many documents at the head are leaders whatever they share, but for those equal to an earlier one.
         """
         pairs, same, effort = self._found(sketches, 0, old)
-        leader, similarity = choose_leaders(len(sketches), pairs.where(pairs.second >= old) if old else pairs)
+        leader, similarity = choose_leaders(len(sketches), pairs)
         leader, similarity = leader[same], similarity[same]
         leader[:old], similarity[:old] = np.arange(old), 1.0
         return Led(leader, similarity, effort)
 
-    def pairs(self, sketches: Sketches, each: int | None = None) -> Found:
+    def pairs(self, sketches: Sketches, each: int | None = None, old: int = 0) -> Found:
         """All pairs of documents with different sketches that count, ordered by the first, then the second.
 
         Documents with equal sketches are in `same`, not in pairs: a thousand equal texts would be half a million pairs.
         each: pairs of one document with earlier ones at most; what that leaves out counts as cut.
+        old:  so many documents at the head make no pairs with each other.
         """
-        return Found(*self._found(sketches, each or _EVERY), sketches, self.recipe.k)
+        return Found(*self._found(sketches, each or _EVERY, old), sketches, self.recipe.k)
 
     @property
     def native_rule(self) -> native.Rule:
@@ -162,7 +164,7 @@ class Search:
     def _found(self, sketches: Sketches, each: int, old: int = 0) -> tuple[Pairs, Ranks, Effort]:
         """The pairs of different documents, of each document the first with its values, and the effort.
 
-        each: as in `pairs`; 0 may leave out all but the pair of each document with its leader. old: as in `leaders`.
+        each, old: as in `pairs`; an `each` of 0 may leave out all but the pair of each document with its leader.
         """
         sketches = as_compared(sketches, self.recipe.k, self.decision)
         if native.core and self.decision.measure in _MEASURES:
@@ -174,7 +176,7 @@ class Search:
                 self.native_table,
                 self.guards.arguments,
                 self.progress,
-                (self.budget, each, old, _THREADS),
+                (self.budget, each, old, self.threads),
             )
             if found is not None:
                 first, second, similarity, same, effort = found
@@ -182,9 +184,9 @@ class Search:
                     np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity)
                 )
                 return pairs, np.frombuffer(same, np.int64), Effort(*effort)
-        return self._without_core(sketches, each or _EVERY)
+        return self._without_core(sketches, each or _EVERY, old)
 
-    def _without_core(self, sketches: Sketches, each: int) -> tuple[Pairs, Ranks, Effort]:
+    def _without_core(self, sketches: Sketches, each: int, old: int) -> tuple[Pairs, Ranks, Effort]:
         rows = rows_of(sketches, self.recipe.k)
         same = _same(rows, self.guards)
         different = (same == np.arange(len(same))) & (rows.lengths > 0)
@@ -193,21 +195,9 @@ class Search:
             pairs, effort = self._allowed(rows, pairs), Effort(int(different.sum()), len(pairs), len(pairs), 0)
         else:
             pairs, effort = self._pairs_that_meet(rows, different)
+        pairs = pairs.where(pairs.second >= old)
         kept = pairs.where(_nth_of_second(pairs) < each)
         return kept, same, replace(effort, cut=len(pairs) - len(kept))
-
-    def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
-        """Those of some pairs of different sketches that count."""
-        sketches = as_compared(sketches, self.recipe.k, self.decision)
-        if native.core and self.decision.measure in _MEASURES:
-            pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
-            columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
-            found = native.core.corpus_check(*columns, rule, self.native_table, guards, pairs)
-            if found is not None:
-                similarity = np.frombuffer(found)
-                counts = similarity >= 0
-                return Pairs(first[counts], second[counts], similarity[counts])
-        return self._check(rows_of(sketches, self.recipe.k), first, second)
 
     def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
         if self.decision.measure == "kmv":
@@ -221,16 +211,32 @@ class Search:
         short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < self._few
         return pairs.where(~short | (pairs.similarity >= 1) & (self.decision.measure != "shorter"))
 
-    def _pairs_that_meet(self, rows: Rows, different: npt.NDArray[np.bool_]) -> tuple[Pairs, Effort]:
-        """The pairs among different documents that share a value of their prefixes."""
+    def looked_up(self, rows: Rows, holders: Ranks) -> tuple[Ranks, Ranks]:
+        """The values by which rows are looked up: (row, place in rows.values), of one row those with few holders first.
+
+        holders: of each value of rows, int64. The prefix of a row is all but as many of its values as it must share
+        with any other, and one more, in an order that has values of few holders first. A value with one holder is left
+        out.
+        """
         counted = np.minimum(rows.lengths, max(self._few, 1)) if self.decision.measure == "shorter" else rows.lengths
         least = np.maximum(np.ceil((self.decision.floor - 2 * ROUNDING) * counted), 1)
         if self.decision.rule.edges:  # pairs that differ at their edges share that much inside
             within = np.ceil((self.decision.rule.least - 2 * ROUNDING) * inside(rows).lengths)
             least = np.where(rows.whole, np.maximum(within, 1), least)
+        owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+        order = np.lexsort((rows.values, holders, owner))
+        place_in_row = np.arange(len(owner)) - np.repeat(rows.offsets[:-1], rows.lengths)
+        chosen = (place_in_row <= (rows.lengths - least)[owner]) & (holders[order] > 1)
+        return owner[chosen], order[chosen]
+
+    def _pairs_that_meet(self, rows: Rows, different: npt.NDArray[np.bool_]) -> tuple[Pairs, Effort]:
+        """The pairs among different documents that share a value of their prefixes."""
+        _, values, holders = np.unique(rows.values, return_inverse=True, return_counts=True)
+        row, place = self.looked_up(rows, holders[values])
+        row, value = row[different[row]], values[place[different[row]]]
         kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         met = 0
-        for first, second in _meetings(rows, different, least):
+        for first, second in _meetings(row, value, len(different)):
             kept.append(self._check(rows, first, second))
             met += len(first)
         columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
@@ -251,28 +257,17 @@ def sample_of(count: int) -> Ranks:
     return np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
 
 
-def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], least: Shares) -> Iterator[tuple[Ranks, Ranks]]:
-    """Pairs of wanted rows, the first before the second, that share a value of their prefixes, a block at a time.
+def _meetings(row: Ranks, value: Ranks, rows: int) -> Iterator[tuple[Ranks, Ranks]]:
+    """Pairs of rows that are looked up by one value, the first before the second, a block at a time.
 
-    A pair may be in several blocks, once in each. The prefix of a row is all but as many of its values as it must share
-    with any other, `least`, and one more, in an order that has values of few holders first.
+    A pair may be in several blocks, once in each. rows: how many there are.
     """
-    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
-    inside = wanted[owner]
-    owner, values = owner[inside], rows.values[inside]
-    _, which, holders = np.unique(values, return_inverse=True, return_counts=True)
-    order = np.lexsort((values, holders[which], owner))
-    owner, which = owner[order], which[order]
-    lengths = np.bincount(owner, minlength=len(rows.lengths))
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    looked_up = (within <= lengths[owner] - least[owner]) & (holders[which] > 1)
-    owner, which = owner[looked_up], which[looked_up]
-    order = np.lexsort((owner, which))
-    owner, which = owner[order], which[order]
-    begin = np.searchsorted(which, which)  # the first entry of the same value
-    for first, second in partners(begin, np.arange(len(owner)) - begin):
-        codes = sorted_distinct(owner[first] * np.int64(len(rows.lengths)) + owner[second])
-        yield codes // len(rows.lengths), codes % len(rows.lengths)
+    order = np.lexsort((row, value))
+    row, value = row[order], value[order]
+    begin = np.searchsorted(value, value)  # the first entry of the same value
+    for first, second in partners(begin, np.arange(len(row)) - begin):
+        codes = sorted_distinct(row[first] * np.int64(rows) + row[second])
+        yield codes // rows, codes % rows
 
 
 def _nth_of_second(pairs: Pairs) -> Ranks:

@@ -4,10 +4,8 @@ The stages are those of one machine: sketch, look up, compare, group. What a pro
 is in `spark_stages`, which calls the functions that one machine calls; `spark_pairs` says how rows travel:
 
 1. Documents are read and sketched where they lie, and numbered in their order.
-2. Each document is entered into the lists of its values, those with few holders first (prefix filter). Lists are
-   shuffled. A list of more than inverted_lists.LISTED documents is cut into blocks, and any two blocks meet as a list
-   of their own.
-3. The different pairs of documents that share a list are joined with both sketches and compared.
+2. Each document goes to the parts of its rarest values, see `spark_parts`; a small collection is one part.
+3. The pairs of each part are found as one machine finds those of a collection. Of a pair in several parts one stays.
 4. Pairs are contracted to chains in rounds, each with an eighth of the partitions of the one before. All pairs of one
    chain then come together, and groups are made of them.
 

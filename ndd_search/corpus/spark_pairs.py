@@ -16,8 +16,8 @@ from ndd_search.core.options import CollapseOptions
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
 from ndd_search.corpus.collection_pairs import Effort, Search
-from ndd_search.corpus.inverted_lists import LISTED, Holders, Keys
 from ndd_search.corpus.sketch_store import sketches_of
+from ndd_search.corpus.spark_parts import Parts
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -111,21 +111,18 @@ class PairsOnSpark:
     @cached_property
     def found(self) -> DataFrame:
         """first, second (ranks) and similarity, of documents with different sketches."""
-        rows = self._candidates.withColumnsRenamed({"first": "rank1", "second": "rank2"})
-        for side in "12":
-            renamed = {name: name + side for name in self._different.columns}
-            rows = rows.join(self._different.withColumnsRenamed(renamed), f"rank{side}")
-        checked = rows.mapInArrow(self._meeting.check, f"{_PAIR}, similarity double")
-        return self.work.written("pairs", checked)
+        pairs = self._met.filter("effort is null").drop("effort")
+        return pairs if self._meeting.parts.number == 1 else self.work.written("pairs", pairs.distinct())
 
     @property
     def effort(self) -> Effort:
-        """What the search cost; `met` and `compared` are the pairs that share a list."""
-        met, cut = self._candidates.count(), 0
-        if int(self._meeting.holders.counts.max(initial=0)) > max(self.search.budget, LISTED):
+        """What the search cost, in all parts; a document that is in several of them is met in each."""
+        efforts = [row["effort"] for row in self._met.filter("effort is not null").select("effort").collect()]
+        met, compared, cut = (sum(column) for column in zip((0, 0, 0), *efforts, strict=True))
+        if self._meeting.parts.number > 1:
             rows = self._different.mapInArrow(self._meeting.count_cut, "cut long")
-            cut = rows.agg(F.sum("cut").alias("cut")).collect()[0]["cut"] or 0
-        return Effort(self._different.count(), met, met, cut)
+            cut += rows.agg(F.sum("cut").alias("cut")).collect()[0]["cut"] or 0
+        return Effort(self._different.count(), met, compared, cut)
 
     def with_ids(self) -> DataFrame:
         """All pairs by id, equal sketches included: first, second, similarity."""
@@ -201,24 +198,19 @@ class PairsOnSpark:
 
     @cached_property
     def _meeting(self) -> stages.Meeting:
-        coded = bool(self.options.same_fields) or self.options.same_numbers
-        timed = bool(self.options.seconds_apart) or self.options.length_ratio > 0
-        rows = self._different.select("rank", "sketch", "code")
-        count = rows.count()
+        rows, count = self._different.select("rank", "sketch"), self._different.count()
         if count > SAMPLED:
             rows = rows.filter(F.pmod(F.xxhash64("rank"), F.lit(count)) < SAMPLED)
-        sample = rows.toArrow()
-        codes = sample.column("code").to_numpy() if coded else None
-        sketches, decision = sketches_of(sample.column("sketch")), self.search.decision
-        holders = Holders.counted(sketches, codes, count)
-        keys = Keys.of(decision.bar or 0.0, sketches, count) if decision.measure == "cosine" else None
-        return stages.Meeting(self.search, holders, self.count, coded, timed, keys)
+        sample = sketches_of(rows.toArrow().column("sketch"))
+        return stages.Meeting(self.search, Parts.of(self.search, self.count, count, sample), self.old)
 
     @cached_property
-    def _candidates(self) -> DataFrame:
-        """Pairs of ranks that share a list, first and second; of fingerprints those that are near."""
-        entered = self._different.mapInArrow(self._meeting.enter, stages.ENTERED)
-        lists = entered.repartition("list").sortWithinPartitions("list", "side")
-        keys = self._meeting.keys
-        meeting = stages.Lists(self.old, keys.most if keys else 0)
-        return self.work.written("candidates", lists.mapInArrow(meeting.meet, _PAIR).distinct())
+    def _met(self) -> DataFrame:
+        """Pairs that count, maybe several times, and for each part what the search in it cost: stages.MET."""
+        meeting = self._meeting
+        if meeting.parts.number == 1:
+            entered = self._different.withColumn("part", F.lit(0).cast("long"))
+        else:
+            entered = self._different.mapInArrow(meeting.enter, stages.ENTERED)
+        meet = lambda rows: meeting.meet(rows)  # noqa: E731, PLW0108 - Spark counts `self` of a method as an argument
+        return self.work.written("met", entered.groupBy("part").applyInArrow(meet, stages.MET))

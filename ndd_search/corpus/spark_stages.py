@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.core.matching.choose_leaders import choose_leaders
 from ndd_search.core.matching.similar_pairs import Pairs, as_compared
-from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.choose_copy import sort_key
 from ndd_search.core.sketching.fits_text import fingerprint
@@ -23,9 +21,9 @@ from ndd_search.corpus.collection_pairs import Search
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.document_batches import Document, Pieces, id_of
 from ndd_search.corpus.guard_columns import Guards, shingles_of
-from ndd_search.corpus.inverted_lists import Holders, Keys, entries_of, pairs_of, sublists
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.sketch_store import sketches_of
+from ndd_search.corpus.spark_parts import Parts
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
 
@@ -38,7 +36,9 @@ else:
 Batches = Iterator["pa.RecordBatch"]
 READ = "part int, row long, id string, said string"
 PARTITION = "ndd partition"
-ENTERED = "list long, side boolean, rank long, print long"
+PAIRING = "rank long, sketch array<int>, code long, time double"
+ENTERED = f"{PAIRING}, part long"
+MET = "first long, second long, similarity double, effort array<long>"
 PREPARED = "place long, sketch array<int>, fingerprint string, code long, time double, key array<double>"
 _ROWS = 50_000  # of a batch that is handed back
 
@@ -179,96 +179,44 @@ class Preparing:
 class Meeting:
     """How documents meet.
 
-    search:    without guards' codes and times, but with their `apart`.
-    holders:   of the values of the collection.
-    documents: of the collection.
-    coded, timed: whether there are guards of either kind.
-    keys:      by which fingerprints are looked up; sets are, by their values.
+    search: without guards' codes and times, but with their `apart`.
+    parts:  in which they meet.
+    old:    so many documents at the head do not meet each other.
     """
 
     search: Search
-    holders: Holders
-    documents: int
-    coded: bool
-    timed: bool
-    keys: Keys | None = None
+    parts: Parts
+    old: int = 0
 
     def enter(self, batches: Batches) -> Batches:
-        """Rows of `rank`, `sketch` and `code` to the lists they are in: ENTERED. `print` is 0 for sets."""
+        """Rows of PAIRING, once for each part that they are in: ENTERED."""
         for batch in batches:
-            ranks = batch.column("rank").to_numpy()
-            document, lists, side, prints, _ = self._lists(batch, ranks)
-            columns = {"list": lists, "side": side, "rank": ranks[document], "print": prints}
-            yield _batch(columns, (pa.int64(), pa.bool_(), pa.int64(), pa.int64()))
+            row, part, _ = self.parts.entered(sketches_of(batch.column("sketch")), batch.column("rank").to_numpy())
+            yield batch.take(pa.array(row)).append_column("part", pa.array(part))
 
     def count_cut(self, batches: Batches) -> Batches:
         """The same rows to the number of documents that the budget leaves out: `cut`."""
         for batch in batches:
-            cut = self._lists(batch, batch.column("rank").to_numpy())[-1]
+            cut = self.parts.entered(sketches_of(batch.column("sketch")), batch.column("rank").to_numpy())[2]
             yield _batch({"cut": [cut]}, (pa.int64(),))
 
-    def _lists(self, batch: pa.RecordBatch, ranks: Ranks) -> tuple[Any, ...]:
-        """The rows that are in lists, the lists, their sides, the fingerprints, and what the budget leaves out."""
-        codes = batch.column("code").to_numpy() if self.coded else None
-        search, sketches = self.search, sketches_of(batch.column("sketch"))
-        if self.keys:
-            document, lists, prints = self.keys.lists(sketches)
-            return document, lists, np.zeros(len(lists), np.bool_), prints, 0
-        entries = entries_of(sketches, search.recipe.k, search.native_rule, search.native_table, codes, self.holders)
-        entry, lists, side, cut = sublists(entries, ranks, self.holders, self.documents, search.budget)
-        return entries.document[entry], lists, side, np.zeros(len(lists), np.int64), cut
-
-    def check(self, batches: Batches) -> Batches:
-        """Rows of two documents, `rank`, `sketch`, `code`, `time` with 1 and 2 behind, to pairs that count."""
-        for batch in batches:
-            both = [pa.concat_arrays([batch.column(f"{name}1"), batch.column(f"{name}2")]) for name in
-                    ("sketch", "code", "time", "rank")]  # fmt: skip
-            codes, times, ranks = (column.to_numpy() for column in both[1:])
-            guards = replace(
-                self.search.guards, codes=codes if self.coded else None, times=times if self.timed else None
-            )
-            first = np.arange(batch.num_rows)
-            checked = replace(self.search, guards=guards)
-            pairs = checked.check(sketches_of(both[0]), first, first + batch.num_rows)
-            yield _pairs(ranks[pairs.first], ranks[pairs.second], pairs.similarity)
-
-
-@dataclass(frozen=True)
-class Lists:
-    """How the documents of a list meet.
-
-    old:  so many documents at the head do not meet each other.
-    most: bits in which the fingerprints of two that meet may differ.
-    """
-
-    old: int = 0
-    most: int = 0
-
-    def meet(self, batches: Batches) -> Batches:
-        """Rows of ENTERED, ordered by `list` and `side`, to pairs of ranks `first` and `second`.
-
-        A list is held in memory as a whole, and a pair may be given several times.
-        """
-        rest: list[Any] = [np.empty(0, kind) for kind in (np.int64, np.bool_, np.int64, np.int64)]
-        for batch in batches:
-            columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-            rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
-            lists = rest[0]
-            whole = int(np.searchsorted(lists, lists[-1])) if len(lists) else 0
-            yield from self._met(*(column[:whole] for column in rest))
-            rest = [column[whole:] for column in rest]
-        yield from self._met(*rest)
-
-    def _met(self, lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks, prints: Ranks) -> Batches:
-        for left, right in pairs_of(lists, side):
-            near = np.bitwise_count((prints[left] ^ prints[right]).view(np.uint64)) <= self.most
-            one, other = left[near], right[near]
-            first, second = np.minimum(ranks[one], ranks[other]), np.maximum(ranks[one], ranks[other])
-            order = np.lexsort((second, first))
-            first, second = first[order], second[order]
-            new = (first != second) & ((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
-            new &= second >= self.old
-            yield from _in_parts({"first": first[new], "second": second[new]}, (pa.int64(), pa.int64()))
+    def meet(self, rows: pa.Table) -> pa.Table:
+        """The rows of one part, ENTERED, to MET: pairs that count, and after them a row of what the search cost."""
+        rows = rows.sort_by("rank")
+        ranks, codes, times = (rows.column(name).to_numpy() for name in ("rank", "code", "time"))
+        guards = Guards(codes if codes.any() else None, times if times.any() else None, self.search.guards.apart)
+        search = replace(self.search, guards=guards, threads=1)
+        found = search.pairs(sketches_of(rows.column("sketch")), old=int(np.searchsorted(ranks, self.old)))
+        effort, pairs = found.effort, found.pairs
+        columns = {
+            "first": pa.array(ranks[pairs.first]),
+            "second": pa.array(ranks[pairs.second]),
+            "similarity": pa.array(pairs.similarity),
+            "effort": pa.nulls(len(pairs), pa.list_(pa.int64())),
+        }
+        cost = {name: pa.nulls(1, column.type) for name, column in columns.items()}
+        cost["effort"] = pa.array([[effort.met, effort.compared, effort.cut]])
+        return pa.concat_tables([pa.table(columns), pa.table(cost)])
 
 
 def contract(batches: Batches) -> Batches:
@@ -322,11 +270,6 @@ def _columns(batches: Batches, *names: str) -> list[list[Any]]:
         for column, name in zip(columns, names, strict=True):
             column.append(batch.column(name).to_numpy())
     return columns
-
-
-def _pairs(first: Ranks, second: Ranks, similarity: npt.NDArray[np.float64]) -> pa.RecordBatch:
-    columns = {"first": first, "second": second, "similarity": similarity}
-    return _batch(columns, (pa.int64(), pa.int64(), pa.float64()))
 
 
 def _in_parts(columns: dict[str, Any], kinds: Sequence[pa.DataType]) -> Batches:

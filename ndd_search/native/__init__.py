@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 37  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 38  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -147,22 +147,6 @@ class Core(Protocol):
         4, places: latitude and longitude in radians and the cosine of the latitude of each, then `km` (floats).
         Returns of the pairs that are left their places (int64), and a similarity (float32) and a grade (int16) for each
         stage, NaN and -1 where a value is missing.
-        """
-
-    def corpus_entries(
-        self,
-        values: object,
-        offsets: object,
-        k: int,
-        rule: Rule,
-        frequency_table: bytes | None,
-        guards: tuple[object, object, float],
-        holders: object,
-        /,
-    ) -> tuple[bytes, bytes, bytes] | None:
-        """Return the values by which documents are looked up, rare ones first (see corpus.inverted_lists.Entries).
-
-        holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """
 
     def corpus_check(

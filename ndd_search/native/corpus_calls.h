@@ -6,9 +6,9 @@
 
 typedef struct {
     Question question;
-    Py_buffer values, offsets, codes, times, asked; /* asked: of corpus_entries the holders, of corpus_check the pairs */
+    Py_buffer values, offsets, codes, times, asked; /* asked: the pairs of corpus_check */
     Guards guards;
-    Corpus corpus;           /* of these two */
+    Corpus corpus;           /* of corpus_check */
     long long budget, each, old, threads;
     PyObject *progress;      /* called with a number of documents, or None */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
@@ -117,62 +117,6 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_XDECREF(columns);
     Py_XDECREF(same);
     free(pairs);
-    return end_inquiry(&inquiry, result);
-}
-
-/* Multiplier of slots in corpus/inverted_lists.py, the same on each machine. Values of one slot are counted as one there, no more. */
-static const uint64_t COUNTED_BY = 0x9E3779B97F4A7C15u;
-
-/* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. Returns how many
- * there are. */
-static int64_t entries_of(Corpus *corpus, const uint16_t *popular, Slots slots, int32_t *documents, int32_t *keys,
-                          uint8_t *kinds)
-{
-    const Page *page = corpus->page;
-    Entry own[MOST_VALUES + 1];
-    int64_t entries = 0;
-    for (int64_t i = 0; i < page->count; i++) {
-        if (!length_of(page, i))
-            continue;
-        corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
-        int64_t count = enter(corpus, i, popular, slots, own);
-        for (int64_t j = 0; j < count; j++, entries++) {
-            documents[entries] = (int32_t)i;
-            keys[entries] = own[j].key;
-            kinds[entries] = own[j].kind;
-        }
-    }
-    return entries;
-}
-
-static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Inquiry inquiry;
-    PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOLO!OO!O:corpus_entries", sizeof(int32_t)) > 0;
-    const Page *page = &inquiry.question.page;
-    uint64_t count = fine ? (uint64_t)inquiry.asked.len / sizeof(uint16_t) : 0; /* two numbers in each int32 */
-    int shift = 64;
-    while (shift > 32 && (uint64_t)1 << (64 - shift) < count)
-        shift--;
-    if (shift < 64 && (uint64_t)1 << (64 - shift) == count) {
-        int64_t most = page->offsets[page->count];
-        documents = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
-        keys = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
-        kinds = bytes_of(NULL, most);
-    }
-    if (documents && keys && kinds) {
-        char *of = PyBytes_AsString(documents), *key = PyBytes_AsString(keys), *kind = PyBytes_AsString(kinds);
-        inquiry.released = PyEval_SaveThread();
-        int64_t entries = entries_of(&inquiry.corpus, inquiry.asked.buf, (Slots){COUNTED_BY, shift}, (int32_t *)of, (int32_t *)key,
-                                     (uint8_t *)kind);
-        PyEval_RestoreThread(inquiry.released);
-        Py_ssize_t size = (Py_ssize_t)entries * (Py_ssize_t)sizeof(int32_t);
-        result = Py_BuildValue("y#y#y#", of, size, key, size, kind, (Py_ssize_t)entries);
-    }
-    Py_XDECREF(documents);
-    Py_XDECREF(keys);
-    Py_XDECREF(kinds);
     return end_inquiry(&inquiry, result);
 }
 

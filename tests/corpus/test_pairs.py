@@ -96,7 +96,7 @@ def test_large_sketches_that_meet_in_more_lists_than_they_have_values_are_found(
 
 def test_empty_sketches_are_no_pair(way: str) -> None:
     sketches = Sketches(np.array([1, 2], np.int32), np.array([0, 0, 0, 2]))
-    pairs = search_for(0.5, sketches, Recipe()).check(sketches, np.array([0, 0]), np.array([1, 2]))
+    pairs = search_for(0.5, sketches, Recipe()).pairs(sketches).pairs
     assert not as_set(pairs)
 
 
@@ -148,16 +148,15 @@ def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting, m
 
 
 @pytest.mark.parametrize("bar", ["auto", 0.5])
-def test_the_number_of_threads_changes_nothing(bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_changes_nothing(bar: Setting) -> None:
     """Of a collection of several blocks, each of which all threads look up together."""
     if native.core is None:
         pytest.skip("only the native core has threads")
     recipe = Recipe(k=16)
     sketches = made.sketches(1, 10_000, recipe.k)
-    search = search_for(bar, sketches, recipe)
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("ndd_search.corpus.collection_pairs._THREADS", threads)
+        search = replace(search_for(bar, sketches, recipe), threads=threads)
         led, found, few = search.leaders(sketches, 5_000), search.pairs(sketches), search.pairs(sketches, 3)
         columns = [led.leader, led.similarity, found.same]
         columns += [column for one in (found, few) for column in (one.pairs.first, one.pairs.second)]

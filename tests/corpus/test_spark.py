@@ -20,7 +20,6 @@ import pytest
 from pyarrow import parquet
 
 import ndd_search as ndd
-from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.corpus.document_batches import Pieces
 from tests.conftest import LONG
@@ -31,7 +30,6 @@ from tests.examples import ROOT, run
 COUNT = 600
 for_long_runs = pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 runs every test of Spark, which takes minutes")
 pytestmark = [
-    pytest.mark.skipif(native.core is None, reason="Spark needs the native core"),
     pytest.mark.filterwarnings("ignore"),  # of pyspark and pandas
 ]
 
