@@ -33,7 +33,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
-from ndd_search.indexing.scan import ODD, sampled, snapshot
+from ndd_search.indexing.scan import sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
 from ndd_search.search.flow.client_settings import options
@@ -219,8 +219,7 @@ class Backfill(SketchSettings):
         """Whether a sketch in a sample of the documents that are done is not of its text."""
         job = self.every(facts)
         done = {"bool": {"filter": [job.search["query"]], "must_not": [self.waiting(facts)]}}
-        # A filter of _source leaves out comments, which no client can read.
-        body = {**job.search, "query": done, "_source": {"excludes": [ODD]}}
+        body = {**job.search, "query": done}
         return not job.all_fit(sampled(client, facts.name, body, page_size(facts)))
 
     def _problem(self, facts: IndexFacts) -> str:
@@ -250,10 +249,8 @@ class Backfill(SketchSettings):
         """
         query = self.waiting(facts) if waiting else stored_sketch(SketchField(self.field))
         query = {"match_all": {}} if self.recheck else query
-        filtered = {"excludes": [self.field]}  # a filter leaves out comments, which no client can read
-        sources = [
-            hit["_source"] for hit in sampled(client, facts.name, {"query": query, "_source": filtered}, _LOOKED_AT)
-        ]
+        filtered = {"query": query, "_source": {"excludes": [self.field]}}
+        sources = [hit["_source"] for hit in sampled(client, facts.name, filtered, _LOOKED_AT)]
         if not sources or any(text_of(source, self.fields) for source in sources):
             return ""
         mapped = [{"exists": {"field": path}} for path in self.fields if is_mapped(facts.mapping, path)]
@@ -277,7 +274,7 @@ class Backfill(SketchSettings):
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
             return ""  # every field of a document is mapped
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
-        with options(enabled=False), snapshot(client, facts.name, Retry(self.rate)) as now:  # one of all may have it
+        with snapshot(client, facts.name, Retry(self.rate)) as now:  # one of all may have it
             for hit in chain.from_iterable(now.pages(body, _PAGE)):
                 if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
                     return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.rate_and_retries import Retry, status_of
 from ndd_search.search.clients.wrap import unwrap
 from ndd_search.search.flow.client_settings import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages
-_SAME_ID, _MOST = 1_000, 10_000  # documents of one id in an index, whose routing differs; hits of a search by default
+_MOST = 10_000  # hits of a search by default
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
+_OF_A_PAGE = ("slice", "pit", "sort", "search_after")
 
 ODD = "ndd_search: odd"  # a key of such hits, beside "_source"
 _COMMENTS = "its JSON holds comments, which an update would drop"
 _NOT_UTF_8 = "it holds bytes that are not UTF-8: index it again"
-_STRING = r'("(?:[^"\\]|\\.)*")'
-_SCROLL_ID = re.compile(f'"_scroll_id":{_STRING}')
-_DOCUMENT = re.compile(rf'"_index":{_STRING}(?:,"_type":"\w+")?,"_id":{_STRING}')
 
 Hits = list[dict[str, Any]]
 
@@ -57,98 +55,88 @@ class Snapshot:
         page = {**body, "sort": list(TIEBREAK)}
         while True:
             page["pit"] = {"id": point, "keep_alive": _KEEP}
-            response, hits = self.read(page)
-            if not (found := response["hits"]["hits"]):
+            response = self.search(page)
+            if not (hits := response["hits"]["hits"]):
                 return
             yield hits
             point = response.get("pit_id", point)
-            page["search_after"] = found[-1]["sort"]
+            page["search_after"] = hits[-1]["sort"]
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
-        body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll requires the total
-        request = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
-        scroll = ""
+        """Read which documents there are, and each page of them as they are then: a scroll gives no page again."""
+        which = {**body, "sort": ["_doc"], "_source": False, "track_total_hits": True}  # a scroll requires the total
+        response = self._answer(self.client.search, index=self.index, body=which, scroll=_KEEP, **_WHOLE)
         try:
-            while True:
-                try:
-                    response = self.retry.call(request)
-                    scroll, hits = response["_scroll_id"], response["hits"]["hits"]
-                except Exception as error:  # a scroll does not give a page again
-                    text = _unreadable(error)
-                    if not (named := _SCROLL_ID.search(text)):
-                        raise
-                    scroll = json.loads(named[1])
-                    found = [(json.loads(index), json.loads(id)) for index, id in _DOCUMENT.findall(text)]
-                    hits = self._by_id(body, found)
-                if not hits:
-                    return
-                yield hits
-                request = partial(self.client.scroll, body={"scroll_id": scroll, "scroll": _KEEP})
+            while hits := response["hits"]["hits"]:
+                if failures := response["_shards"].get("failures"):
+                    raise IndexUnusable(self.index, f"a shard failed while it was read ({failures[0]})", "begin again")
+                yield self._documents(body, hits)
+                scroll = {"scroll_id": response["_scroll_id"], "scroll": _KEEP}
+                response = self._answer(self.client.scroll, body=scroll)
         finally:
             with suppress(Exception):  # see _close
-                self.client.clear_scroll(body={"scroll_id": scroll})
+                self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
 
-    def read(self, body: dict[str, Any]) -> tuple[Any, Hits]:
-        """Return the answer to a search, and its hits, also if some are documents that no client can read."""
+    def search(self, body: dict[str, Any]) -> Any:
+        """Return the answer to a search, also if some of its documents are such that no client can read them."""
         try:
-            response = self._search(body)
+            return self._search(body)
         except Exception as error:
-            _unreadable(error)
-            response = self._search({**body, "_source": False})
-            found = [(hit["_index"], hit["_id"]) for hit in response["hits"]["hits"]]
-            return response, self._by_id(body, found)
-        return response, response["hits"]["hits"]
+            _check_unreadable(error)
+        response = self._search({**body, "_source": False})
+        hits = response["hits"]
+        hits["hits"] = [one for hit in hits["hits"] for one in self._documents(body, [hit])]
+        return response
 
-    def _by_id(self, body: dict[str, Any], documents: list[tuple[str, str]]) -> Hits:
-        """Read documents, by index and id, as they are now: in halves, until those that are no JSON are alone."""
-        which = {"ids": {"values": [id for _, id in documents]}}
-        where = {"terms": {"_index": sorted({index for index, _ in documents})}}
-        size = min(len(documents) + _SAME_ID, _MOST)
-        page = {**body, "query": {"bool": {"filter": [body["query"], which, where]}}, "size": size}
-        for name in ("slice", "pit", "sort", "search_after"):
-            page.pop(name, None)
+    def _documents(self, body: dict[str, Any], hits: Hits) -> Hits:
+        """Return these hits of a search with their documents as they are now, without those that are gone."""
+        found = {_key(hit): hit for hit in hits}
+        which = {"ids": {"values": [hit["_id"] for hit in hits]}}
+        where = {"terms": {"_index": sorted({hit["_index"] for hit in hits})}}
+        page = {name: value for name, value in body.items() if name not in _OF_A_PAGE}
+        page |= {"query": {"bool": {"filter": [body["query"], which, where]}}, "size": _MOST}
         try:
             response = self._search(page)
         except Exception as error:
-            _unreadable(error)
-            response = None if len(documents) > 1 else self._odd(page, error)
-        if response is None or (len(documents) > 1 and len(response["hits"]["hits"]) == size):  # some may be missing
-            half = len(documents) // 2
-            return self._by_id(body, documents[:half]) + self._by_id(body, documents[half:])
-        wanted = set(documents)
-        return [hit for hit in response["hits"]["hits"] if (hit["_index"], hit["_id"]) in wanted]
-
-    def _search(self, body: dict[str, Any]) -> Any:
-        where = {} if "pit" in body else {"index": self.index}
-        with options(enabled=False):
-            return self.retry.call(partial(self.client.search, body=body, **where, **_WHOLE))
+            _check_unreadable(error)
+            if len(hits) > 1:
+                return [one for hit in hits for one in self._documents(body, [hit])]
+            response = self._odd(page, error)
+        return [{**found[key], **hit} for hit in response["hits"]["hits"] if (key := _key(hit)) in found]
 
     def _odd(self, body: dict[str, Any], error: Exception) -> Any:
         """Return the answer to a search for one document that no client can read. error: the client's."""
         odd = _NOT_UTF_8 if any(isinstance(one, UnicodeDecodeError) for one in _causes(error)) else _COMMENTS
         try:
-            response = self._search({**body, "_source": {"excludes": [ODD]}})
+            response = self._search({**body, "_source": {"excludes": [ODD]}})  # a filter leaves comments out
         except Exception as refused:  # the engine cannot read it either
-            _unreadable(refused)
+            _check_unreadable(refused)
             response, odd = self._search({**body, "_source": False}), _NOT_UTF_8
         for hit in response["hits"]["hits"]:
             hit[ODD] = odd
         return response
 
+    def _search(self, body: dict[str, Any]) -> Any:
+        where = {} if "pit" in body else {"index": self.index}
+        return self._answer(self.client.search, body=body, **where, **_WHOLE)
 
-def _unreadable(error: Exception) -> str:
-    """Return the text of an answer that is no JSON, or no UTF-8; raises any other error.
+    def _answer(self, request: Callable[..., Any], **arguments: Any) -> Any:
+        with options(enabled=False):
+            return self.retry.call(partial(request, **arguments))
+
+
+def _key(hit: Mapping[str, Any]) -> tuple[Any, ...]:
+    return hit["_index"], hit["_id"], hit.get("_routing")
+
+
+def _check_unreadable(error: Exception) -> None:
+    """Raise any error but that of a document that is no JSON, or no UTF-8.
 
     An engine that has to parse such a document, because `_source` is filtered, refuses the search.
     """
-    causes = _causes(error)
-    if text := next((one.doc for one in causes if isinstance(one, json.JSONDecodeError)), ""):
-        return text
-    if coded := [one for one in causes if isinstance(one, UnicodeDecodeError)]:
-        return coded[0].object.decode(errors="replace")
-    if type(error).__name__ != "SerializationError" and "arse" not in str(error):  # of either client; failed to parse
+    is_unreadable = any(isinstance(one, json.JSONDecodeError | UnicodeDecodeError) for one in _causes(error))
+    if not is_unreadable and type(error).__name__ != "SerializationError" and "arse" not in str(error):
         raise error
-    return ""
 
 
 def _causes(error: Exception) -> tuple[Any, ...]:
@@ -162,10 +150,10 @@ def sampled(client: Any, index: str, body: Mapping[str, Any], size: int) -> Hits
     A program that changed texts and left their sketches may have written the last documents, and few others.
     """
     now = Snapshot(client, index, None, Retry())
-    _, last = now.read({**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})
+    last = now.search({**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})["hits"]["hits"]
     others = {"filter": [body["query"]], "must_not": [{"ids": {"values": [hit["_id"] for hit in last]}}]}
     chance = {"query": {"bool": others}, "random_score": {}, "boost_mode": "replace"}
-    _, rest = now.read({**body, "query": {"function_score": chance}, "size": size - len(last)})
+    rest = now.search({**body, "query": {"function_score": chance}, "size": size - len(last)})["hits"]["hits"]
     return [hit for hit in (*last, *rest) if "_source" in hit]
 
 

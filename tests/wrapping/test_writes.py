@@ -317,6 +317,13 @@ def test_bytes_keep_the_encoding_that_they_came_with(encoding: str) -> None:
     assert json.loads(made) == {"pi": 1.5, "body": TEXT, "ndd": sketch(TEXT)}
 
 
+def test_a_text_keeps_the_mark_that_it_begins_with() -> None:
+    """OpenSearch takes it, so an update that passed without a sketch would leave the old one."""
+    made = WRITES(request("/news/_update/1", f'\ufeff{{"doc": {{"body": "{TEXT}"}}}}', "POST")).body
+    assert made.startswith('\ufeff{"doc"')
+    assert json.loads(made[1:])["doc"]["ndd"]["sketch"] == sketch(TEXT)["sketch"]
+
+
 def test_a_surrogate_in_bytes_does_not_stop_a_write() -> None:
     """Elasticsearch stores it."""
     made = WRITES(request("/news/_doc/1", b'{"name": "\xed\xa0\x80", "body": "%s"}' % TEXT.encode())).body

@@ -33,7 +33,7 @@ from ndd_search.search.writing.sketch_or_mark_stale import Action, Sketcher, ope
 _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
 _BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")
 _KINDS = {"_doc": "index", "_create": "create", "_update": "update"}
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE = re.compile(r"[\ufeff \t\n\r]*")  # with the mark that may begin a text
 _TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+"?)|/\*.*?(?:\*/|\Z)|//[^\n\r]*', re.DOTALL)
 _DECODER = json.JSONDecoder()
 
@@ -255,15 +255,15 @@ def _parsed(text: str) -> tuple[Any, str]:
 
     The value is None for other invalid JSON: the engine reports the error. Raises RecursionError if it nests too deep.
     """
-    try:
-        return json.loads(text), ""
-    except ValueError as error:
-        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
-        if plain != text and (found := _parsed(plain)[0]) is not None:
-            return found, "it holds comments"
-        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
-            return json.loads(text[: error.pos]), "it goes on after its end"
-        return None, ""
+    found: tuple[Any, str] = None, ""
+    plain = _TEXT_OR_COMMENT.sub(lambda match: match[1] or " ", text) if "/" in text else text
+    for one, oddity in ((text, ""), (plain, "it holds comments")):
+        with suppress(ValueError):
+            value, end = _DECODER.raw_decode(one, _after_space(one, 0))
+            if _after_space(one, end) == len(one):
+                return value, oddity
+            found = value, "it goes on after its end"
+    return found
 
 
 def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], start: int = 0) -> str:
