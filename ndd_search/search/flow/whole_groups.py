@@ -165,11 +165,11 @@ def _examined(state: State, count: int) -> Stream:
     A document that was fetched in a second phase lacks what the first one read for guards.
     """
     first = state.stream.only(range(count))
-    hits = []
-    for rank, hit in zip(first.ranks.tolist(), first.hits, strict=True):
-        document = state.documents.get(rank, hit)
-        fields = {**hit.get("fields", {}), **document.get("fields", {})}
-        hits.append({**document, "fields": fields} if fields else document)
+    hits = list(first.hits)
+    for place, rank in enumerate(first.ranks.tolist()):
+        if (document := state.documents.get(rank)) is not None:
+            fields = {**hits[place].get("fields", {}), **document.get("fields", {})}
+            hits[place] = {**document, "fields": fields} if fields else document
     return replace(first, hits=tuple(hits))
 
 
