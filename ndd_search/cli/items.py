@@ -13,9 +13,9 @@ A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz),
 standard input. Each source is a list with ids of its own; `link` compares the records of two lists, but not those of
 one list, and writes a row for each link: the ids, a and b, and the probability. Without --out, rows go to standard
 output. `learn` guesses the kind of each field, unless --schema names a file with the fields, and learns from the
-records themselves which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label":
-1 or 0}; of two lists, a is an id of the first one. --ask asks on the terminal about the ten pairs whose answer matters
-most, and moves the bar to fit the answers.
+records themselves which agreement says how much. --ask asks on the terminal about the ten pairs whose answer matters
+most, and moves the bar to fit the answers; --labels names a file of known pairs, which do the same: lines {"a": ID,
+"b": ID, "label": 1 or 0}; of two lists, a is an id of the first one.
 
 Rules of --rule FIELD=RULE: frequent, longest, first, central, union, newest:FIELD, oldest:FIELD, preferred:FIELD=a,b.
 
@@ -142,8 +142,9 @@ def _learn(arguments: argparse.Namespace) -> int:
     for number, name, record in zip(lists.tolist(), ids, records, strict=True):
         known[number][name] = record
     labels = _labels(arguments.labels, known) if arguments.labels else []
-    schema = Items.learn(records, start, labels=labels)
+    schema = Items.learn(records, start)
     reasons = schema.reasons
+    schema = schema.answered(labels) if labels else schema
     if arguments.ask:
         schema = schema.answered(_answers(schema.questions(records)))
     assert schema.learnt

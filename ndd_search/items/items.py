@@ -45,7 +45,7 @@ from ndd_search.items.probability_model import (
     probabilities,
     unsure,
 )
-from ndd_search.items.record_columns import read_table
+from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
 from ndd_search.items.rule_out_pairs import screened
@@ -60,7 +60,7 @@ _MAYBE = -1.0  # assumed log odds from which records may be one thing
 _EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
 _SEED = 1
 _ASSUMED = "what is assumed about such fields"
-_CLEAR = 2  # equal answers that change a bar, or the way of learning: one may be a slip
+_CLEAR = 2  # equal answers that change a bar: one may be a slip
 
 
 @dataclass(frozen=True)
@@ -104,20 +104,12 @@ class Items(Schema):
         return schema
 
     @classmethod
-    def learn(
-        cls,
-        records: Any,
-        schema: Items | None = None,
-        *,
-        labels: Iterable[tuple[Any, Any, bool]] = (),
-    ) -> Items:
+    def learn(cls, records: Any, schema: Items | None = None) -> Items:
         """Return a schema with evidence that fits a collection.
 
         records: of the collection, or a source of them, such as "people.csv"; a few thousand are better than a few
                  hundred.
         schema:  the fields; None to guess them.
-        labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
-                 learnt from the candidate pairs alone. They also choose between ways of learning, and min_probability.
         Raises InvalidDocument for records that cannot be read, or too few to guess their fields, TypeError for a schema
         that is none.
         """
@@ -140,36 +132,25 @@ class Items(Schema):
         counted = schema._with(learnt=Learnt(default_odds(schema.kinds), common, 0, 0, lists=lists))
         pairs = found.first[chosen], found.second[chosen]
         graded = counted.graded(comparison, *pairs)
-        answers, pair_keys = schema._distinct(labels)
-        labelled, of_lists = counted._compared((a, b) for a, b, _ in answers)
         drawn = random.integers(max(table.records, 1), size=(2, RANDOM), dtype=np.int64)
         low, high = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
         by_chance = counted.graded(comparison, low, high)
-        labelled_as = np.array([1 if label else -1 for *_, label in answers], np.int8)
         known = known_pairs(table, schema.fields, lists, *pairs, counted.log_odds(graded) > _MAYBE)
         of_all = max(table.records * (table.records - 1) / 2, 1)
         sample = Sample(graded, known, by_chance, of_all)
-        readings = learn_odds(schema.kinds, sample, labelled, labelled_as)
-        best = 0
-        if answers:
-            read = (schema._with(learnt=Learnt(odds, common, 0, 0)) for odds in readings)
-            told = [each.log_odds(labelled) + of_lists for each in read]
-            expected = expected_share(readings[0], labelled.grades)
-            best, min_probability = _fitted(schema.bar, told, labelled_as > 0, expected)
-            known_as = map(Answer, pair_keys, (labelled_as > 0).tolist(), told[best].tolist(), expected.tolist())
-            schema = schema._with(min_probability=min_probability, answers=tuple(known_as))
-        model = Model(schema.kinds, readings[best])
+        best, *rest = learn_odds(schema.kinds, sample)
+        model = Model(schema.kinds, best)
         all_odds = model.log_odds(graded.grades) + evidence_of(lists, table, *pairs)
         assumed = default_odds(schema.kinds)
         notes = doubts_of_fields(comparison, *pairs, graded, model)
-        if readings[0] == readings[best] == assumed and len(graded):  # what was learnt was left out, not by labels
+        if best == assumed and len(graded):
             notes += (NOT_LEARNT,)
-        others = {odds: Model(schema.kinds, odds) for odds in (*readings, assumed) if odds != readings[best]}
+        others = {odds: Model(schema.kinds, odds) for odds in rest}
         ways = {other: _ASSUMED if odds == assumed else "another way of learning" for odds, other in others.items()}
         notes += disagreement(comparison, pairs, graded, model, ways, schema.bar)
         learnt = schema._with(
             learnt=Learnt(
-                readings[best],
+                best,
                 common,
                 table.records,
                 len(found),
@@ -212,31 +193,21 @@ class Items(Schema):
     def answered(self, answers: Iterable[tuple[Any, Any, bool]]) -> Items:
         """Return the schema with the min_probability that fits answers about pairs of records; True is one thing.
 
-        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence. Earlier
-        answers still count; of several about one pair, the last.
+        A few answers to `questions` are enough. Earlier ones still count; of several about one pair, the last.
         """
-        given, keys = self._distinct(answers)
-        labelled, of_lists = self._compared((a, b) for a, b, _ in given)
-        odds, same = self.log_odds(labelled) + of_lists, [bool(one[2]) for one in given]
-        expected = expected_share(self.odds, labelled.grades)
-        told = map(Answer, keys, same, odds.tolist(), expected.tolist())
-        every = tuple({answer.pair: answer for answer in (*self.answers, *told)}.values())
-        return self if every == self.answers else self._with(answers=every, min_probability=_bar_of(self.bar, every))
-
-    def _distinct(self, answers: Iterable[tuple[Any, Any, bool]]) -> tuple[list[tuple[Any, Any, bool]], list[int]]:
-        """Return the last answer about each pair, and the number of each pair: see Table.pair_keys."""
         given = _checked(answers)
-        table = read_table(self.fields, [record for a, b, _ in given for record in (a, b)])
-        places = np.arange(0, table.records, 2)
-        last = dict(zip(table.pair_keys(places, places + 1).tolist(), given, strict=True))
-        return list(last.values()), list(last)
+        table, first, graded = self._compared((a, b) for a, b, _ in given)
+        odds = self.log_odds(graded) + self.of_lists(table, first, first + 1)
+        same, keys = [bool(one[2]) for one in given], table.pair_keys(first, first + 1).tolist()
+        told = map(Answer, keys, same, odds.tolist(), expected_share(self.odds, graded.grades).tolist())
+        every = tuple({answer.pair: answer for answer in (*self.answers, *told)}.values())
+        return self if every == self.answers else self._with(answers=every, min_probability=_fitted(self.bar, every))
 
-    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> tuple[Graded, Floats]:
-        """Return pairs of records, compared, and the evidence that both are of one list."""
+    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> tuple[Table, Places, Graded]:
+        """Return the records of pairs, two by two, the place of each pair's first one, and the pairs compared."""
         table = read_table(self.fields, (record for pair in pairs for record in pair))
-        places = np.arange(0, table.records, 2)
-        graded = self.graded(Comparison(self.fields, table, self.common), places, places + 1)
-        return graded, self.of_lists(table, places, places + 1)
+        first = np.arange(0, table.records, 2)
+        return table, first, self.graded(Comparison(self.fields, table, self.common), first, first + 1)
 
     def similarity(self, a: Any, b: Any) -> Similarity:
         """Compare two records: mappings, or objects with attributes."""
@@ -244,7 +215,7 @@ class Items(Schema):
 
     def probabilities(self, pairs: Iterable[tuple[Any, Any]]) -> Floats:
         """Return for many pairs of records the probability that they are one thing, 0..1."""
-        return probabilities(self.log_odds(self._compared(pairs)[0]))
+        return probabilities(self.log_odds(self._compared(pairs)[-1]))
 
     def candidates(self, records: Any, bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""
@@ -321,7 +292,7 @@ def _checked(answers: Iterable[tuple[Any, Any, bool]]) -> list[tuple[Any, Any, b
     given = list(answers)
     for one in given:
         if len(one) != 3 or any(isinstance(record, str | int) for record in one[:2]) or one[2] not in (True, False):
-            raise TypeError(f"a label is two records and True or False, got {quoted(one)}")
+            raise TypeError(f"an answer is two records and True or False, got {quoted(one)}")
     return given
 
 
@@ -359,37 +330,25 @@ def _most_telling(which: Places, matters: Floats, ends: npt.NDArray[np.int64], c
     return chosen
 
 
-def _bar_of(bar: float, answers: Sequence[Answer]) -> float:
-    """Return the min_probability that fits answers best. bar: of the schema, as log odds."""
-    _, same, odds, expected = map(np.array, zip(*answers, strict=True))
-    return _fitted(bar, [odds], same, expected)[1]
+def _fitted(bar: float, answers: Sequence[Answer]) -> float:
+    """Return the min_probability that fits answers best. bar: of the schema, as log odds.
 
-
-def _fitted(bar: float, readings: Sequence[Floats], same: npt.NDArray[np.bool_], expected: Floats) -> tuple[int, float]:
-    """Return the place of the reading, and the min_probability, that fit answers best.
-
-    bar: of the schema, as log odds. readings: log odds of the pairs that were asked about by each way of learning.
-    same: the answers. expected: share of all pairs that are expected to have the grades of each.
-    The bar of the schema and the first reading stay unless verdicts about the answers are clearly better by others.
-    Pairs that are asked about are hard, and do not stand for all others: so the bar moves past thin margins only, and
-    not past answers that do not ask for it.
+    It stays unless verdicts about the answers are clearly better by another one. Pairs that are asked about are hard,
+    and do not stand for all others: so the bar moves past thin margins only, and not past answers that do not ask for
+    it.
     """
+    _, same, odds, expected = map(np.array, zip(*answers, strict=True))
     weights = np.sqrt(expected)  # which is a rough guess
+    now = odds >= bar
 
-    def gain(old: npt.NDArray[np.bool_], new: npt.NDArray[np.bool_]) -> float:
+    def gain(new: npt.NDArray[np.bool_]) -> float:
         """Return the weight of answers that new verdicts fit better, less that of others; 0 unless it is clear."""
-        gains = np.where(new == same, weights, -weights)[new != old]
-        clear = np.maximum(gains.sum(), 0) ** 2 >= _CLEAR * (gains**2).sum() and agreement(new, same) >= agreement(
-            old, same
-        )
-        return float(gains.sum()) if clear else 0.0
+        gains = np.where(new == same, weights, -weights)[new != now]
+        clear = np.maximum(gains.sum(), 0) ** 2 >= _CLEAR * (gains**2).sum()
+        return float(gains.sum()) if clear and agreement(new, same) >= agreement(now, same) else 0.0
 
-    verdicts, bars = [], []
-    for odds in readings:
-        thin = np.unique(odds[np.abs(odds - bar) < THIN])
-        tried = np.array([bar, *np.where(thin < bar, thin - NEAR, thin + NEAR)])
-        tried = tried[np.argsort(np.abs(tried - bar), kind="stable")]
-        bars.append(tried[int(np.argmax([gain(odds >= bar, odds >= one) for one in tried]))])
-        verdicts.append(odds >= bars[-1])
-    best = int(np.argmax([gain(verdicts[0], other) for other in verdicts]))
-    return best, float(np.clip(probabilities(np.array([bars[best]]))[0], NEAR, 1 - NEAR))
+    thin = np.unique(odds[np.abs(odds - bar) < THIN])
+    tried = np.array([bar, *np.where(thin < bar, thin - NEAR, thin + NEAR)])
+    tried = tried[np.argsort(np.abs(tried - bar), kind="stable")]
+    best = tried[int(np.argmax([gain(odds >= one) for one in tried]))]
+    return float(np.clip(probabilities(np.array([best]))[0], NEAR, 1 - NEAR))

@@ -1,4 +1,4 @@
-"""Learns the odds of grades from candidate pairs, without labels or with some.
+"""Learns the odds of grades from candidate pairs, without labels.
 
 Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for record linkage) alternates between the
 probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
@@ -76,21 +76,8 @@ class Sample(NamedTuple):
     pairs: float
 
 
-def learn_odds(fields: Sequence[Field], sample: Sample, labelled: Graded, labels: Said) -> list[Odds]:
-    """Return odds that explain the grades of candidate pairs, the most trustworthy ones without any answers first.
-
-    labelled, labels: pairs with answers. Odds that are learnt with them follow, if there are any.
-    """
-    found: list[Odds] = []
-    for count in dict.fromkeys((0, len(labels))):
-        found += _readings(fields, sample, Graded(labelled.similarity[:count], labelled.grades[:count]), labels[:count])
-    return list(dict.fromkeys(found))
-
-
-def _readings(fields: Sequence[Field], sample: Sample, labelled: Graded, labels: Said) -> list[Odds]:
+def learn_odds(fields: Sequence[Field], sample: Sample) -> list[Odds]:
     """Return the odds that explain the grades of candidate pairs, the most trustworthy first, the assumed ones last.
-
-    labelled, labels: pairs with answers; each counts as much as ten others.
 
     Two ways of learning are tried: with a kind of other pairs for each field, and with random pairs as the others
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
@@ -100,15 +87,14 @@ def _readings(fields: Sequence[Field], sample: Sample, labelled: Graded, labels:
     """
     assumed = default_odds(fields)
     graded, known, random = sample.graded, sample.known, sample.random
-    if not len(graded) + len(labelled):
+    if not len(graded):
         return [assumed]
     usual, share = _usual(fields, random), len(graded) / sample.pairs
     found = Compared(graded.grades, known.counts, known.said)
-    answers = Compared(labelled.grades, np.full(len(labelled), _BELIEF), labels)
     left = np.full(len(random), max(sample.pairs - len(graded), 1.0) / max(len(random), 1))
     others = Compared(random.grades, left, np.zeros(len(random), np.int8))
-    by_kinds = _by_kinds(fields, found, answers, usual, share)
-    chance = _Fit(fields, found.with_more(answers).with_more(others), usual, 1)
+    by_kinds = _by_kinds(fields, found, usual, share)
+    chance = _Fit(fields, found.with_more(others), usual, 1)
     # Random pairs stand for all pairs of records that are no candidates.
     by_chance = chance.improved(chance.first_guess(None), _TRIED, share)
     judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
@@ -151,12 +137,9 @@ def _usual(fields: Sequence[Field], random: Graded) -> list[Floats]:
     return [(n + _assumed(field)[0]) / (n.sum() + 1) for n, field in zip(counts, fields, strict=True)]
 
 
-def _by_kinds(
-    fields: Sequence[Field], found: Compared, answers: Compared, usual: Sequence[Floats], share: float
-) -> list[Odds]:
+def _by_kinds(fields: Sequence[Field], found: Compared, usual: Sequence[Floats], share: float) -> list[Odds]:
     """Return odds with a kind of other pairs for each field, found from several starts. share: see `_Fit.united`."""
-    whole = _Fit(fields, found.with_more(answers), usual, len(fields))
-    some = _Fit(fields, found.thinned().with_more(answers), usual, len(fields))
+    whole, some = (_Fit(fields, pairs, usual, len(fields)) for pairs in (found, found.thinned()))
     # Expectation maximisation finds a local optimum. Other starts lead to others: what is assumed, each field, and the
     # simplest rules, that the field which agrees least by chance is equal, and one more.
     each = [np.arange(grade_count(field), dtype=np.int16) for field in fields]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.items.fields import Field
 from ndd_search.items.items import _fitted
-from ndd_search.items.probability_model import Odds, default_odds, log_odds_of
+from ndd_search.items.probability_model import default_odds, log_odds_of
+from ndd_search.items.schema import Answer
 from tests import collections
 from tests.items.made import (
     PEOPLE,
@@ -110,26 +110,6 @@ def test_assumptions_that_are_used_are_told_whatever_else_was_learnt(monkeypatch
     assert not any("is used" in doubt for doubt in nothing.notes)
 
 
-def test_labels_that_choose_another_reading_compare_it_with_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, read = people(200, seed=5), []
-    first, *rest = sorted(range(len(made.person)), key=made.person.__getitem__)
-    pairs = zip([first, *rest][:60], rest, strict=False)
-    labels = [(made.records[a], made.records[b], made.person[a] == made.person[b]) for a, b in pairs]
-
-    def readings(fields: Sequence[Field], *_: object) -> list[Odds]:
-        assumed = default_odds(fields)
-        unlikely = replace(assumed, m=assumed.u[0], u=(assumed.m,) * len(assumed.u))
-        read.extend([unlikely, assumed])
-        return [unlikely, assumed]
-
-    monkeypatch.setattr("ndd_search.items.items.learn_odds", readings)
-    learnt = ndd.items.Items.learn(made.records, PEOPLE, labels=labels).learnt
-    assert learnt is not None
-    assert learnt.odds == read[1]
-    assert any("by another way of learning" in doubt for doubt in learnt.notes)
-    assert not any("is used" in doubt for doubt in learnt.notes)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_swapped_names_are_variants_and_no_family(seed: int) -> None:
     made = swapped(200, seed)
@@ -157,7 +137,7 @@ LABELLED = {
 
 
 @pytest.mark.parametrize("kind", LABELLED)
-def test_labels_never_make_it_worse(kind: str) -> None:
+def test_answers_never_make_it_worse(kind: str) -> None:
     """Pairs that are asked about are hard ones: verdicts about them may be wrong, and those about all others right."""
     made, schema = LABELLED[kind](), {"sites": SITES, "people": PEOPLE}.get(kind)
     learnt = ndd.items.Items.learn(made.records, schema)
@@ -167,18 +147,16 @@ def test_labels_never_make_it_worse(kind: str) -> None:
     drawn = np.random.default_rng(0).permutation(len(met))[:200]
     random = [(made.records[met.first[place]], made.records[met.second[place]]) for place in drawn]
     for pairs in (asked[:10], asked[:50], asked, random):
-        labels = [(a, b, _is_one(made, a, b)) for a, b in pairs]
-        for told in (learnt.answered(labels), ndd.items.Items.learn(made.records, schema, labels=labels)):
-            assert quality(told.groups(made.records), made)[2] > before - 0.005
+        told = learnt.answered([(a, b, _is_one(made, a, b)) for a, b in pairs])
+        assert quality(told.groups(made.records), made)[2] > before - 0.005
 
 
 def test_a_bar_moves_if_answers_clearly_ask_for_it_and_no_further() -> None:
     def bar(same: Sequence[int], odds: Sequence[float] = (-9, -1.5, -0.5, 0.5, 1.5, 9), first: float = 1.0) -> float:
         """first: as how many pairs as by each other answer are expected with the grades of the first one."""
-        expected = np.array([first, *[1.0] * (len(odds) - 1)]) / 100
-        place, min_probability = _fitted(0.0, [np.array(odds, np.float64)], np.array(same) > 0, expected)
-        assert place == 0
-        return log_odds_of(min_probability)
+        expected = [first, *[1.0] * (len(odds) - 1)]
+        answers = [Answer(n, said > 0, odds[n], expected[n] / 100) for n, said in enumerate(same)]
+        return log_odds_of(_fitted(0.0, answers))
 
     assert bar([0, 0, 0, 1, 1, 1]) == 0
     assert bar([0, 0, 1, 1, 1, 1]) == 0  # one answer alone is not enough
@@ -189,16 +167,8 @@ def test_a_bar_moves_if_answers_clearly_ask_for_it_and_no_further() -> None:
     vague = [0.5, 1, 1.1, 1.2, 1.3, 1.4, 9]
     assert bar([1, 0, 0, 0, 0, 0, 1], vague) == pytest.approx(1.4)
     assert bar([1, 0, 0, 0, 0, 0, 1], vague, first=100) == 0
-
-
-def test_another_reading_has_to_be_clearly_better_than_the_first_one_by_its_best_bar() -> None:
-    odds, alike = np.array([-9.0, -1.5, -1.0, -0.7, 0.5, 1.5, 9.0]), np.full(7, 0.01)
-    same = np.arange(7) > 0
-    other = np.where(same, 9.0, -9.0)
-    assert _fitted(0.0, [odds, other], same, alike)[0] == 0
-    assert _fitted(0.0, [4 * odds, other], same, alike) == (1, 0.5)
-    few = np.arange(7) == 4  # by number, it is best to call no pair one thing
-    assert _fitted(0.0, [np.full(7, 9.0), np.full(7, -9.0)], few, alike) == (0, 0.5)
+    few = [0, 0, 0, 0, 1, 0, 0]
+    assert bar(few, [0.5] * 7) == 0  # by number, it is best to call no pair one thing
 
 
 def test_a_code_with_typing_errors_is_named() -> None:

@@ -23,16 +23,16 @@ from tests.items.made import PEOPLE, Made, people, quality
 
 
 @pytest.mark.once
-def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
+def test_answers_about_many_pairs_keep_a_good_schema_good(made: Made) -> None:
     pairs = PEOPLE.candidates(made.records)
     some = range(0, len(pairs), len(pairs) // 2_000)
-    labels = []
+    answers = []
     for i in some:
         a, b = int(pairs.first[i]), int(pairs.second[i])
-        labels.append((made.records[a], made.records[b], made.person[a] == made.person[b]))
-    schema = ndd.items.Items.learn(made.records, PEOPLE, labels=labels)
-    found = schema.probabilities((a, b) for a, b, _ in labels) >= schema.min_probability
-    assert (found == [same for *_, same in labels]).mean() > 0.98
+        answers.append((made.records[a], made.records[b], made.person[a] == made.person[b]))
+    schema = ndd.items.Items.learn(made.records, PEOPLE).answered(answers)
+    found = schema.probabilities((a, b) for a, b, _ in answers) >= schema.min_probability
+    assert (found == [same for *_, same in answers]).mean() > 0.98
     assert quality(schema.groups(made.records), made)[2] > 0.95
 
 
@@ -275,14 +275,12 @@ def test_a_learnt_schema_can_be_pickled_and_keeps_no_records() -> None:
     assert ("station",) in schema.groups(rows).table.columns["name"].values
 
 
-def test_labels_are_pairs_of_records_and_not_of_ids(made: Made) -> None:
+def test_answers_are_about_pairs_of_records_and_not_of_ids(made: Made) -> None:
     first, second, *_ = made.records
-    labels: tuple[Any, ...] = ("1", "2", True), (first, second), (first, second, "no")
-    for label in labels:
-        with pytest.raises(TypeError, match="a label is two records and True or False, got"):
-            ndd.items.Items.learn(made.records[:50], labels=[label])
-        with pytest.raises(TypeError, match="a label is two records and True or False, got"):
-            ndd.items.Items(name=ndd.items.Name()).answered([label])
+    answers: tuple[Any, ...] = ("1", "2", True), (first, second), (first, second, "no")
+    for answer in answers:
+        with pytest.raises(TypeError, match="an answer is two records and True or False, got"):
+            ndd.items.Items(name=ndd.items.Name()).answered([answer])
     with pytest.raises(TypeError, match="schema must be Items, got"):
         ndd.items.Items.learn(made.records[:50], {"name": ndd.items.Name()})  # type: ignore[arg-type]
 
