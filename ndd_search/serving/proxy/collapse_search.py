@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, named_pieces, option_in, stripped
 from ndd_search.serving.proxy.http_exchange import Exchange, Gone, Refused
 from ndd_search.serving.proxy.pass_through import PassThrough
-from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
+from ndd_search.serving.proxy.upstream import ClientResponse, Unreachable, Upstream, sent
 from ndd_search.serving.proxy.wire_format import (
     Given,
     PageHeaders,
@@ -28,17 +27,12 @@ from ndd_search.serving.proxy.wire_format import (
     answer_bytes,
     given_search,
     packed,
-    read_answer,
-    sent_body,
-    sent_headers,
-    sent_target,
     versioned_type,
 )
 
 log = logging.getLogger("ndd_search")
 
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
-_MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 
 
 class CollapsedSearches:
@@ -61,15 +55,12 @@ class CollapsedSearches:
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
         body = await exchange.read(self._most)
-        if body is None:
-            exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
-        is_read = body is not None and (not is_off or may_want_options(exchange, body, query))
-        given = given_search(exchange, body, query, self._most) if body is not None and is_read else None
+        given = given_search(exchange, body, query, self._most) if body is not None else None
         if given is None or (is_off and not wants_options(given.request.body)):
-            if asked and body is not None and not is_off:
-                exchange.note(
-                    "near-duplicates may be shown: the search cannot be read, nor have the options of its URL"
-                )
+            if body is None and not is_off:
+                exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
+            elif asked and not is_off:
+                exchange.note("near-duplicates may be shown: the search cannot be read, nor the options of its URL")
             await self._pass_through.pass_on(exchange, query)
             return
         if asked is not None and not is_off and isinstance(given.request.body, Mapping | None):
@@ -78,8 +69,7 @@ class CollapsedSearches:
             given.request.headers.get("accept", "")
         )
         if vendor or option_in(given.request, "cursor"):  # which the two engines take in two ways
-            headers = sent_headers(exchange, given, replace(given.request, body=None))
-            family = self._driver.settings.family = await self._upstream.family(headers)
+            family = self._driver.settings.family = await self._upstream.family(given.request.headers)
             if vendor and family == "opensearch":  # it reads over this type in `accept`, and takes no body of it
                 plain = {**given.request.headers, "accept": "application/json"}
                 given = replace(given, request=replace(given.request, headers=plain))
@@ -96,20 +86,14 @@ class CollapsedSearches:
         async with AsyncExitStack() as stack:
 
             async def send(request: Request) -> Answer:
-                is_own = request is given.request
-                target = given.target if is_own else sent_target(given, request)
+                if request is not given.request:
+                    return await sent(self._upstream, request, given.kind)
+                repeatable = "scroll" not in given.target  # as in `sent`
                 response = await self._upstream.request(
-                    exchange.method if is_own else request.method,
-                    target,
-                    exchange.headers if is_own else sent_headers(exchange, given, request),
-                    body if is_own else sent_body(request),
-                    repeatable="scroll" not in target,  # a search changes nothing, unless it opens a scroll
-                    seconds=None if is_own else request.timeout,
+                    exchange.method, given.target, exchange.headers, body, repeatable=repeatable, seconds=None
                 )
-                if is_own:
-                    left_alone.append(await stack.enter_async_context(response))
-                    return Answer(None, response.status)
-                return read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
+                left_alone.append(await stack.enter_async_context(response))
+                return Answer(None, response.status)
 
             with _scope(asked, is_off):
                 answer = await self._handled(given, send)
@@ -188,13 +172,6 @@ def with_options(request: Request, given: Mapping[str, Any]) -> Request:
     if own is False:
         return request
     return replace(request, body={**body, "ndd": {**given, **(own if isinstance(own, Mapping) else {})} or True})
-
-
-def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
-    """Return whether a search that was not parsed may hold our key "ndd": in its body or in the parameter `source`."""
-    if exchange.header(b"content-encoding") or "source" in query or "%" in query:
-        return True
-    return _MAYBE_NDD.search(body) is not None
 
 
 def wants_options(body: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -61,8 +60,7 @@ class UpstreamSearcher(Searcher):
     def __init__(
         self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
     ) -> None:
-        self.name, self._driver, self._upstream = index, driver, upstream
-        self._send = partial(sent, upstream, headers)
+        self.name, self._driver, self._upstream, self._headers = index, driver, upstream, headers
         self._path = f"/{checked_target(index)}"
 
     async def close(self) -> None:
@@ -107,8 +105,7 @@ class UpstreamSearcher(Searcher):
     ) -> dict[str, Any]:
         """Return a page with some facets. source, moment: names of the fields, "" if there is none."""
         body = _body(asked, source, moment)
-        given = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        body["highlight"][_MARKED[await self._upstream.family(given)]] = MOST_SHOWN
+        body["highlight"][_MARKED[await self._upstream.family({**headers, **self._headers})]] = MOST_SHOWN
         if facets:
             body |= {"aggs": facets}
             if asked.is_deduplicated:
@@ -151,6 +148,9 @@ class UpstreamSearcher(Searcher):
     def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
         """Return "": the frequency table that decides belongs to a whole search."""
         return ""
+
+    async def _send(self, request: Request) -> Answer:
+        return await sent(self._upstream, replace(request, headers={**request.headers, **self._headers}))
 
     def _body(self, answer: Answer) -> dict[str, Any]:
         if answer.ok and isinstance(answer.body, dict):

@@ -48,8 +48,8 @@ class SketchedDocuments:
         assert lines is not None
 
         async def ask(index: str) -> None:
-            asked = partial(sent, self._upstream, {})
-            lines.unmapped |= await run_async(self._driver.unmapped([index], _credentials(exchange)), asked)
+            asked = self._driver.unmapped([index], _credentials(exchange))
+            lines.unmapped |= await run_async(asked, partial(sent, self._upstream))
 
         def tell() -> None:
             if count := sketched.missed:
@@ -61,7 +61,7 @@ class SketchedDocuments:
             tell()
             if status < HTTPStatus.MULTIPLE_CHOICES:  # say what is wrong with the mappings after the first sketches
                 faults = self._driver.mapping_faults(lines.indexes, _credentials(exchange))
-                for fault in await run_async(faults, partial(sent, self._upstream, {})):
+                for fault in await run_async(faults, partial(sent, self._upstream)):
                     exchange.note(fault)
 
         sketched = SketchedBody(lines, self._most, self._long, ask)

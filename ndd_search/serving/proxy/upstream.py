@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from ndd_search.errors import NDDError, importing
 from ndd_search.search.rest.point_in_time import Family
@@ -16,7 +16,7 @@ from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request, media_type
 from ndd_search.serving.proxy.http_exchange import Gone, Header, Refused
 from ndd_search.serving.proxy.proxy_settings import Node, ProxySettings
-from ndd_search.serving.proxy.wire_format import read_answer, sent_body
+from ndd_search.serving.proxy.wire_format import read_answer, sent_body, versioned_type
 
 with importing("aiohttp", "the proxy or the search page", "aiohttp", "proxy"):
     import aiohttp
@@ -147,10 +147,10 @@ class Upstream:
         elif self._family is None and response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._family = "opensearch"
 
-    async def family(self, headers: list[Header]) -> Family:
+    async def family(self, headers: Mapping[str, str]) -> Family:
         """Return which engine this is. It is asked, with the headers of a caller, if it has given no answer yet."""
         if self._family is None:
-            (await self.request("HEAD", "/", headers, None, repeatable=True, seconds=5.0)).release()
+            await sent(self, Request("HEAD", "/", {}, headers, None, timeout=5.0))
         return self._family or "elasticsearch"
 
     async def _send(
@@ -258,17 +258,25 @@ def _reason(error: BaseException) -> str:
     return str(getattr(error, "os_error", None) or error) or type(error).__name__
 
 
-async def sent(upstream: Upstream, headers: Mapping[str, str], request: Request) -> Answer:
-    """Return the answer to a request of our own. headers: sent beside those of the request."""
-    target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-    given = {**request.headers, **headers, "accept": "application/json"}
+async def sent(upstream: Upstream, request: Request, kind: str = "") -> Answer:
+    """Return the answer to a request that is not passed on as it came.
+
+    kind: media type of the body of the caller's request, of which the engine gets one version with that of `accept`.
+    """
+    query = urlencode(request.params, quote_via=quote, safe=",*")
+    headers = {"accept": "application/json", **request.headers}
     if request.body is not None:
-        given["content-type"] = media_type("application/json", request.path.endswith("_msearch"))
-    named: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+        kind = kind if "json" in kind else versioned_type(headers["accept"]) or "application/json"
+        headers["content-type"] = media_type(kind, request.path.endswith("_msearch"))
     response = await upstream.request(
-        request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout
+        request.method,
+        f"{request.path}?{query}" if query else request.path,
+        [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
+        sent_body(request),
+        repeatable="scroll" not in query,  # a search changes nothing, unless it opens a scroll
+        seconds=request.timeout,
     )
-    return read_answer(response.status, list(response.raw_headers), await read_all(response))
+    return read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
 
 
 async def read_all(response: ClientResponse) -> bytes:

@@ -11,7 +11,7 @@ import re
 import secrets
 import zlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
 from numbers import Number
@@ -22,7 +22,7 @@ from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.errors import importing
 from ndd_search.search.flow.msearch import unique
 from ndd_search.search.rest.read_answer import Answer, parsed
-from ndd_search.search.rest.read_request import Request, changed_target, media_type, named_pieces, params_of
+from ndd_search.search.rest.read_request import Request, named_pieces, params_of
 from ndd_search.serving.proxy.http_exchange import Exchange, Header, Refused, end_to_end
 
 with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
@@ -45,12 +45,14 @@ _MARKED = re.compile(f'"{_MARK}([^"]*)"')
 class Given:
     """A search as the caller sent it.
 
-    request:  what the middleware reads. target: path and query, without our own parameters.
+    request:  what the middleware reads. target: path and query, without our own parameters. kind: media type of its
+              body, "" for one without.
     pretty:   whether the caller wants an answer with line breaks.
     """
 
     request: Request
     target: str
+    kind: str
     pretty: bool
 
 
@@ -102,31 +104,7 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
         headers["accept"] = accept
     request = Request(exchange.method, path, params, headers, parsed)
     target = f"{exchange.path}?{query}" if query else exchange.path
-    return Given(request, target, params.get("pretty", "false") != "false")
-
-
-def sent_target(given: Given, request: Request) -> str:
-    """Return path and query of a request of the middleware."""
-    same = request.path == given.request.path and request.params == given.request.params
-    if same and "source" not in given.target:
-        return given.target
-    return changed_target(request, replace(given.request), f"{request.path}?{given.target.partition('?')[2]}")
-
-
-def sent_headers(exchange: Exchange, given: Given, request: Request) -> list[Header]:
-    """Return the headers of a request of the middleware: the caller's own, but for the body's and its packing."""
-    kept = [header for header in exchange.headers if header[0] not in _NOT_FOR_US]
-    accept = given.request.headers.get("accept", "application/json")
-    kept.append((b"accept", accept.encode("latin-1")))
-    if request.body is None:
-        return kept
-    kind = exchange.header(b"content-type")
-    lines = request.path.endswith("_msearch")
-    if "json" not in kind:  # an engine wants one version of its media type in `accept` and in the type of the body
-        kind = versioned_type(accept) or "application/json"
-    if lines != given.request.path.endswith("_msearch") or kind != exchange.header(b"content-type"):
-        kind = media_type(kind, lines)
-    return [*kept, (b"content-type", kind.encode("latin-1"))]
+    return Given(request, target, exchange.header(b"content-type"), params.get("pretty", "false") != "false")
 
 
 def sent_body(request: Request) -> bytes | None:
