@@ -13,6 +13,7 @@ import numpy as np
 
 from ndd_search.core.matching.sketch_rows import Ranks
 from ndd_search.core.options import CollapseOptions
+from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
 from ndd_search.corpus.collection_pairs import Effort, Search
@@ -122,7 +123,7 @@ class PairsOnSpark:
         if self._meeting.parts.number > 1:
             rows = self._different.mapInArrow(self._meeting.count_cut, "cut long")
             cut += rows.agg(F.sum("cut").alias("cut")).collect()[0]["cut"] or 0
-        return Effort(self._different.count(), met, compared, cut)
+        return Effort(self._count, met, compared, cut)
 
     def with_ids(self) -> DataFrame:
         """All pairs by id, equal sketches included: first, second, similarity."""
@@ -165,9 +166,9 @@ class PairsOnSpark:
 
     @cached_property
     def _ranked(self) -> DataFrame:
-        """rank, place, sketch, fingerprint, and the code and time of guards."""
+        """Rows of stages.PREPARED, with `rank` in place of `key`."""
         preparing = stages.Preparing(self.options, self.fields, self.search, self.text)
-        rows = self.documents.select("place", "sketch", "fields").mapInArrow(preparing.prepare, stages.PREPARED)
+        rows = self.documents.select("place", "id", "sketch", "fields").mapInArrow(preparing.prepare, stages.PREPARED)
         if self.options.keep == ("score",):
             rows = rows.withColumn("number", F.col("place"))
         else:
@@ -175,34 +176,35 @@ class PairsOnSpark:
         rows = rows.withColumnRenamed("number", "rank").drop("key")
         return self.work.written("ranked", rows)
 
-    @cached_property
-    def _ids(self) -> DataFrame:
-        return self._ranked.select("rank", "place").join(self.documents.select("place", "id"), "place").drop("place")
-
     @property
-    def _pairing(self) -> DataFrame:
-        """rank, sketch, code and time of documents that may pair with another one."""
-        may_pair = (F.size("sketch") > 0) & (F.col("code") >= 0) & ~F.isnan("time")
-        return self._ranked.filter(may_pair).select("rank", "sketch", "code", "time")
+    def _ids(self) -> DataFrame:
+        return self._ranked.select("rank", "id")
 
     @cached_property
     def _same(self) -> DataFrame:
         """The `rank` of each document with the sketch of an earlier one, and the rank of the first of these, `same`."""
-        first = F.min("rank").over(Window.partitionBy("sketch", "code", "time"))
-        return self.work.written("same", self._pairing.select("rank", first.alias("same")).filter("rank != same"))
+        keyed = self._ranked.filter("same_key is not null").select("rank", "same_key")
+        same = F.min("rank").over(Window.partitionBy("same_key")).alias("same")
+        return self.work.written("same", keyed.select("rank", same).filter("rank != same"))
+
+    @property
+    def _different(self) -> DataFrame:
+        """Rows of stages.PAIRING, of documents that may pair with another one, one for each sketch."""
+        rows = self._ranked.filter("same_key is not null").select("rank", "sketch", "code", "time")
+        return rows.join(self._same.select("rank"), "rank", "left_anti")
 
     @cached_property
-    def _different(self) -> DataFrame:
-        """The rows of `_pairing`, one for each sketch."""
-        return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti"))
+    def _count(self) -> int:
+        count: int = self._different.count()
+        return count
 
     @cached_property
     def _meeting(self) -> stages.Meeting:
-        rows, count = self._different.select("rank", "sketch"), self._different.count()
-        if count > SAMPLED:
-            rows = rows.filter(F.pmod(F.xxhash64("rank"), F.lit(count)) < SAMPLED)
-        sample = sketches_of(rows.toArrow().column("sketch"))
-        return stages.Meeting(self.search, Parts.of(self.search, self.count, count, sample), self.old)
+        def sample() -> Sketches:
+            rows = self._different.filter(F.pmod(F.xxhash64("rank"), F.lit(self._count)) < SAMPLED)
+            return sketches_of(rows.select("sketch").toArrow().column("sketch"))
+
+        return stages.Meeting(self.search, Parts.of(self.search, self.count, self._count, sample), self.old)
 
     @cached_property
     def _met(self) -> DataFrame:

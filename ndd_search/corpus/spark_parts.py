@@ -7,7 +7,7 @@ machine searches a collection. So two documents that count as a pair are togethe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,14 +44,15 @@ class Parts:
     masks: Sequence[np.uint64] = ()
 
     @classmethod
-    def of(cls, search: Search, documents: int, different: int, sample: Sketches) -> Parts:
+    def of(cls, search: Search, documents: int, different: int, sampled: Callable[[], Sketches]) -> Parts:
         """The parts of a collection.
 
-        different: documents that meet others. sample: of their sketches; a value that is not in it counts as held by
-        two.
+        different: documents that meet others. sampled: returns a sample of their sketches, if there are several parts;
+        a value that is not in it counts as held by two.
         """
         if different <= SIZE:
             return cls(search, documents)
+        sample = sampled()
         if search.decision.measure == "cosine":
             from ndd_search.core.methods.simhash import bits_of, cheapest_blocks, from_rows, key_masks  # rarely used
 

@@ -87,9 +87,8 @@ def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], rep
         rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
         numbered = work.numbered(rest.drop("place"), [F.col("before")])
         rows = numbered.withColumnsRenamed({"number": "place", "before": "number"})
-    return work.written(
-        "documents", rows.select("place", "id", *(name for name in rows.columns if name not in ("place", "id")))
-    )
+        rows = work.written("documents", rows)
+    return rows.select("place", "id", *(name for name in rows.columns if name not in ("place", "id")))
 
 
 def save(documents: DataFrame, recipe: Recipe, fields: Sequence[str], path: str) -> None:

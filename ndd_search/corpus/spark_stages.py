@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -39,7 +40,10 @@ PARTITION = "ndd partition"
 PAIRING = "rank long, sketch array<int>, code long, time double"
 ENTERED = f"{PAIRING}, part long"
 MET = "first long, second long, similarity double, effort array<long>"
-PREPARED = "place long, sketch array<int>, fingerprint string, code long, time double, key array<double>"
+PREPARED = (
+    "place long, id string, sketch array<int>, fingerprint string, code long, time double, same_key binary, "
+    "key array<double>"
+)
 _ROWS = 50_000  # of a batch that is handed back
 
 
@@ -150,7 +154,10 @@ class Preparing:
     text: tuple[str, ...]
 
     def prepare(self, batches: Batches) -> Batches:
-        """Rows of `place`, `sketch` and `fields` to rows of PREPARED."""
+        """Rows of `place`, `id`, `sketch` and `fields` to rows of PREPARED.
+
+        same_key: equal for documents with equal sketches that no guard tells apart; null for one that stands alone.
+        """
         for batch in batches:
             rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
             sketches, recipe = sketches_of(batch.column("sketch")), self.search.recipe
@@ -165,14 +172,21 @@ class Preparing:
             zeros = np.zeros(len(rows))
             prepared = {
                 "place": batch.column("place"),
+                "id": batch.column("id"),
                 "sketch": pa.ListArray.from_arrays(pa.array(compared.offsets, pa.int32()), compared.values),
                 "fingerprint": [fingerprint(one, recipe, self.text) if self.text else None for one in sketches],
                 "code": zeros.astype(np.int64) if guards.codes is None else guards.codes,
                 "time": zeros if guards.times is None else guards.times,
+                "same_key": [
+                    None
+                    if key is None or not len(one)
+                    else blake2b(f"{key}".encode() + one.tobytes(), digest_size=16).digest()
+                    for one, key in zip(compared, map(guards.key, range(len(rows))), strict=True)
+                ],
                 "key": keys,
             }
-            numbers = pa.int64(), pa.float64(), pa.list_(pa.float64())
-            yield _batch(prepared, (pa.int64(), pa.list_(pa.int32()), pa.string(), *numbers))
+            names = (pa.int64(), pa.string(), pa.list_(pa.int32()), pa.string())
+            yield _batch(prepared, (*names, pa.int64(), pa.float64(), pa.binary(), pa.list_(pa.float64())))
 
 
 @dataclass(frozen=True, eq=False)

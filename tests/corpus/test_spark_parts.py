@@ -29,8 +29,7 @@ def pairs_in_parts(search: Search, sketches: Sketches, sampled: int, old: int = 
     search = replace(search, guards=Guards(apart=search.guards.apart))
     wanted = np.flatnonzero(search.pairs(sketches).same == np.arange(len(sketches)))
     wanted = wanted[np.diff(sketches.offsets)[wanted] > 0]
-    sample = sketches.taken(wanted[::sampled])
-    parts = Parts.of(search, len(sketches), len(wanted), sample)
+    parts = Parts.of(search, len(sketches), len(wanted), lambda: sketches.taken(wanted[::sampled]))
     meeting = Meeting(search, parts, old)
     zeros = np.zeros(len(wanted))
     chosen = sketches.taken(wanted)
