@@ -10,9 +10,8 @@ examples:
   ndd-search corpus mark groups.jsonl http://localhost:9200/news
 
 A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), an .eml or .mbox file, a pattern of
-such files, a folder of texts, HTML and mails, or the address of an index. With --store FOLDER the sketches are kept
-while they are made, and the same command goes on there after it was interrupted in any way. With --set budget=N,
-documents that many others resemble are compared with N of them at most.
+such files, a folder of texts, HTML and mails, or the address of an index. With --set budget=N, documents that many
+others resemble are compared with N of them at most.
 
 The exit code is 3 when lines, documents or files were left out: standard error names them.
 """
@@ -134,15 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action in _OF_TEXTS:
         code: int = _OF_TEXTS[arguments.action][0].run(arguments)
         return code
-    if arguments.out:
-        check_kind(arguments.out)
-    files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
-    report_to = getattr(arguments, "report", None)
-    files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
-    if arguments.save:
-        check_saved(arguments.save)
-    if arguments.action == "new":  # --save may replace the file of --against
-        Pieces((Path(arguments.against),)).check_outputs(arguments.out, folders=bool(arguments.spark))
+    _check(arguments)
     if arguments.spark:
         from ndd_search.cli import corpus_spark
 
@@ -161,7 +152,6 @@ def run(arguments: argparse.Namespace) -> int:
                 fields=fields_of_command(arguments),
                 numbers=options_of(arguments).same_numbers,
                 preset=settings_of(arguments).get("preset"),
-                store=arguments.store,
                 report=report,
                 progress=move,
             )
@@ -181,6 +171,21 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.save and not is_new:
             corpus.save(arguments.save)
     return report.code or (DONE if len(corpus) or is_new else _empty(arguments))
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for arguments that do not go together, before anything is read."""
+    if arguments.store and not arguments.spark:
+        raise ValueError("--store goes with --spark: leave it out")
+    if arguments.out:
+        check_kind(arguments.out)
+    files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
+    report_to = getattr(arguments, "report", None)
+    files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
+    if arguments.save:
+        check_saved(arguments.save)
+    if arguments.action == "new":  # --save may replace the file of --against
+        Pieces((Path(arguments.against),)).check_outputs(arguments.out, folders=bool(arguments.spark))
 
 
 def _empty(arguments: argparse.Namespace) -> int:

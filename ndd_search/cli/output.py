@@ -344,10 +344,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": f"the id of the recipe ({Recipe().id}), +env:NAME or +file:PATH of a key",
     },
     "--spark": {"metavar": "MASTER", "help": "run on a cluster: spark://HOST:7077, yarn, local[4]"},
-    "--store": {
-        "metavar": "FOLDER",
-        "help": "keep sketches here, and go on here when run again; with --spark a folder that all workers share",
-    },
+    "--store": {"metavar": "FOLDER", "help": "with --spark: a folder that all workers share, for what they compute"},
 }
 
 

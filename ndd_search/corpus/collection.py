@@ -61,7 +61,7 @@ class Corpus(Documents):
     """A collection that can be searched for near-duplicates; make one with `read` or `load`."""
 
     @classmethod
-    def read(  # noqa: PLR0913 - all settings of a reading in one call
+    def read(
         cls,
         *sources: object,
         text: str | Sequence[str],
@@ -70,7 +70,6 @@ class Corpus(Documents):
         fields: Sequence[str] = (),
         numbers: bool = False,
         preset: str | Preset | None = None,
-        store: str | Path | None = None,
         report: Report | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Corpus:
@@ -88,17 +87,15 @@ class Corpus(Documents):
         fields:   fields whose values are held in memory, for `keep`, guards and reports.
         numbers:  whether the numbers of each text are held, too, for the guard numbers.
         preset:   its recipe, unless one is given; numbers are held if it has the guard.
-        store:    a folder that takes the sketches while they are made: the same call goes on there after it was
-                  interrupted in any way.
         report:   told a sentence for every line, document or file that is left out; by default a warning is logged.
         progress: called with a number of documents more.
-        Raises InvalidDocument when no document has text or an id, IndexUnusable for a store of another reading.
+        Raises InvalidDocument when no document has text or an id.
         """
         YesNo().check("numbers", numbers)
         recipe, numbers = read_by(preset, recipe, numbers)
         pieces = Pieces.of(sources)
         kept = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
-        rows = read_rows(pieces, kept, id, store, report or log.warning, progress or (lambda count: None))
+        rows = read_rows(pieces, kept, id, report or log.warning, progress or (lambda count: None))
         for name in kept.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r: check its name", name)
@@ -109,7 +106,7 @@ class Corpus(Documents):
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
         """A collection that `save` has written. Raises InvalidDocument for another file."""
-        rows, recipe, _ = sketch_store.read_rows(Path(path))
+        rows, recipe = sketch_store.read_rows(Path(path))
         return cls(rows.ids, rows.sketches, recipe, rows.columns)
 
     def groups(

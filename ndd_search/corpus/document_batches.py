@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import glob
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,18 +70,6 @@ class Pieces:
         """Whether reading uses one of them up."""
         return any(isinstance(piece, Iterator) for piece in self.pieces)
 
-    @property
-    def stamps(self) -> list[list[Any]]:
-        """What tells one reading from another, as JSON values.
-
-        That is the paths, sizes and times of change of files, the name and the query of an index, and a hash of the
-        documents of a table or list, which are read for it. Raises ValueError if that would use a source up.
-        """
-        if self.read_once:
-            what = "an iterator can be read only once, so its documents cannot be compared with those of a store"
-            raise ValueError(f"{what}: give a list, a table or files, or no store")
-        return [_stamp(piece) for piece in self.pieces]
-
     def check_outputs(self, *outputs: str | None, folders: bool = False) -> None:
         """Raise ValueError for a file to write that is one of these sources, a folder or in none, or is named twice.
 
@@ -110,7 +96,6 @@ class Pieces:
         report: Report,
         id: str | None,
         columns: Sequence[str] | None = None,
-        start: tuple[int, int] = (0, 0),
         exact: bool = False,
         prefix: str = "",
     ) -> Iterator[Batch]:
@@ -122,26 +107,20 @@ class Pieces:
         report:  told a sentence for every line or file that cannot be read; all others are read.
         id:      the field that holds the id of a document; None for "_id" or "id".
         columns: the fields to read, where a piece can leave the others out; None for all.
-        start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
-                 again from its first document, because the order of its documents changes.
         exact:   as for csv_and_json.read_rows.
         prefix:  what stands before a place as id, if not the number of the source.
         """
-        for number in range(start[0], len(self.pieces)):
-            sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
-            left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
+        for number, piece in enumerate(self.pieces):
+            sayings = Sayings(report, str(piece) if isinstance(piece, Path) else "a source")
             before = prefix or (f"{number}:" if len(self.pieces) > 1 else "")
             done, has_ids = 0, False
-            for batch in _batches(self.pieces[number], sayings, columns, exact):
+            for batch in _batches(piece, sayings, columns, exact):
                 names = [id_of(document, id) for document in batch]
                 has_ids = has_ids or (not done and any(name != "" for name in names))
                 places = range(done, done + len(batch))
                 names = [name or None for name in names] if has_ids else [f"{before}{place}" for place in places]
                 done += len(batch)
-                skipped = min(left, len(batch))
-                left -= skipped
-                if skipped < len(batch):
-                    yield Batch((number, done), batch[skipped:], names[skipped:])
+                yield Batch(batch, names)
             sayings.end()
 
     def named(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -165,12 +144,8 @@ class Pieces:
 
 
 class Batch(NamedTuple):
-    """Some documents of a collection.
+    """Some documents of a collection. ids: of each, None for one that lacks it."""
 
-    position: after them, a piece and a number of its documents. ids: of each, None for one that lacks it.
-    """
-
-    position: tuple[int, int]
     documents: list[Document]
     ids: list[str | None]
 
@@ -214,8 +189,8 @@ class LeftOut:
     def tell(self, report: Report, count: int, kept: int, fields: Iterable[str]) -> None:
         """Say which they are and why. The sources are read again for the lines of the first.
 
-        count: how many they are, with those that an interrupted reading left out. kept: how many documents there are
-        beside. fields: of the first documents. Raises InvalidDocument if no document has an id.
+        count: how many they are. kept: how many documents there are beside. fields: of the first documents.
+        Raises InvalidDocument if no document has an id.
         """
         if count and not kept and not self._has_ids:
             there = ", ".join(fields)
@@ -296,26 +271,6 @@ def _paths(source: str | Path) -> list[Path]:
     if not found:
         raise InvalidDocument(str(source), "no file has this name or matches this pattern", "check the path")
     return found
-
-
-def _stamp(piece: object) -> list[Any]:
-    if isinstance(piece, IndexSource):
-        return [type(piece).__name__, piece.index, json.loads(json.dumps(piece.query, default=str))]
-    if not isinstance(piece, Path):
-        return [type(piece).__name__, *_content(piece)]
-    files = [path.stat() for path in piece.rglob("*") if path.is_file()] if piece.is_dir() else [piece.stat()]
-    changed = max((about.st_mtime_ns for about in files), default=0)
-    return [str(piece.absolute()), len(files), sum(about.st_size for about in files), changed]
-
-
-def _content(piece: object) -> list[Any]:
-    """The number of documents of a table or an iterable, and their hash."""
-    count, found = 0, blake2b(digest_size=16)
-    for batch in _batches(piece, lambda sentence: None, None, exact=False):
-        for document in batch:
-            count += 1
-            found.update(f"{dict(document)!r}\n".encode(errors="surrogatepass"))
-    return [count, found.hexdigest()]
 
 
 def _batches(piece: object, report: Report, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:

@@ -1,4 +1,4 @@
-"""How a collection is read: what is kept of each document, its store meanwhile, and how texts are read again."""
+"""How a collection is read: what is kept of each document, and how texts are read again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.core.text.printable import many
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_pairs import frequency_table
-from ndd_search.corpus.document_batches import Batch, Document, IndexSource, LeftOut, Pieces, Report, is_text
+from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, is_text
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import InvalidDocument
@@ -154,77 +154,32 @@ class Documents:
 
 
 def read_rows(
-    pieces: Pieces,
-    fields: Fields,
-    id: str | None,
-    folder: str | Path | None,
-    report: Report,
-    progress: Callable[[int], object],
+    pieces: Pieces, fields: Fields, id: str | None, report: Report, progress: Callable[[int], object]
 ) -> Rows:
-    """What is kept of the documents of some sources. Arguments as for Corpus.read; folder: its store."""
-    reading = _Reading(pieces, fields, id, folder)
-    progress(len(reading.seen))
-    for batch in pieces.read(report, id, fields.wanted(id), reading.start):
-        reading.add(batch)
+    """What is kept of the documents of some sources. Arguments as for Corpus.read."""
+    left_out, parts, seen, there = LeftOut(pieces, id), list[Rows](), set[str](), dict[str, None]()
+    place, any_text = 0, False
+    for batch in pieces.read(report, id, fields.wanted(id)):
+        if not seen:
+            _note_absent(fields.text, batch.documents)
+            there = dict.fromkeys(name for document in batch.documents for name in document)
+        documents, ids = list[Document](), list[str]()
+        for name, document in zip(batch.ids, batch.documents, strict=True):
+            place += 1
+            if name is None or name in seen or not is_text(name):
+                left_out.add(place, name)
+            else:
+                seen.add(name)
+                ids.append(name)
+                documents.append(document)
+        texts = fields.texts(documents)
+        any_text |= any(texts)
+        parts.append(fields.sketched(documents, texts, ids))
         progress(len(batch.documents))
-    return reading.rows(report)
-
-
-class _Reading:
-    """What is kept of the documents read so far. start: where the next one is, as an interrupted reading left it."""
-
-    def __init__(self, pieces: Pieces, fields: Fields, id: str | None, folder: str | Path | None) -> None:
-        self._pieces, self._fields, self._left_out = pieces, fields, LeftOut(pieces, id)
-        told = {"text": list(fields.text), "id": id, "fields": list(fields.kept)}
-        self._store = folder and sketch_store.Store(folder, fields.recipe, {**told, "sources": pieces.stamps})
-        before = self._store.parts() if self._store else []
-        self._parts = [rows for rows, _ in before]
-        self.seen = {name for rows in self._parts for name in rows.ids}
-        piece, done, self._place = before[-1][1] if before else (0, 0, 0)
-        self.start, self._stored = (piece, done), set[str]()
-        if before and isinstance(next(iter(pieces.pieces[piece : piece + 1]), None), IndexSource):
-            self._stored, self._place = set(self.seen), self._place - done  # it is read again, from its first document
-        self._waiting, self._there = list[Rows](), dict[str, None]()
-        self._any_text = any(len(rows.sketches.values) for rows in self._parts)
-
-    def add(self, batch: Batch) -> None:
-        """Sketch the documents of a batch that are new, and write a part of the store when there are enough."""
-        if not self.seen:
-            _note_absent(self._fields.text, batch.documents)
-            self._there = dict.fromkeys(name for document in batch.documents for name in document)
-        new = [one for one in zip(batch.ids, batch.documents, strict=True) if self._is_new(one[0])]
-        documents = [document for _, document in new]
-        texts = self._fields.texts(documents)
-        self._any_text |= any(texts)
-        self._waiting.append(self._fields.sketched(documents, texts, [str(name) for name, _ in new]))
-        if self._store and sum(len(rows.ids) for rows in self._waiting) >= sketch_store.PART:
-            self._write(*batch.position)
-
-    def rows(self, report: Report) -> Rows:
-        """Everything that is kept, when all documents were read. Raises InvalidDocument without ids or texts."""
-        self._left_out.tell(report, self._place - len(self.seen), len(self.seen), self._there)
-        if self.seen and self._fields.text and not self._any_text:
-            raise self._fields.without_text(len(self.seen), self._there)
-        if self._waiting:
-            self._write(len(self._pieces.pieces), 0)
-        return Rows.joined(self._parts, self._fields.kept)
-
-    def _is_new(self, name: str | None) -> bool:
-        self._place += 1
-        if name in self._stored:  # read from the index before the interruption
-            self._stored.discard(name)
-        elif name is None or name in self.seen or not is_text(name):
-            self._left_out.add(self._place, name)
-        else:
-            self.seen.add(name)
-            return True
-        return False
-
-    def _write(self, piece: int, done: int) -> None:
-        self._parts.append(Rows.joined(self._waiting, self._fields.kept))
-        self._waiting = []
-        if self._store:
-            self._store.add(self._parts[-1], (piece, done, self._place))
+    left_out.tell(report, place - len(seen), len(seen), there)
+    if seen and fields.text and not any_text:
+        raise fields.without_text(len(seen), there)
+    return Rows.joined(parts, fields.kept)
 
 
 def _note_absent(fields: Sequence[str], batch: Sequence[Document]) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.corpus import sketch_store
 from ndd_search.corpus.document_batches import IndexSource
 from ndd_search.corpus.group_marks import mark
 from ndd_search.errors import IndexUnusable
@@ -26,7 +25,7 @@ from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.rate_and_retries import Retry
 from tests.backfilling import fill, writing
 from tests.corpus import made
-from tests.corpus.made import DOCUMENTS, OTHER
+from tests.corpus.made import DOCUMENTS
 from tests.corpus.test_commands import run
 
 
@@ -50,41 +49,6 @@ def test_an_index_is_a_collection(engine: Any, index: str, tmp_path: Path, capsy
         assert f'"long": {exact}' in (tmp_path / "unique.jsonl").read_text()
     assert run("groups", f"{engine.url}/{index}", "--text", "body", "--min-similarity", "0.5") == 0
     assert "5 documents in 4 groups" in capsys.readouterr().out
-
-
-def test_a_reading_of_an_index_goes_on_though_its_documents_changed_meanwhile(
-    engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        sketch_store, "PART", 1
-    )  # what is read first is stored as if the reading had been killed after it
-    with engine.client() as client:
-        for one in DOCUMENTS:
-            client.index(index=index, id=one["id"], body={"body": one["body"]}, refresh=True)
-        ndd.Corpus.read(IndexSource(client, index), text="body", store=tmp_path / "store")
-        client.delete(index=index, id="a")
-        for name in ("e", "f"):
-            client.index(index=index, id=name, body={"body": OTHER}, refresh=True)
-        corpus = ndd.Corpus.read(IndexSource(client, index), text="body", store=tmp_path / "store")
-        assert sorted(corpus.ids) == ["a", "b", "c", "d", "e", "f"]
-        with pytest.raises(IndexUnusable, match="sources were others"):
-            ndd.Corpus.read(IndexSource(client, index, {"match_all": {}}), text="body", store=tmp_path / "store")
-
-
-def test_documents_that_are_left_out_count_once_though_an_index_is_read_again(
-    engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sketch_store, "PART", 1)
-    told: list[str] = []
-    with engine.client() as client:
-        for number in range(30):
-            body = {"body": f"{OTHER} {number}", **({"key": f"k{number}"} if number % 2 else {})}
-            client.index(index=index, id=str(number), body=body, refresh=number == 29)
-        for _ in range(2):
-            source = IndexSource(client, index)
-            corpus = ndd.Corpus.read(source, text="body", id="key", store=tmp_path / "store", report=told.append)
-            assert len(corpus) == 15
-    assert told == 2 * told[:15]
 
 
 def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:

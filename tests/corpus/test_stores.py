@@ -1,4 +1,4 @@
-"""Sketches on disk: saved collections, what is new since one, and readings that are killed and go on."""
+"""Sketches on disk: saved collections, what is new since one, and commands that are killed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import ndd_search as ndd
-from ndd_search.corpus import sketch_store
-from ndd_search.errors import IndexUnusable, InvalidDocument, RecipeMismatch
+from ndd_search.errors import InvalidDocument, RecipeMismatch
 from tests.conftest import LONG
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
@@ -82,54 +78,21 @@ def test_a_collection_of_another_recipe_is_refused() -> None:
         one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v4"))
 
 
-READ = """
-import sys, ndd_search as ndd
-from ndd_search.corpus import sketch_store
-sketch_store.PART = 1000
-ndd.Corpus.read(sys.argv[1], text="text", store=sys.argv[2])
-"""
-
-
-@pytest.mark.parametrize("parts", [0, 1, 3])
-@pytest.mark.once
-def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
-    parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether it was killed before the first part or after some of them."""
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(9_000))]
-    source = write_lines(tmp_path / "docs.jsonl", documents)
-    folder = tmp_path / "store"
-    process = subprocess.Popen([sys.executable, "-c", READ, str(source), str(folder)])
-    while process.poll() is None and len(list(folder.glob("part-*.parquet"))) < parts:
-        time.sleep(0.005)
-    assert len(list(folder.glob("part-*.parquet"))) >= parts
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    monkeypatch.setattr(sketch_store, "PART", 1000)
-    whole, again = ndd.Corpus.read(source, text="text"), ndd.Corpus.read(source, text="text", store=folder)
-    assert again.ids == whole.ids
-    assert (again.sketches.values == whole.sketches.values).all()
-    once_more = ndd.Corpus.read(source, text="text", store=folder)
-    assert once_more.ids == whole.ids
-
-
 GROUP = """
 import sys
 from ndd_search.cli import main
-from ndd_search.corpus import sketch_store
-sketch_store.PART = 1000
-sys.exit(main(["corpus", "groups", sys.argv[1], "--text", "text", "--store", sys.argv[2], "--out", sys.argv[3]]))
+sys.exit(main(["corpus", "groups", sys.argv[1], "--text", "text", "--out", sys.argv[2]]))
 """
 
 
 @pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 kills a command ten times")
 def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path: Path) -> None:
-    """The table of groups is written as a whole or not at all, and the last run goes on in the store."""
+    """The table of groups is written as a whole or not at all."""
     documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(20_000))]
     source, random = write_lines(tmp_path / "docs.jsonl", documents), np.random.default_rng(3)
 
     def start(name: str) -> subprocess.Popen[bytes]:
-        words = [str(source), str(tmp_path / f"store-{name}"), str(tmp_path / f"{name}.parquet")]
+        words = [str(source), str(tmp_path / f"{name}.parquet")]
         return subprocess.Popen([sys.executable, "-c", GROUP, *words], stdout=subprocess.DEVNULL)
 
     began = time.monotonic()
@@ -143,74 +106,6 @@ def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path
         assert not (tmp_path / "killed.parquet").exists() or parquet.read_table(tmp_path / "killed.parquet")
     assert start("killed").wait() == 0
     assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
-
-
-def test_what_an_earlier_reading_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reading that was interrupted has told nothing of it."""
-    monkeypatch.setattr(sketch_store, "PART", 1)
-    parts = DOCUMENTS[:2], DOCUMENTS[:2], DOCUMENTS[2:]
-    sources = [write_lines(tmp_path / f"{number}.jsonl", part) for number, part in enumerate(parts)]
-    told: list[str] = []
-    for _ in range(2):
-        corpus = ndd.Corpus.read(*sources, text="body", store=tmp_path / "store", report=told.append)
-        assert corpus.ids == ["a", "b", "c", "d"]
-    assert ["an earlier one has its id" in one for one in told] == [True, True, False]
-    assert told[2] == "the collection: 2 of its lines or documents are left out, because of their ids"
-
-
-def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
-    source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
-    ndd.Corpus.read(source, text="body", store=tmp_path / "store")
-    with pytest.raises(IndexUnusable, match="recipe were others"):
-        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v4")
-    write_lines(source, DOCUMENTS[:2])
-    with pytest.raises(IndexUnusable, match="sources were others"):
-        ndd.Corpus.read(source, text="body", store=tmp_path / "store")
-    with pytest.raises(IndexUnusable, match="it holds other files"):
-        ndd.Corpus.read(source, text="body", store=tmp_path)
-    (texts := tmp_path / "texts" / "inner").mkdir(parents=True)
-    (texts / "1.txt").write_text(STORY)
-    ndd.Corpus.read(texts.parent, text="body", store=tmp_path / "of-texts")
-    (texts / "2.txt").write_text(OTHER)
-    with pytest.raises(IndexUnusable, match="sources were others"):
-        ndd.Corpus.read(texts.parent, text="body", store=tmp_path / "of-texts")
-    odd = write_lines(tmp_path / "no\udcffname.jsonl", DOCUMENTS)
-    assert len(ndd.Corpus.read(odd, text="body", store=tmp_path / "of-odd")) == 4
-    ndd.Corpus.read(DOCUMENTS, text="body", store=tmp_path / "of-list")
-    with pytest.raises(IndexUnusable, match="sources were others"):
-        ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
-
-
-@pytest.mark.parametrize("kind", [list, pa.Table.from_pylist])
-def test_a_store_of_other_documents_is_refused_though_there_are_as_many(
-    kind: Callable[[list[dict[str, Any]]], Any], tmp_path: Path
-) -> None:
-    corpus = ndd.Corpus.read(kind(DOCUMENTS), text="body", store=tmp_path / "store")
-    again = ndd.Corpus.read(kind([dict(one) for one in DOCUMENTS]), text="body", store=tmp_path / "store")
-    assert again.ids == corpus.ids
-    with pytest.raises(IndexUnusable, match="sources were others"):
-        ndd.Corpus.read(kind([*DOCUMENTS[1:], DOCUMENTS[0]]), text="body", store=tmp_path / "store")
-
-
-def test_an_iterator_has_no_store(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="an iterator can be read only once"):
-        ndd.Corpus.read(iter(DOCUMENTS), text="body", store=tmp_path / "store")
-    assert not (tmp_path / "store").exists()
-
-
-def test_two_readings_at_a_time_store_every_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketch_store, "PART", 1)
-    sources = [write_lines(tmp_path / f"{number}.jsonl", [one]) for number, one in enumerate(DOCUMENTS)]
-    once = [True]
-
-    def other(_: int) -> None:
-        if once:
-            once.clear()
-            ndd.Corpus.read(*sources, text="body", store=tmp_path / "store")
-
-    for progress in (other, None):
-        corpus = ndd.Corpus.read(*sources, text="body", store=tmp_path / "store", progress=progress)
-        assert corpus.ids == ["a", "b", "c", "d"]
 
 
 def test_a_field_that_no_column_can_hold_is_named(tmp_path: Path) -> None:
@@ -243,26 +138,10 @@ def test_sketches_are_saved_in_no_file_of_another_kind(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_changed_byte_anywhere_in_a_store_is_told(tmp_path: Path) -> None:
-    """In values, in the text of fields, and in what the file says of itself, as the position of the next part."""
+def test_a_changed_byte_in_the_pages_of_a_saved_collection_is_told(tmp_path: Path) -> None:
     documents = [{"id": f"id-{number}", "body": f"{STORY} {number}", "site": f"site {number}"} for number in range(40)]
-    source = write_lines(tmp_path / "c.jsonl", documents)
-    folder = tmp_path / "store"
-
-    def read() -> ndd.Corpus:
-        return ndd.Corpus.read(source, text="body", fields=["site"], store=folder)
-
-    expected = read().ids
-    (part,) = folder.glob("part-*")
-    whole = part.read_bytes()
-    for place in range(0, len(whole), len(whole) // 60):
-        part.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(IndexUnusable, match=r"part-000000-\w+.parquet is damaged; delete the folder"):
-            read()
-    part.write_bytes(whole)
-    assert read().ids == expected
     saved = tmp_path / "saved.parquet"
-    (corpus := read()).save(saved)
+    (corpus := ndd.Corpus.read(documents, text="body", fields=["site"])).save(saved)
     whole, told = saved.read_bytes(), 0
     end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")  # of the pages
     for place in range(4, end, end // 60):
