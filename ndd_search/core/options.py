@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -264,7 +263,7 @@ class CollapseOptions:
     @cached_property
     def same_fields(self) -> tuple[str, ...]:
         """The fields in which near-duplicates have equal values."""
-        return tuple(dict.fromkeys(found[0] for found in self._guards if found[0]))
+        return tuple(dict.fromkeys([found[0] for found in self._guards if found[0]]))
 
     @cached_property
     def same_numbers(self) -> bool:
@@ -309,7 +308,7 @@ class CollapseOptions:
     def stream_text(self) -> str:
         """The options that decide which stream is fetched, as text: not those of what a page shows of it."""
         mode = "group" if self.mode in LISTING else self.mode
-        return repr((mode, *(getattr(self, name) for name in KINDS if name not in _OF_A_PAGE)))
+        return repr((mode, *[getattr(self, name) for name in KINDS if name not in _OF_A_PAGE]))
 
     @cached_property
     def document_fields(self) -> tuple[str, ...]:
@@ -359,13 +358,10 @@ OF_ONE_SEARCH: dict[str, Kind] = {  # what a search, or a block around it, takes
 
 def preference_of(given: Keep) -> Preference:
     """Parse one entry of `keep`; a callable is returned as it is. Raises ValueError for an unknown one."""
-    return given if callable(given) else _parse(str(given))
-
-
-@lru_cache(1024)
-def _parse(text: str) -> Preference:
-    match = _KEEP.fullmatch(text)
-    if match is None:
+    if callable(given):
+        return given
+    text = str(given)
+    if (match := _KEEP.fullmatch(text)) is None:
         raise ValueError(
             f"keep takes score, newest:FIELD, oldest:FIELD, highest:FIELD, lowest:FIELD, longest, longest:FIELD, "
             f"preferred:FIELD=VALUE,VALUE and callables, got {text!r}{nearest(text.partition(':')[0], _ORDERS)}"

@@ -133,7 +133,7 @@ def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
         values = np.concatenate((np.empty(0, np.int32), *stream.sketches))
     arrays = [values.astype("<i4", copy=False)]
     arrays += [getattr(stream, name).astype(kind, copy=False) for name, kind in _ARRAYS.items()]
-    return plain, b"".join(one.tobytes() for one in arrays)
+    return plain, b"".join([one.tobytes() for one in arrays])
 
 
 def stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:

@@ -289,6 +289,7 @@ class Layout:
         self.ranks: list[int] = stream.ranks[:examined].tolist()
         self.similarity: list[float] = stream.similarity[:examined].tolist()
         self.leaders = [index for index, leader in enumerate(self.leader) if leader == index]
+        self._best_shown = options.max_per_group == 1 and options.keep == ("score",)  # each hit at its own place
         self._shown_at: dict[int, tuple[dict[int, int], list[int]]] = {}  # see _shown_at_places
         self._groups: dict[int, list[int]] = {}  # of each leader that has duplicates, with itself, ascending
         for index, leader in enumerate(self.leader):
@@ -321,7 +322,9 @@ class Layout:
             return self._single(place)
         item, similarity = self.seen.get(leader, (None, 1.0))
         shown, hidden = place, list[int]()
-        if leader in self._groups:
+        if leader in self._groups and self._best_shown:
+            hidden = self._groups[leader][1:]
+        elif leader in self._groups:
             if leader not in self._shown_at:
                 self._shown_at[leader] = self._shown_at_places(leader, reader)
             at, hidden = self._shown_at[leader]
@@ -337,8 +340,6 @@ class Layout:
     def _shown_at_places(self, leader: int, reader: Reader) -> tuple[dict[int, int], list[int]]:
         """Return which member of a group is shown at the place of each, and those that are hidden."""
         members = self._groups[leader]
-        if self.options.max_per_group == 1 and self.options.keep == ("score",):
-            return dict(zip(members, members, strict=True)), members[1:]
         slots, chosen = self._copies(leader)[: self.options.max_per_group], self._chosen(leader, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
         places = [*slots, *sorted(set(members).difference(slots))]

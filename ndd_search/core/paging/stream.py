@@ -165,7 +165,7 @@ class Stream:
             shown=self.shown,
             earlier=self.earlier,
             apart=self.apart,
-            seen=(*self.seen, *((index, *one) for index, one in sorted(assigned.seen.items()))),
+            seen=(*self.seen, *[(index, *one) for index, one in sorted(assigned.seen.items())]),
             fetched=self.fetched + len(hits),
             exhausted=len(hits) < asked,
             total=self.total if total is None else total,

@@ -24,7 +24,7 @@ from ndd_search.search.flow.choose_frequency_table import with_table
 from ndd_search.search.flow.client_settings import Settings, options_and_others
 from ndd_search.search.flow.engines_own_page import NO_DOCUMENTS, as_it_is, own_request
 from ndd_search.search.flow.fetch_hits import HitFetcher, reader_of
-from ndd_search.search.flow.page_cache import Moment
+from ndd_search.search.flow.page_cache import Made, Moment
 from ndd_search.search.flow.plan import AskAnew, Plan, Step, needs_sketches, plan_of, planned_anew
 from ndd_search.search.flow.round_trips import Finished, Flow, RoundTrips, goes_together, joined
 from ndd_search.search.flow.search_state import State
@@ -179,7 +179,6 @@ class Conversation:
 
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
-        settings = self.settings
         fetcher = HitFetcher(plan, self.round_trips, self.steps)
         state = yield from fetcher.fetch_until_full(state)
         search = plan.search
@@ -201,14 +200,18 @@ class Conversation:
             yield from self.round_trips.needed([search.request])  # no document was requested: engines may refuse that
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, NO_DOCUMENTS))
-        if to_cache is not cached and state.lasting:
-            settings.memory.remember(self.stream_key, to_cache, self._moment)
+        made: Made = {}
+        if self.stream_key is not None and to_cache is not cached and state.lasting:
+            made[self.stream_key] = to_cache
         cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
-        return (yield from self._answered(plan, state, page, cache))
+        return (yield from self._answered(plan, state, page, cache, made))
 
-    def _answered(self, plan: Plan, state: State, page: Page, cache: str) -> Flow:
-        """Add what steps have to add, and return the answer, which is stored in the cache. cache: as in page.Info."""
-        settings, trips = self.settings, self.round_trips
+    def _answered(self, plan: Plan, state: State, page: Page, cache: str, made: Made) -> Flow:
+        """Add what steps have to add, and return the answer, which is stored in the cache.
+
+        cache: as in page.Info. made: what is stored with it, by key.
+        """
+        trips = self.round_trips
         for step in self.steps:
             state, page = yield from step.with_page(state, page, plan, trips)
         page = page.with_hits(state.documents)
@@ -218,8 +221,10 @@ class Conversation:
         for step in self.steps:
             body = step.with_answer(body, state, plan)
         body = plan.search.filtered(body)
-        if state.lasting:
-            settings.memory.remember(self.key, state, self._moment, page=body)
+        if self.key is not None and state.lasting:
+            made[self.key] = body
+        if made and self._moment is not None:
+            self.settings.memory.remember(made, [*state.stream.hits, *state.documents.values()], self._moment)
         return Answer(body, raw=state.raw)
 
     def _make_key(self, *parts: Any) -> bytes:
@@ -275,7 +280,8 @@ def unfiltered_body(plan: Plan, state: State, page: Page, seconds: float, cache:
     changed = places != list(range(start, min(end, state.stream.fetched) if state.stream.exhausted else end))
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
-    block.update(changed=changed, strategy=plan.strategy, table=state.table[:8] or None)
+    strategy = "two_phases" if plan.is_split else "one_phase"
+    block.update(changed=changed, strategy=strategy, table=state.table[:8] or None)
     block["warnings"] += plan.warnings
     block["warnings"] += [plan.settings.tell(search.request.path, state.stale)] if state.stale else []
     if state.groups is not None:

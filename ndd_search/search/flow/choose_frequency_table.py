@@ -81,7 +81,7 @@ def learn_frequency_table(plan: Plan, round_trips: RoundTrips) -> Asking[None]:
     """
     search, settings, known = plan.search, plan.settings, plan.settings.known
     caller, recipe, now = search.target_of_caller, settings.recipe, settings.clock()
-    if settings.frequency_table is not True or not weighs(plan) or now < known.about(caller).table_until:
+    if settings.frequency_table is not True or now < known.about(caller).table_until or not weighs(plan):
         return
     known.learn(caller, table_until=now + _AFTER_A_FAILURE)
     request = reading(search.request, document_id(search.indexes, settings.sketch_field, recipe.id))

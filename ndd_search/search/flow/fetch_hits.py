@@ -67,17 +67,24 @@ class HitFetcher:
             fetch = next_fetch(state.stream, search.start, search.size, self.plan.options)
             if fetch is None:
                 break
-            fetch = self._within_budget(fetch)
-            state = yield from (self._first(self._ahead(fetch)) if state.envelope is None else self._next(state, fetch))
+            fetch = self._fitting(fetch)
+            state = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
         return state
 
-    def _within_budget(self, fetch: Fetch) -> Fetch:
-        """Return a part of a fetch of the whole result, so that some of its hits are there when the time is over."""
+    def _fitting(self, fetch: Fetch) -> Fetch:
+        """Return a fetch of as many hits as are worth one trip. The page is the same: it examines those that it needs.
+
+        With a time budget, a fetch of the whole result is a part of it, so that some hits are there when the time is
+        over. The first fetch for a later page is long enough if a third of its hits are hidden.
+        """
         search, options = self.plan.search, self.plan.options
-        if options.total != "groups" or not self.round_trips.has_budget:
-            return fetch
-        most = max(options.window, 2 * (search.start + search.size), _STEP * fetch.start)
-        return Fetch(fetch.start, min(fetch.size, most))
+        if options.total == "groups":
+            most = max(options.window, 2 * (search.start + search.size), _STEP * fetch.start)
+            return Fetch(fetch.start, min(fetch.size, most)) if self.round_trips.has_budget else fetch
+        if not search.start or fetch.start or search.limits.bounded:
+            return fetch  # a longer window of bounded candidates has other hits
+        wanted = _LONGER * (search.start + search.size + options.ahead)
+        return Fetch(0, max(fetch.size, first_window(wanted, options)))
 
     def fetch_documents(self, state: State, ranks: set[int], named: Set[int] = frozenset()) -> Asking[State]:
         """Return the state with the documents of these ranks; missing ones are fetched, even when no time is left.
@@ -94,17 +101,6 @@ class HitFetcher:
             return state.stop(reason)
         return with_documents(state, self.plan, requests, answers)
 
-    def _ahead(self, fetch: Fetch) -> Fetch:
-        """Return the first fetch for a later page, long enough if a third of its hits are hidden.
-
-        The page is the same: it examines no more hits than it needs.
-        """
-        search, options = self.plan.search, self.plan.options
-        if not search.start or search.limits.bounded or options.total == "groups":
-            return fetch  # a longer window of bounded candidates has other hits, and the whole result has no more
-        wanted = _LONGER * (search.start + search.size + options.ahead)
-        return Fetch(0, max(fetch.size, first_window(wanted, options)))
-
     def _first(self, fetch: Fetch) -> Asking[State]:
         """Make the first trip."""
         plan, settings = self.plan, self.plan.settings
@@ -112,7 +108,8 @@ class HitFetcher:
         beside = [request for step in self.steps for request in step.beside(plan)]
         all_answers = yield from self.round_trips.first([*requests, *beside], plan.is_split)
         answers, others = all_answers[: len(requests)], all_answers[len(requests) :]
-        yield from self._check(answers, bool(beside))
+        if trouble(answers, like=answers[0]):
+            yield from self._refused(answers, bool(beside))
         sketches = sketches_in(answers[-1], plan)
         needs = needs_sketches(plan.options, self.steps)
         if any(not isinstance(one, str) for one in sketches) or (not needs and plan.has_sketches):  # in later hits
@@ -148,13 +145,11 @@ class HitFetcher:
         hits = {**envelope["hits"], "total": own.body["hits"].get("total")}
         return replace(state, envelope=envelope_after({**envelope, "hits": hits}, [own]))
 
-    def _check(self, answers: list[Answer], has_others: bool) -> Asking[None]:
-        """Check that the answers of the first trip can be used. has_others: whether it had requests of steps.
+    def _refused(self, answers: list[Answer], has_others: bool) -> Asking[None]:
+        """Handle answers of the first trip that failed or are partial. has_others: whether it had requests of steps.
 
-        Raises AskAnew if another plan may help, else Finished with the caller's own page.
+        Raises AskAnew if another plan may help, else Finished with the caller's own page, unless that is no better.
         """
-        if not trouble(answers, like=answers[0]):
-            return
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
         is_several = plan.is_split or has_others or plan.search.limits.apart

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,7 +28,7 @@ from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.core.paging.cache_entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.search.flow.search_state import LISTED, NOT_STORED, State
-from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_answer import Answer, Hit
 from ndd_search.search.rest.read_request import Request, identifying
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
@@ -39,6 +39,8 @@ _NO_LOCK = b""  # the token of a cache without locks, or one that fails
 _LATEST, _EVERYTHING = "the latest write", "everything"  # names of tokens that no index can have
 _NOT_IN_A_NAME = set("*?,:<>")
 _STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
+
+Made = dict[bytes, State | dict[str, Any]]  # by key: the state of a search, or a finished page
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,7 @@ class Memory:
     def __init__(self, cache: Cache | None) -> None:
         self._cache, self._guarded = cache, FailureGuard()
         self._transport: Any = None
-        self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
-        self.caller = self._origin.caller.hex()
+        self._use(Origin(uuid.uuid4().bytes, uuid.uuid4().bytes))  # of an unknown client
         # Keys of tokens to replace before the cache is used again. Each write has marks of its own, because another
         # write of the same index may end while its token is replaced.
         self._to_replace: dict[object, bytes] = {}
@@ -80,16 +81,20 @@ class Memory:
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
         if transport is not self._transport:
-            self._origin = origin_of(transport)
-            self.caller = self._origin.caller.hex()
+            self._use(origin_of(transport))
             self._transport = transport  # last: from then on other threads rely on the origin
+
+    def _use(self, origin: Origin) -> None:
+        self.caller, self._cluster = origin.caller.hex(), origin.cluster
+        self._key = partial(_token_key, origin.cluster)  # of the token of an index, or of a name that no index can have
+        self._latest = self._key(_LATEST)
 
     @property
     def sender(self) -> str:
         """A hash of the credentials that connections of the client hold, "" for none. They may change at any time."""
         held, (known, sender) = _held_by(self._transport), self._sender
         if held != known:
-            named = ({name.lower(): text for name, text in one.items()} if type(one) is dict else one for one in held)
+            named = [{name.lower(): text for name, text in one.items()} if type(one) is dict else one for one in held]
             plain = [identifying(one) if type(one) is dict else one for one in named if one]
             texts = sorted({repr(one) for one in plain}) if _is_comparable(plain) else [uuid.uuid4().hex]
             sender = cache_key("sender", texts).hex() if plain else ""
@@ -107,11 +112,11 @@ class Memory:
             since_own_write = self._since_own_write
             if self._to_replace:
                 self._replace_tokens(self._cache)
-            keys = _token_keys(self._origin.cluster, target)
-            latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *keys])
+            keys = _token_keys(self._cluster, target)
+            latest, *tokens = self._tokens(self._cache, [self._latest, *keys])
             if since_own_write is not None:
                 _add(since_own_write, latest)
-            return Moment(latest, dict(zip(keys or (self._key(_LATEST),), tokens or [latest], strict=True)))
+            return Moment(latest, dict(zip(keys or (self._latest,), tokens or [latest], strict=True)))
         return None
 
     def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
@@ -135,28 +140,25 @@ class Memory:
                 return None
         return None
 
-    def remember(
-        self, key: bytes | None, state: State, moment: Moment | None, page: dict[str, Any] | None = None
-    ) -> None:
-        """Store the state of a search without the client's own answer, or the finished page that was made from it.
+    def remember(self, made: Made, hits: Iterable[Hit], moment: Moment) -> None:
+        """Store what one search has made, the state without the client's own answer.
 
-        moment: before the search began.
+        hits: that these hold. moment: before the search began.
         """
-        cache = self._cache
-        if cache is None or key is None or moment is None:
+        if (cache := self._cache) is None:
             return
         with self._guarded:
-            hits = () if self._key(_LATEST) in moment.depends else (*state.stream.hits, *state.documents.values())
-            indexes = map(self._key, {hit["_index"] for hit in hits})
-            if missing := [one for one in indexes if one not in moment.depends]:
+            indexes = set[str]() if self._latest in moment.depends else {hit["_index"] for hit in hits}
+            if missing := [key for key in map(self._key, indexes) if key not in moment.depends]:
                 tokens = self._tokens(cache, missing)
-                if cache.get_many([self._key(_LATEST)]) != [moment.latest]:
+                if cache.get_many([self._latest]) != [moment.latest]:
                     return
                 moment.depends.update(zip(missing, tokens, strict=True))
             depends = {name.hex(): token.hex() for name, token in moment.depends.items()}
-            value, arrays = _state_parts(state, not self._own) if page is None else (page, b"")
-            if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays, self._own)) is not None:
-                cache.put(key, entry)
+            for key, one in made.items():
+                value, arrays = _state_parts(one, not self._own) if isinstance(one, State) else (one, b"")
+                if (entry := sealed(key, [moment.latest.hex(), depends, value], arrays, self._own)) is not None:
+                    cache.put(key, entry)
 
     def forget(self, written: Collection[str] | None) -> None:
         """Invalidate entries from before a write that has ended.
@@ -196,8 +198,8 @@ class Memory:
             return None
         if self._to_replace:
             self._replace_tokens(cache)
-        of_target = _token_keys(self._origin.cluster, target)
-        keys = list(dict.fromkeys((self._key(_LATEST), *of_target, *self._behind_alias.get(target, ()))))
+        of_target = _token_keys(self._cluster, target)
+        keys = list(dict.fromkeys((self._latest, *of_target, *self._behind_alias.get(target, ()))))
         entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
         found = None if entry is None else unsealed(key, entry, self._own)
         if found is None:
@@ -215,7 +217,7 @@ class Memory:
                 self._behind_alias.clear()
             self._behind_alias[target] = further  # read together with the next entries
         if since_own_write is not None:
-            _add(since_own_write, current[self._key(_LATEST)])
+            _add(since_own_write, current[self._latest])
             if latest not in since_own_write:
                 return None
         return (value, arrays) if all(current[name] == token for name, token in needed.items()) else None
@@ -235,10 +237,6 @@ class Memory:
         token = uuid.uuid4().bytes
         cache.put(key, token, _TOKEN_SECONDS)
         return token
-
-    def _key(self, name: str) -> bytes:
-        """Return the key of the token of an index in this cluster, or of a name that no index can have."""
-        return _token_key(self._origin.cluster, name)
 
 
 def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
@@ -267,7 +265,7 @@ def _token_key(cluster: bytes, name: str) -> bytes:
 def _token_keys(cluster: bytes, target: str) -> tuple[bytes, ...]:
     """Return the keys of the tokens of a target, none for a pattern."""
     names = _names(target)
-    return () if names is None else tuple(_token_key(cluster, name) for name in (_EVERYTHING, *names))
+    return () if names is None else tuple([_token_key(cluster, name) for name in (_EVERYTHING, *names)])
 
 
 def _names(target: str) -> list[str] | None:
@@ -293,7 +291,7 @@ def _state_parts(state: State, with_table: bool) -> tuple[dict[str, Any], bytes]
     table = state.frequency_table if with_table and state.table != LISTED else None
     plain = {name: getattr(state, name) for name in _STORED_AS_IT_IS}
     stream, arrays = stream_parts(state.stream)
-    places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
+    places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True)) if state.documents else {}
     shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]
     own = [[rank, hit] for rank, hit in state.documents.items() if places.get(rank) is not hit]
     parts = {"state": plain, "stream": stream, "shared": shared, "documents": own, "table": table and table.to_dict()}

@@ -53,7 +53,7 @@ class Plan:
     of_caller:       what was known of the caller when the search was planned. window_limit: the same of the target.
     settings:        of the client, for the target. field: where the sketches are in a document.
     may_split:       whether the search may be fetched in two phases; False after two phases of it failed.
-    is_split:        whether it is.
+    is_split:        whether it is: `ndd.strategy` is then two_phases.
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
@@ -95,11 +95,6 @@ class Plan:
     def has_sketches(self) -> bool:
         """Whether any caller saw a sketch in the target within the last hour."""
         return self.settings.clock() < self.settings.known.about(self.search.target).sketched_until
-
-    @property
-    def strategy(self) -> str:
-        """The name of the way in which the search is fetched."""
-        return "two_phases" if self.is_split else "one_phase"
 
     @property
     def leaves_unread(self) -> bool:
