@@ -1,15 +1,16 @@
 """Time the work of a wrapped search in the client alone: no engine, answers of 100 hits, a third of them copies.
 
-    python -m benchmarks.own_work [--rounds 15] [--longer 0] [--calls]
+    python -m benchmarks.own_work [--rounds 15] [--longer 0] [--calls | --list]
 
 The transport of elasticsearch-py gets recorded answers in place of a node's, so that what the client does for a plain
 search is measured beside it. "the lower bound" sends and parses the requests of two_phases with the plain client. The
 last columns are medians of `ndd.took_ms`, our own work as each answer states it: from the request read to the page, for
 one way repeated and for the ways in turn. Processor times are measured in turn: trust the ratios on a busy machine.
 
---calls counts instead which functions of `ndd_search` run: the files that hold them, the functions, and their calls. A
-generator that continues counts as called, a comprehension as a part of its function, as in Python 3.12. "first" is the
-first search of a client.
+--calls counts instead which functions of `ndd_search` run: the files that hold them, the functions, and their calls.
+--list prints them, too. A generator that continues counts as called. An expression (comprehension, generator
+expression, lambda) is a part of its function. `cached_property` is not counted: from Python 3.12 on it is the standard
+library's. "first" is the first search of a process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from types import FrameType
@@ -38,8 +40,8 @@ WORDS, HITS, PAGE = 150, 100, 10
 ASKED = 1000  # searches whose `took_ms` is read
 FIELD = SketchField()
 MATCH = {"match": {"body": "market"}}
-PACKAGE = str(Path(ndd.__file__).parent)
-_COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>"}
+PACKAGE = Path(ndd.__file__).parent
+Calls = Counter[tuple[str, str]]  # of functions, by file and name
 
 
 def documents() -> list[dict[str, Any]]:
@@ -157,25 +159,35 @@ def stated(methods: Mapping[str, Method], order: Iterable[str]) -> dict[str, str
     return {name: f"{median(found):,.0f}" if len(found) > ASKED / 2 else "" for name, found in taken.items()}
 
 
-def counted(methods: Mapping[str, Method]) -> None:
-    """Print how many files, functions and calls of the package each way takes."""
+def counted(lists: bool) -> None:
+    """Print how many files, functions and calls of the package each way takes, or which. Each has its own process."""
     print("| search | files | functions | calls | files, first | functions, first | calls, first |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name, method in methods.items():
-        first, _, again = calls_of(method), method(), calls_of(method)
-        if again:
-            counts = [f"{len({file for file, _ in one})} | {len(one)} | {one.total()}" for one in (again, first)]
-            print(f"| {name} | {' | '.join(counts)} |")
+    for name in [name for name in ways() if name.startswith("wrapped")]:
+        with get_context("fork").Pool(1) as pool:
+            first, again = pool.apply(two_searches, (name,))
+        counts = [f"{len({file for file, _ in one})} | {len(one)} | {one.total()}" for one in (again, first)]
+        print(f"| {name} | {' | '.join(counts)} |")
+        for place, ((file, function), calls) in enumerate(sorted(first.items()) if lists else ()):
+            print(f"{place + 1}. {file}: {function}, {calls}, then {again[file, function]}")
 
 
-def calls_of(method: Method) -> Counter[tuple[str, int]]:
-    """Return how often a search calls each function of the package, by file and first line."""
-    calls = Counter[tuple[str, int]]()
+def two_searches(name: str) -> tuple[Calls, Calls]:
+    """Return the calls of the first and the third search of one way."""
+    method = ways()[name]
+    first, _, again = calls_of(method), method(), calls_of(method)
+    return first, again
+
+
+def calls_of(method: Method) -> Calls:
+    """Return how often a search calls each function of the package."""
+    calls = Calls()
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name not in _COMPREHENSIONS:
-            calls[code.co_filename, code.co_firstlineno] += 1
+        file = Path(code.co_filename)
+        if event == "call" and PACKAGE in file.parents and code.co_name[0] != "<" and file.name != "immutable.py":
+            calls[str(file.relative_to(PACKAGE)), code.co_qualname] += 1
 
     sys.setprofile(note)
     try:
@@ -189,12 +201,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", action="store_true", help="count calls, and measure no time")
+    parser.add_argument("--list", action="store_true", help="the same, and print what is called")
     parser.add_argument("--longer", type=int, default=0, help="characters that each document has beside its text")
     chosen, methods = parser.parse_args(), ways()
     for hit in ENGINE:
         hit["_source"]["more"] = "x " * (chosen.longer // 2)
-    if chosen.calls:
-        counted(methods)
+    if chosen.calls or chosen.list:
+        counted(chosen.list)
         return
     taken = measure(methods, chosen.rounds)
     repeated = stated(methods, [name for name in methods for _ in range(ASKED)])

@@ -417,7 +417,10 @@ class Layout:
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         leaders = {index: self.stream.sketches[index] for index in shown if self.leader[index] == index}
-        told = few_words(np.array([len(sketch) for sketch in leaders.values()]), reader.recipe)
+        lengths = np.array([len(sketch) for sketch in leaders.values()])
+        if reader.frequency_table is not None and not ((lengths > 0) & (lengths < reader.recipe.k)).any():
+            return []  # no text is short
+        told = few_words(lengths, reader.recipe)
         if reader.frequency_table is None:
             groups = [[one for one in group if one not in self.shares] for group in self._groups.values()]
             others = joined(groups, self.stream.sketches, self.ranks, reader.recipe)
