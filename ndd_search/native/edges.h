@@ -35,18 +35,25 @@ static const uint32_t before_words[] = {'(', '[', '{', '/', '"', '\'', 0x201C, 0
 static const uint32_t after_words[] = {')', ']', '}', '/', '"', '\'', 0x201C, 0x201D, 0x2019, 0xBB, '.', ',', ':', ';',
                                        '!', '?', 0x2026, '-', 0x2013, 0x2014, 0};
 
-static const uint8_t blanks[256] = {['\t'] = 1, ['\n'] = 1, ['\r'] = 1, [' '] = 1, [0xA0] = 1};
+enum { BLANK = 1, IN_WORD_TOO = 2 }; /* neither in before_words nor in after_words */
 
-/* Whether a letter is a tab, a line end or a space, without a branch. */
-static inline int is_space(uint32_t letter)
+static uint8_t classes[256];
+
+static void fill_classes(void)
 {
-    return (blanks[letter & 255] & (letter < 256)) | (letter == 0x3000);
+    for (int letter = 0; letter < 256; letter++)
+        classes[letter] = (letter | 32) - 'a' < 26u || letter - '0' < 10u || letter > 0xBB ? IN_WORD_TOO : 0;
+    classes['\t'] = classes['\n'] = classes['\r'] = classes[' '] = classes[0xA0] = BLANK;
 }
 
-static int is_in_word(uint32_t letter) /* neither in before_words nor in after_words */
+static inline int class_of(uint32_t letter)
 {
-    return (letter | 32) - 'a' < 26 || letter - '0' < 10 || (letter > 0xBB && letter < 0x2000);
+    return letter < 256 ? classes[letter] : letter < 0x2000 ? IN_WORD_TOO : letter == 0x3000 ? BLANK : 0;
 }
+
+static inline int is_space(uint32_t letter) { return class_of(letter) & BLANK; }
+
+static inline int is_in_word(uint32_t letter) { return class_of(letter) & IN_WORD_TOO; }
 
 static uint32_t small_letter(uint32_t letter)
 {
@@ -131,27 +138,21 @@ static int kinds_of(Parted *parted, int number)
     return word->kinds;
 }
 
-/* Read a text of 1 to MOST_LETTERS: `bytes` that are all ASCII, or `codes`. Spaces are unpredictable: no branch. */
-static void read_letters(Parted *parted, const uint8_t *bytes, const uint32_t *codes, int length)
+/* Whether a text has a word of this number. Words are found when they are asked for: most edges are told by a few. */
+static int has_word(Parted *parted, int number)
 {
-    int16_t bounds[2 * MOST_SPACED + 1];
-    int found = 0, before = 1; /* whether a space was before the letter, as before the text */
-    if (bytes)
-        for (int i = 0; i < length; i++)
-            parted->text[i] = bytes[i];
-    else
-        memcpy(parted->text, codes, (size_t)length * sizeof *codes);
-    for (int i = 0; i < length && found < 2 * MOST_SPACED; i++) {
-        int space = bytes ? blanks[bytes[i]] : is_space(parted->text[i]);
-        bounds[found] = (int16_t)i;
-        found += space ^ before;
-        before = space;
+    const uint32_t *text = parted->text;
+    while (parted->count <= number && parted->count < MOST_SPACED) {
+        int start = parted->count ? parted->words[parted->count - 1].end : 0, end;
+        while (start < parted->length && is_space(text[start]))
+            start++;
+        for (end = start; end < parted->length && !is_space(text[end]);)
+            end++;
+        if (start == end)
+            return 0;
+        parted->words[parted->count++] = (Spaced){.start = (int16_t)start, .end = (int16_t)end};
     }
-    bounds[found] = (int16_t)length;
-    parted->length = length;
-    parted->count = (found + 1) / 2;
-    for (int number = 0; number < parted->count; number++)
-        parted->words[number] = (Spaced){.start = bounds[2 * number], .end = bounds[2 * number + 1]};
+    return number < parted->count;
 }
 
 static int is_sign(Parted *parted, int number)
@@ -192,7 +193,7 @@ static int behind_brackets(const Parted *parted, int at)
 
 static int behind_signs(Parted *parted, int number)
 {
-    while (number < parted->count - 1 && is_sign(parted, number))
+    while (has_word(parted, number + 1) && is_sign(parted, number))
         number++;
     return number;
 }
@@ -200,8 +201,8 @@ static int behind_signs(Parted *parted, int number)
 /* The word behind "PARIS, 3 mai (AFP) - ", "@ann" or "3)" at word `first`; 0: there is none. */
 static int behind_line(Parted *parted, int first)
 {
-    int dated = 0, comma = 0, named = 1, stop = first + NEAR_SIGN < parted->count - 1 ? first + NEAR_SIGN : parted->count - 1;
-    for (int number = first; number < stop; number++) {
+    int dated = 0, comma = 0, named = 1;
+    for (int number = first; number < first + NEAR_SIGN && has_word(parted, number + 1); number++) {
         const Spaced *word = word_of(parted, number);
         uint32_t last = parted->text[word->end - 1];
         named = named && kinds_of(parted, number) & (CAPITAL | A_NUMBER);
@@ -228,15 +229,14 @@ static int piece_at_start(Parted *parted, int *first)
 {
     const uint32_t *text = parted->text;
     int begin = *first, names = 0, all_capitals = 1;
-    while (begin < parted->count && is_sign(parted, begin))
+    while (has_word(parted, begin) && is_sign(parted, begin))
         begin++;
     int line_behind = behind_line(parted, begin);
     if (line_behind) {
         *first = line_behind;
         return parted->words[line_behind].start;
     }
-    int stop = begin + NEAR_NAMES < parted->count - 1 ? begin + NEAR_NAMES : parted->count - 1;
-    for (int number = begin; number < stop; number++) {
+    for (int number = begin; number < begin + NEAR_NAMES && has_word(parted, number + 1); number++) {
         const Spaced *word = word_of(parted, number);
         int sign = is_sign(parted, number), own = sign ? 0 : kinds_of(parted, number);
         uint32_t last = text[word->end - 1];
@@ -265,7 +265,7 @@ static int start_of(Parted *parted)
     int at = 0, first = 0;
     for (int behind; (behind = behind_brackets(parted, at)) > at;)
         at = behind;
-    while (first < parted->count - 1 && parted->words[first].start < at)
+    while (has_word(parted, first + 1) && parted->words[first].start < at)
         first++;
     for (int piece = 0; piece < MOST_PIECES; piece++) {
         int found = piece_at_start(parted, &first);
@@ -284,20 +284,20 @@ static int tail_of(const Parted *parted)
     at = at > length / 2 ? at : length / 2;
     while (is_space(text[last]))
         last--;
-    int end = last - 2; /* of the paragraph before the last one */
-    while (end >= at && !(text[end] == '\n' && text[end + 1] == '\n'))
-        end--;
+    int end = -1; /* of the paragraph before the last one */
+    for (int i = at; i < last - 1; i++)
+        end = (text[i] == '\n') & (text[i + 1] == '\n') ? i : end;
     while (end > at && text[end - 1] == '\n')
         end--;
     at = end > at ? end : at;
-    int colon = length - 1, sentence = length - SENTENCE;
-    while (colon >= sentence && colon >= 0 && text[colon] != ':' && text[colon] != 0xFF1A)
-        colon--;
-    sentence = sentence > colon ? sentence : colon;
+    int sentence = length > SENTENCE ? length - SENTENCE : -1;
+    for (int i = sentence > 0 ? sentence : 0; i < length; i++)
+        sentence = (text[i] == ':') | (text[i] == 0xFF1A) ? i : sentence;
     for (at = at > 1 ? at : 1; at < last; at++) {
         uint32_t before = text[at - 1], letter = text[at];
-        if ((letter | 32) - 'a' < 26 && (before | 32) - 'a' < 26)
-            continue; /* most letters */
+        int ahead = is_in_word(letter), within = class_of(before);
+        if (before < CASELESS && (within & IN_WORD_TOO ? class_of(letter) : ahead && letter != 'h' && letter != 'w'))
+            continue; /* most letters: no sign, and no first one of a link */
         int spaced = is_space(before), begins = spaced || before >= CASELESS || letter >= CASELESS;
         if ((begins && (letter == '#' || letter == '@' || is_one_of(letter, opens)))
             || (spaced && is_space(text[at + 1]) && is_one_of(letter, signs))
@@ -308,15 +308,21 @@ static int tail_of(const Parted *parted)
     return length;
 }
 
-/* Where what is between the edges of a text of at most MOST_LETTERS starts and ends; see read_letters. */
+/* Where what is between the edges of a text of at most MOST_LETTERS starts and ends: `bytes` that are all ASCII, or `codes`. */
 static void find_edges(const uint8_t *bytes, const uint32_t *codes, int length, int *start, int *end)
 {
     Parted parted;
     *start = 0;
     *end = length;
-    if (length)
-        read_letters(&parted, bytes, codes, length);
-    if (!length || !parted.count)
+    if (length <= LEAST_INSIDE)
+        return;
+    parted.length = length;
+    parted.count = 0;
+    for (int i = 0; bytes && i < length; i++)
+        parted.text[i] = bytes[i];
+    if (!bytes)
+        memcpy(parted.text, codes, (size_t)length * sizeof *codes);
+    if (!has_word(&parted, 0))
         return;
     int first = start_of(&parted), last = tail_of(&parted);
     if (last >= LEAST_INSIDE && 5 * last >= 2 * length)

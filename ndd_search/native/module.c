@@ -80,6 +80,7 @@ PyMODINIT_FUNC PyInit__native(void)
     PyObject *module = PyModule_Create(&definition);
     fill_lanes();
     fill_all_powers();
+    fill_classes();
     if (module && (!draw_random() || PyModule_AddIntConstant(module, "version", VERSION) < 0)) {
         Py_DECREF(module);
         return NULL;
