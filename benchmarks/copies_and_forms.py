@@ -354,7 +354,8 @@ class Rule:
         pairs = resembling_pairs(rows_of(as_compared(sketches, RECIPE.k, decision), RECIPE.k), decision)
         if self.setting == "auto":
             ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-            apart = [differing_in_numbers(RECIPE)(texts[a], texts[b]) for a, b in ends]
+            differ = differing_in_numbers(RECIPE)
+            apart = [differ(texts[a], texts[b]) for a, b in ends]
             pairs = pairs.where(~np.array(apart, np.bool_))
         return choose_leaders(len(sketches), pairs)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.core.sketching import sketch_many
 from ndd_search.core.sketching.stored_sketch import SketchField
-from ndd_search.core.text.numbers import number_signature, numbers_of
+from ndd_search.core.text import numbers
+from ndd_search.core.text.numbers import differing_in_numbers, number_signature, numbers_of
 from ndd_search.core.text.tokens import split
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.with_sketches import sketch_fields
@@ -201,3 +203,19 @@ def test_numbers_of_a_mark_before_a_text_do_not_tell_entries_apart() -> None:
     made = ndd.stream(lambda start, count: hits[start : start + count], key="q")
     first = made.page(1, cursor=True)
     assert [first.hits, made.page(4, cursor=first.cursor).hits] == [hits[:1], hits[4:]]
+
+
+def test_each_text_of_a_long_list_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each entry is compared with thousands: once more texts than were remembered, each was read for each of them."""
+    texts = [f"Row {number} of the register" for number in range(3000)]
+    counts, read = Counter[str](), numbers.words_and_numbers
+
+    def counted(text: str, recipe: ndd.Recipe) -> tuple[list[str], list[str]]:
+        counts[text] += 1
+        return read(text, recipe)
+
+    monkeypatch.setattr(numbers, "words_and_numbers", counted)
+    differ = differing_in_numbers(ndd.Recipe())
+    for one in texts[:2]:
+        assert [differ(one, other) for other in texts].count(False) == 1
+    assert counts == dict.fromkeys(texts, 1)

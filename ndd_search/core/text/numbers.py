@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, partial
 from hashlib import blake2b
 
 from ndd_search.core.recipe import Recipe
@@ -32,7 +32,6 @@ from ndd_search.core.text.tokens import normalise, prepare, split, without_idle_
 from ndd_search.core.text.unicode_tables import fold
 
 MOST = 640  # characters: longer texts that differ in a number are one text with a counter or a date more often
-_TEXTS = 2048  # that are remembered
 _CODES = {"usd": "$", "eur": "€", "gbp": "£", "jpy": "¥"}
 _MONEY = rf"[$¢-¥\u20a0-\u20cf]|\b(?:{'|'.join(_CODES)})"
 _NUMBER = re.compile(
@@ -60,16 +59,15 @@ def number_signature(text: str, recipe: Recipe) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-@lru_cache(8)
 def differing_in_numbers(recipe: Recipe) -> Callable[[str, str], bool]:
     """Return what tells whether two short texts have the same words and other numbers or signs, as entries of a list.
 
     No text of more than MOST characters has. Of copies, which are framed or edited, hardly a pair is so
     (docs/quality.md); numbers of an edge at the start do not count ("UPDATE 2 - "). What was read of a text is
-    remembered: on a page of entries, each is compared with all others.
+    remembered as long as the function returned: among entries, each is compared with all others.
     """
-    letters_of = lru_cache(_TEXTS)(partial(_letters, recipe=recipe))
-    read = lru_cache(_TEXTS)(partial(words_and_numbers, recipe=recipe))
+    letters_of = cache(partial(_letters, recipe=recipe))
+    read = cache(partial(words_and_numbers, recipe=recipe))
 
     def differ(one: str, other: str) -> bool:
         if one == other or max(len(one), len(other)) > MOST:
