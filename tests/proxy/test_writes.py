@@ -407,8 +407,8 @@ def test_a_document_passes_as_it_came_while_the_mapping_cannot_be_put(behind: En
             assert behind.heard[-1].body == body
 
 
-def test_a_write_is_answered_if_the_mapping_does_not_come_and_a_refused_one_asks_for_none(behind: Engine) -> None:
-    """The next accepted write says what is wrong."""
+def test_a_write_is_answered_if_the_mapping_does_not_come_and_a_refused_one_says_what_is_wrong(behind: Engine) -> None:
+    """It is the first that was to have a sketch; the next ones ask nothing."""
     ends, refused = Event(), [True, False, False]
     mapped = {
         "mappings": {"properties": {"ndd": {"properties": {"recipe": {"type": "text"}}}}},
@@ -431,8 +431,9 @@ def test_a_write_is_answered_if_the_mapping_does_not_come_and_a_refused_one_asks
             ends.set()
         told = [ask(served.url, "PUT", f"/quick/_doc/{number}", document, JSON) for number in range(3)]
     assert [(got.status, "ndd.recipe is text" in got.header("warning")) for got in told] == [
-        *((403, False), (201, True), (201, False)),
+        *((403, True), (201, False), (201, False)),
     ]
+    assert sum(heard.method == "GET" for heard in behind.heard) == 2
 
 
 def test_a_write_forgets_the_pages_of_its_index_and_no_others(behind: Engine) -> None:

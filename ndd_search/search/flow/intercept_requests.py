@@ -7,7 +7,7 @@ would wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +27,7 @@ from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
 from ndd_search.search.rest.mapping import faults_in, is_mapped, is_mapped_by_any, mapping_properties
-from ndd_search.search.rest.read_answer import Answer, index_in, reason_of
+from ndd_search.search.rest.read_answer import MALFORMED, Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import (
     Request,
     is_search,
@@ -47,7 +47,6 @@ Writable = Callable[[Any], bool]
 Talk = Conversation | Flow
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
-_LOOKED_AT = 4  # most mappings that are read after one write
 _PUT = 30.0  # seconds to wait at most for a new mapping
 _MAPPED = 10_000  # names of indexes that are known to map sketches
 _NO_INDEX = (
@@ -135,8 +134,6 @@ class Driver:
         sent = yield from self._sketched(plain)
         try:
             answer = yield sent
-            if sent is not plain:
-                yield from self.mapping_faults(indexes_written(request, answer) or (), request.headers)
             return _told(request, answer)
         finally:
             if is_write(request.method, request.path):  # searches through this client see it
@@ -151,72 +148,31 @@ class Driver:
         sent = writes(request, lines)
         if lines is None or sent is request:
             return sent
-        if not (unmapped := (yield from self.unmapped(lines.indexes, request.headers))):
-            return sent
-        for index, why in unmapped.items():
-            self.settings.tell(f"/{index}", f"documents pass without a sketch: {why}")
-        return writes(request, writes.lines_of(request.path, unmapped))
+        unmapped: dict[str, str] = {}
+        for index in sorted(lines.indexes):
+            why, _ = yield from self.mapped(index, request.headers)
+            if why:
+                unmapped[index] = why
+                self.settings.tell(f"/{index}", f"documents pass without a sketch: {why}")
+        return writes(request, writes.lines_of(request.path, unmapped)) if unmapped else sent
 
-    def unmapped(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[dict[str, str]]:
-        """Before the first sketches for some indexes, put the mapping where it is missing.
+    def mapped(self, index: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
+        """Before the first sketches for an index, put the mapping if it is missing. headers: of the caller.
 
-        Returns why documents of an index get no sketch: the engine would map their recipes as text, since the mapping
-        cannot be put, or no template gives it to an index that the write creates. An index whose mapping, or whose
-        template, cannot be read counts as mapped. Indexes are asked about again after a while, and after a deletion:
-        another process may have replaced them. headers: of the caller.
+        Returns why documents of the index get no sketch, "" if they do: the engine would map their recipes as text,
+        since the mapping cannot be put, or no template gives it to an index that the write creates. An index whose
+        mapping, or whose template, cannot be read counts as mapped. It is asked about again after a while, and after a
+        deletion: another process may have replaced it.
+        Also returns, and logs, what of the mapping keeps searches from reading the sketches.
         """
-        found: dict[str, str] = {}
-        for index in sorted(indexes):
-            field, now = self.settings.writes.field_of(index), self.settings.clock()
-            if not field or self._mapped.get(index, now) > now:
-                continue
-            if why := (yield from self._why_unmapped(index, field, headers)):
-                found[index] = why
-            elif index in self._mapped or len(self._mapped) < _MAPPED:
-                self._mapped[index] = now + self.settings.bypass_seconds
-        return found
-
-    def _why_unmapped(self, index: str, field: str, headers: Mapping[str, str]) -> Asking[str]:
-        """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known."""
+        field, now = self.settings.writes.field_of(index), self.settings.clock()
+        if not field or self._mapped.get(index, now) > now:
+            return "", []
         path = f"/{quote(index, safe='')}"
-        answer = yield from _asked(mappings(path, field, headers))
-        if missing := answer.status == HTTPStatus.NOT_FOUND:
-            name = index_in(answer.body) or index
-            answer = yield from _asked(new_index(name, headers))
-            if answer.ok and not answer.body:  # legacy templates count where no other one does
-                older = yield from _asked(legacy_templates(headers))
-                return "" if older.ok and is_mapped_by_any(older.body, name, field) else _NO_INDEX
-        body = answer.body if answer.ok and isinstance(answer.body, Mapping) else {}
-        known = [one for one in body.values() if isinstance(one, Mapping)]  # an answer may be no engine's
-        if all(is_mapped(one.get("mappings", {}), field) for one in known):
-            return ""
-        if missing:
-            return _NO_INDEX
-        given = {name: media_type(value, lines=False) for name, value in headers.items()}  # of a bulk
-        put = yield from _asked(
-            Request("PUT", f"{path}/_mapping", {}, given, {"properties": mapping_properties(field)}, _PUT)
-        )
-        return "" if put.ok else f"the mapping of sketches cannot be put ({reason_of(put.body)})"
-
-    def mapping_faults(self, indexes: Collection[str], headers: Mapping[str, str]) -> Asking[list[str]]:
-        """After the first sketches for indexes, log and return what of their mappings keeps searches from reading them.
-
-        The answer to a write waits for it: a few mappings are read for a few seconds. headers: of the caller.
-        """
-        faults, looks = list[str](), 0
-        with suppress(Exception):  # a caller may write without the right to read mappings
-            for index in sorted(indexes):
-                field = self.settings.writes.field_of(index)
-                if looks == _LOOKED_AT or not field or not self.settings.known.says_first(index, "mapping"):
-                    continue
-                looks += 1
-                for _ in range(2):  # an engine may store a document just before its mapping names the new field
-                    found = yield mappings(f"/{quote(index, safe='')}", field, headers)
-                    if all(is_mapped(one.get("mappings", {}), field) for one in found.body.values()):
-                        break
-                told = [sentence for one in faults_in(found.body, field).values() for sentence in one]
-                faults += [f"/{index}: {self.settings.tell(f'/{index}', sentence)}" for sentence in told]
-        return faults
+        why, faults = yield from _mapping_put(path, index, field, headers)
+        if not why and (index in self._mapped or len(self._mapped) < _MAPPED):
+            self._mapped[index] = now + self.settings.bypass_seconds
+        return why, [f"/{index}: {self.settings.tell(f'/{index}', sentence)}" for sentence in faults]
 
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if not isinstance(talk, Conversation):
@@ -285,3 +241,29 @@ def _told(request: Request, answer: Answer) -> Answer:
     if not asked or surrounding() is None or not answer.has_hits:
         return answer
     return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)
+
+
+def _mapping_put(path: str, index: str, field: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
+    """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known; and faults.
+
+    path: of the index.
+    """
+    answer = yield from _asked(mappings(path, field, headers))
+    if missing := answer.status == HTTPStatus.NOT_FOUND:
+        name = index_in(answer.body) or index
+        answer = yield from _asked(new_index(name, headers))
+        if answer.ok and not answer.body:  # legacy templates count where no other one does
+            older = yield from _asked(legacy_templates(headers))
+            return "" if older.ok and is_mapped_by_any(older.body, name, field) else _NO_INDEX, []
+    is_mapped_by_all, faults = True, list[str]()
+    with suppress(*MALFORMED):  # an answer may be no engine's
+        for one in answer.body.values() if answer.ok else ():
+            mapping = one.get("mappings", {})
+            is_mapped_by_all = is_mapped_by_all and is_mapped(mapping, field)
+            faults += faults_in(mapping, field)
+    if is_mapped_by_all or missing:
+        return "" if is_mapped_by_all else _NO_INDEX, faults
+    given = {name: media_type(value, lines=False) for name, value in headers.items()}  # of a bulk
+    body = {"properties": mapping_properties(field)}
+    put = yield from _asked(Request("PUT", f"{path}/_mapping", {}, given, body, _PUT))
+    return "" if put.ok else f"the mapping of sketches cannot be put ({reason_of(put.body)})", faults

@@ -153,15 +153,10 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
 
 
-def faults_in(indexes: Any, field: str = "ndd") -> dict[str, list[str]]:
-    """Return what keeps searches from reading sketches, by index, in the answer to GET index.
-
-    Raises AttributeError or TypeError for anything else.
-    """
-    return {
-        index: [str(finding) for finding in check_mapping(one.get("mappings", {}), field) if finding.level == "error"]
-        for index, one in indexes.items()
-    }
+def faults_in(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:
+    """Return what keeps searches from reading sketches where a mapping has our fields, or gets them."""
+    mapped = {**mapping, "properties": {**mapping_properties(field), **mapping.get("properties", {})}}
+    return [str(finding) for finding in check_mapping(mapped, field) if finding.level == "error"]
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 
 from ndd_search.search.flow.page_cache import indexes_written
@@ -40,11 +40,11 @@ class PassThrough:
         target: str,
         headers: list[Header],
         body: Body,
-        answered: Callable[[int], Awaitable[None]] | None = None,
+        answered: Callable[[], None] | None = None,
     ) -> None:
         """Send a request to the engine, and its answer to the caller, both as streams.
 
-        answered: called with the status when the engine has answered, before the caller gets anything.
+        answered: called when the engine has answered, before the caller gets anything.
         """
         writes = is_write(exchange.method, plain_path(exchange.path))
         # A scroll moves on with every request.
@@ -55,7 +55,7 @@ class PassThrough:
                 exchange.method, target, headers, body, repeatable=repeatable, seconds=None
             )
             if answered is not None:
-                await answered(response.status)
+                answered()
             await self.relay(exchange, response, writes)
 
         try:

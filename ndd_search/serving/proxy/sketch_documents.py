@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from http import HTTPStatus
 
 from ndd_search.core.paging.fill_page import run_async
 from ndd_search.core.text.printable import many
@@ -48,8 +47,11 @@ class SketchedDocuments:
         assert lines is not None
 
         async def ask(index: str) -> None:
-            asked = self._driver.unmapped([index], _credentials(exchange))
-            lines.unmapped |= await run_async(asked, partial(sent, self._upstream))
+            asked = self._driver.mapped(index, _credentials(exchange))
+            why, faults = await run_async(asked, partial(sent, self._upstream))
+            lines.unmapped |= {index: why} if why else {}
+            for fault in faults:
+                exchange.note(fault)
 
         def tell() -> None:
             if count := sketched.missed:
@@ -57,20 +59,13 @@ class SketchedDocuments:
                 what = f"{many(count, 'document')} passed without a sketch{first}: {sketched.why}"
                 _missed(exchange, what, count)
 
-        async def answered(status: int) -> None:
-            tell()
-            if status < HTTPStatus.MULTIPLE_CHOICES:  # say what is wrong with the mappings after the first sketches
-                faults = self._driver.mapping_faults(lines.indexes, _credentials(exchange))
-                for fault in await run_async(faults, partial(sent, self._upstream)):
-                    exchange.note(fault)
-
         sketched = SketchedBody(lines, self._most, self._long, ask)
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
         if lines.following is None:  # a bulk, which begins with a header line
             small = None if encoding else await exchange.read(SMALL)
             parts = sketched(unpacking(exchange.parts(), encoding))
             body: Body = parts if small is None else b"".join([part async for part in parts])
-            await self._pass_through.forward(exchange, exchange.target, headers, body, answered)
+            await self._pass_through.forward(exchange, exchange.target, headers, body, tell)
             return
         async with exchange.turn(self._long):
             given = await exchange.read(self._most)
@@ -82,7 +77,7 @@ class SketchedDocuments:
                 tell()
                 await self._pass_through.pass_on(exchange)
             else:
-                await self._pass_through.forward(exchange, exchange.target, headers, after, answered)
+                await self._pass_through.forward(exchange, exchange.target, headers, after, tell)
 
 
 class SketchedBody:
