@@ -109,3 +109,12 @@ def test_without_a_date_a_correction_of_a_text_is_stored_beside_it(folder: ndd.I
     assert store.known(said.replace("spring", "autumn")) is None
     loose = Deduplicated(folder, min_similarity=0.5)
     assert loose.add(said.replace("spring", "autumn")).status == "known"
+
+
+@pytest.mark.parametrize("text", ["$", "😀 %", "x" * 500])
+def test_a_text_that_no_search_finds_is_known(folder: ndd.Index, text: str) -> None:
+    """It has no word, or one that is too long to be indexed."""
+    store = Deduplicated(folder)
+    assert store.known(text) is None
+    assert [store.add(text).status for _ in range(2)] == ["new", "known"]
+    assert store.known(text) == folder.get(store.add(text).id)

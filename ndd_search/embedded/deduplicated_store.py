@@ -116,7 +116,7 @@ class Deduplicated:
             what = f"it has no text in {', '.join(self._text)}"
             raise InvalidDocument("a document", what, "name its text as the text fields of the index are named")
         own = given.get("id", given.get("_id"))
-        id = blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest() if own is None else str(own)
+        id = _id_of(text) if own is None else str(own)
         with self._lock:
             stored, similarity = self._known(id, given, text)
             if stored is None:
@@ -132,11 +132,11 @@ class Deduplicated:
 
     def known(self, text: str) -> Mapping[str, Any] | None:
         """Return the document that the store holds for a text, perhaps a newer one; None for an unknown text."""
-        return self._known("", {self._text[0]: text}, text)[0]
+        return self._known(_id_of(text), {self._text[0]: text}, text)[0]
 
     def _known(self, id: str, given: Mapping[str, Any], text: str) -> tuple[dict[str, Any] | None, float]:
         """Return the document with this id, or the one that resembles a document most, and the similarity."""
-        if id and (same := self.index.get(id)) is not None:
+        if (same := self.index.get(id)) is not None:
             return same, 1.0
         said = tokens(text, self.index.recipe)
         words = sorted(set(said), key=lambda word: (-len(word), word))[:_WORDS]
@@ -168,3 +168,7 @@ class Deduplicated:
     def _is_newer(self, given: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         mine, its = (seconds_since_1970(value_of(one, self._date)) for one in (given, stored))
         return mine > its or (isnan(its) and not isnan(mine))
+
+
+def _id_of(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()

@@ -13,7 +13,7 @@ from itertools import compress, islice
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -154,12 +154,12 @@ class Index:
         added, remaining, is_new, with_text = 0, iter(documents), len(self) == 0, set[str]()
         with self._engine.writer() as writer:
             while batch := [self._read(as_mapping(one), n) for n, one in enumerate(islice(remaining, _BATCH), added)]:
-                prepared = self._prepared(batch)
+                sketches = sketch_many(("\n".join(filter(None, texts)) for _, texts in batch), self.recipe)
                 added += len(batch)
-                for one in batch:
-                    with_text.update(compress(self.meta.text, one.texts))
                 with engine_errors(self.path):
-                    for document in prepared:
+                    for (document, texts), sketch in zip(batch, sketches, strict=True):
+                        with_text.update(compress(self.meta.text, texts))
+                        document["sketch"] = [sketch.astype("<i4").tobytes()]
                         writer.delete_documents_by_term("id", document["id"][0])
                         writer.add_document(tantivy.Document.from_dict(document, self._engine.index.schema))
                     if added % COMMIT_EVERY < _BATCH:
@@ -342,55 +342,28 @@ class Index:
     def _query(
         self, typed: str, searcher: tantivy.Searcher, notes: list[str], where: str | None = None
     ) -> tantivy.Query:
-        reader = self._reader(searcher, notes)
+        engine = self._engine
+        reader = QueryReader(engine.index.schema, engine.index, searcher, engine.analyzer, self.meta.text, notes)
         found = reader.read(typed)
         if where is None:
             return found
         kept = tantivy.Query.const_score_query(reader.read(where), 0.0)
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, found), (tantivy.Occur.Must, kept)])
 
-    def _reader(self, searcher: tantivy.Searcher, notes: list[str]) -> QueryReader:
-        engine = self._engine
-        return QueryReader(engine.index.schema, engine.index, searcher, engine.analyzer, self.meta.text, notes)
+    def _read(self, document: Mapping[str, Any], place: int) -> tuple[dict[str, Any], list[str]]:
+        """Return what is stored of a document, but its sketch, and the text of each text field.
 
-    def _read(self, document: Mapping[str, Any], place: int) -> _Read:
-        """Copy everything that is stored of a document: the caller may reuse the object for the next one."""
+        Nothing of it is the document's own: the caller may reuse the object for the next one.
+        """
         name = f"document {place}"
         id = id_of(document, name)
         which = f"{name} ({id})"
         source = source_of(document, which)  # first, because it rejects documents that the other functions cannot read
         texts, fields = texts_of(document, self.meta.text, which), filterable(document, self.meta.text)
-        named = {searchable(name): [searchable(text)] for name, text in zip(self.meta.text, texts, strict=True) if text}
-        return _Read(id, source, texts, fields, ordered(fields | named))
-
-    def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
-        """Convert the documents of a batch for tantivy."""
-        sketches = sketch_many(("\n".join(filter(None, document.texts)) for document in batch), self.recipe)
-        return [
-            {
-                "id": [document.id],
-                "source": [document.source],
-                "sketch": [sketch.astype("<i4").tobytes()],
-                "fields": [document.fields],
-                "order": [document.order],
-                **{f"text{number}": [searchable(part)] for number, part in enumerate(document.texts)},
-            }
-            for document, sketch in zip(batch, sketches, strict=True)
-        ]
-
-
-class _Read(NamedTuple):
-    """The stored parts of a document.
-
-    source: the document as JSON. texts: the text of each text field. fields: the others, by which hits are filtered.
-    order: the values by which hits are sorted.
-    """
-
-    id: str
-    source: bytes
-    texts: list[str]
-    fields: dict[str, Any]
-    order: dict[str, Any]
+        parts = [searchable(text) for text in texts]
+        named = {searchable(name): [part] for name, part in zip(self.meta.text, parts, strict=True) if part}
+        stored = {"id": [id], "source": [source], "fields": [fields], "order": [ordered(fields | named)]}
+        return stored | {f"text{number}": [part] for number, part in enumerate(parts)}, texts
 
 
 def _keeping(options: CollapseOptions, keep: tuple[Any, ...]) -> CollapseOptions:
