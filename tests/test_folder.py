@@ -260,7 +260,10 @@ if os.getuid() == 0:
 folder = Path(sys.argv[1])
 before = sorted(path.name for path in folder.iterdir())
 index = ndd.Index.open(folder)
-print([hit["_id"] for hit in index.search("volcano")["hits"]["hits"]], flush=True)
+if sys.argv[2] == "sees":
+    print([hit["_id"] for hit in index.search("volcano")["hits"]["hits"]], flush=True)
+else:
+    print("opened", flush=True)
 sys.stdin.readline()
 print([hit["_id"] for hit in index.search("volcano")["hits"]["hits"]], flush=True)
 try:
@@ -278,7 +281,7 @@ def test_a_reader_who_may_not_write_sees_what_others_commit(index: ndd.Index) ->
         path.chmod(0o444)
     let_in(index.path)
     with subprocess.Popen(
-        [sys.executable, "-c", READER, index.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", READER, index.path, "sees"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as reader:
         assert reader.stdin is not None
         assert reader.stdout is not None
@@ -294,6 +297,28 @@ def test_a_reader_who_may_not_write_sees_what_others_commit(index: ndd.Index) ->
         assert sorted(reader.stdout.readline()) == sorted("['one', 'two']\n")
         assert "this user has no write permission" in reader.stdout.readline()
     assert index.get("mine") is None
+
+
+def test_a_folder_that_can_no_longer_be_written_is_read(index: ndd.Index) -> None:
+    """As that of a disk that the system mounted read-only after a fault, before the first search."""
+    index.add([{"id": "one", "body": "volcano"}])
+    let_in(index.path)
+    for mode, of_files in ((0o777, 0o666), (0o555, 0o444)):
+        index.path.chmod(mode)
+        for path in index.path.iterdir():
+            path.chmod(of_files)
+        if mode == 0o777:
+            reader = subprocess.Popen(
+                [sys.executable, "-c", READER, index.path, "opens"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "opened\n"
+    found, told = reader.communicate("\n", timeout=60)[0].splitlines()
+    assert found == "['one']"
+    assert "this user has no write permission" in told
 
 
 @pytest.mark.parametrize("left", ["ndd.json.ndd-7.new", "ndd.json.new"])

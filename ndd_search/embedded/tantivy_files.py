@@ -110,7 +110,14 @@ class Engine:
             sleep(0.05)
 
     def _searcher(self, state: State) -> tantivy.Searcher:
-        if self._remove_links is not None and self._linked != state:
+        if self._remove_links is None:
+            try:
+                self.index.reload()
+                return self.index.searcher()
+            except ValueError as error:
+                if not unwritable(str(error)):
+                    raise
+        if self._linked != state:
             self.index, self._linked = self._open_links(), state
         self.index.reload()
         return self.index.searcher()
