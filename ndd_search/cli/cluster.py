@@ -23,6 +23,7 @@ from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.concurrent_updates import EXAMPLES, Tally
 from ndd_search.indexing.rate_and_retries import server_reason, status_of
 
+ADDRESSES = ("http://", "https://")  # what those of an index begin with
 API_KEY = "NDD_SEARCH_API_KEY"
 _CLIENTS = {
     "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
@@ -180,3 +181,14 @@ def warn_of_undone(tally: Tally) -> None:
     for reason, ids in tally.left.items():
         examples = ", ".join(map(safe, ids[:EXAMPLES])) + (", ..." if len(ids) > EXAMPLES else "")
         warn(f"not changed: {many(len(ids), 'document')} ({examples}): {reason}")
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Split URL/INDEX. Raises ValueError."""
+    parts = urlsplit(name)
+    prefix, _, index = parts.path.rstrip("/").rpartition("/")
+    if not index:
+        raise ValueError(
+            f"{_without_credentials(name)} names no index: expected http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX"
+        )
+    return parts._replace(path=prefix, query="", fragment="").geturl(), index

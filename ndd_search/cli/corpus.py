@@ -10,8 +10,8 @@ examples:
   ndd-search corpus mark groups.jsonl http://localhost:9200/news
 
 A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), an .eml or .mbox file, a pattern of
-such files, a folder of texts, HTML and mails, or the address of an index. With --set budget=N, documents that many
-others resemble are compared with N of them at most.
+such files, a folder of texts, HTML and mails, the address of an index, or "-" for standard input. With --set budget=N,
+documents that many others resemble are compared with N of them at most.
 
 The exit code is 3 when lines, documents or files were left out: standard error names them.
 """
@@ -19,30 +19,15 @@ The exit code is 3 when lines, documents or files were left out: standard error 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from ndd_search.cli import DONE, NO, PARTLY, LeftOut, corpus_compare, corpus_page, help_of
-from ndd_search.cli.cluster import add_cluster, connected, warn_of_undone
-from ndd_search.cli.corpus_arguments import (
-    ADDRESSES,
-    SETTINGS,
-    check_fields,
-    fields_of_command,
-    is_first_run,
-    options_of,
-    parts_of,
-    sentence_of,
-    settings_of,
-    tell_cut,
-    tell_hosts,
-    tell_new,
-)
+from ndd_search.cli.cluster import ADDRESSES, add_cluster, connected, parts_of, warn_of_undone
 from ndd_search.cli.output import (
     PAGE,
     add_set,
@@ -55,15 +40,27 @@ from ndd_search.cli.output import (
     tell,
     warn,
 )
+from ndd_search.core.options import CollapseOptions
+from ndd_search.core.presets import collapse_options
+from ndd_search.core.recipe import Recipe
+from ndd_search.core.setting_values import Kind, Whole
 from ndd_search.core.text.printable import many, safe
 from ndd_search.corpus.collection import Corpus, Method
-from ndd_search.corpus.collection_groups import Groups, Newcomers
-from ndd_search.corpus.document_batches import IndexSource, Pieces
+from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_pairs import BUDGET, Effort
+from ndd_search.corpus.document_batches import IndexSource, Pieces, Report
 from ndd_search.corpus.group_marks import mark
 from ndd_search.corpus.groups_report import write_report
 from ndd_search.corpus.sketch_store import check_saved
-from ndd_search.corpus.write_files import check_kind, line_of, write
+from ndd_search.corpus.write_files import check_kind, line_of
 from ndd_search.errors import InvalidDocument
+from ndd_search.sources.csv_and_json import STDIN, read_rows
+
+_SETTINGS: dict[str, Kind] = {  # that all actions have
+    "guards": PAGE["guards"],
+    "preset": PAGE["preset"],
+    "budget": Whole(1),  # documents that are met for one document at most
+}
 
 _SUMMARIES = {
     "groups": "the group of every document",
@@ -85,14 +82,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, summary in _SUMMARIES.items():
         action = actions.add_parser(name, help=summary, description=f"Find {summary}.")
-        action.add_argument("sources", nargs="+", metavar="SOURCE", help="files, patterns, folders, URL/INDEX")
+        action.add_argument("sources", nargs="+", metavar="SOURCE", help='files, patterns, folders, URL/INDEX, or "-"')
         action.add_argument("--text", type=comma_list, required=True, help="the fields that hold the text, with commas")
         add_shared(action, "--id")
         action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
         action.add_argument(
             "--out", metavar="FILE", help="write to this file, .parquet, .jsonl or .csv; with --spark a folder"
         )
-        add_set(action, SETTINGS | {one: PAGE[one] for one in _OF_ACTIONS.get(name, ())})
+        add_set(action, _SETTINGS | {one: PAGE[one] for one in _OF_ACTIONS.get(name, ())})
         if name in ("groups", "unique"):
             action.add_argument(
                 "--method",
@@ -134,52 +131,77 @@ def run(arguments: argparse.Namespace) -> int:
         code: int = _OF_TEXTS[arguments.action][0].run(arguments)
         return code
     _check(arguments)
-    if arguments.spark:
-        from ndd_search.cli import corpus_spark
-
-        return corpus_spark.run(arguments)
-    is_new = arguments.action == "new"
-    against = Corpus.load(arguments.against) if is_new and not is_first_run(arguments) else None
-    report = LeftOut()
+    report, is_new = LeftOut(), arguments.action == "new"
     with ExitStack() as stack:
-        sources = [_source(arguments, name, stack) for name in arguments.sources]
-        with progress("sketches", None, arguments.json) as move:
-            corpus = Corpus.read(
-                *sources,
-                text=arguments.text,
-                id=arguments.id,
-                recipe=arguments.recipe or (against.recipe if against else None),
-                fields=fields_of_command(arguments),
-                numbers=options_of(arguments).same_numbers,
-                preset=settings_of(arguments).get("preset"),
-                report=report,
-                progress=move,
-            )
-        settings = settings_of(arguments)
+        reader: Any = _Here(arguments, stack)
+        if arguments.spark:
+            from ndd_search.cli.corpus_spark import OnSpark
+
+            reader = OnSpark(arguments, stack)
+        against = reader.load(arguments.against) if is_new and not _is_first_run(arguments) else None
+        corpus = reader.read(_reading_of(arguments, None if against is None else against.recipe), report)
         if len(corpus):
-            check_fields(arguments, lambda name: any(value is not None for value in corpus.columns[name]))
-        if is_new:
-            none, columns = np.empty(0, np.int64), dict[str, list[Any]]((name, []) for name in corpus.columns)
-            nothing = Corpus([], corpus.sketches.taken(none), corpus.recipe, columns)
-            _new(arguments, corpus, against or nothing, settings)
-        elif arguments.action == "hosts":
-            _hosts(arguments, corpus, settings, report)
-        elif arguments.action == "pairs":
-            _pairs(arguments, corpus, settings)
-        else:
-            _groups(arguments, corpus, settings)
-        if arguments.save and not is_new:
-            corpus.save(arguments.save)
+            _check_fields(arguments, corpus.has_value)
+        found = _found(arguments, corpus, against)
+        _tell_cut(found.effort)
+        _TOLD.get(arguments.action, _tell_groups)(arguments, corpus, found, report)
+        if arguments.save:
+            (found if is_new else corpus).save(arguments.save)
     return report.code or (DONE if len(corpus) or is_new else _empty(arguments))
+
+
+def _reading_of(arguments: argparse.Namespace, recipe: Recipe | None) -> dict[str, Any]:
+    """The arguments of Corpus.read and SparkCorpus.read that a command gives. recipe: unless the command names one."""
+    return {
+        "text": arguments.text,
+        "recipe": arguments.recipe or recipe,
+        "fields": _fields_of(arguments),
+        "numbers": _options_of(arguments).same_numbers,
+        "preset": _settings_of(arguments).get("preset"),
+    }
+
+
+class _Here:
+    """Reads collections on this machine."""
+
+    def __init__(self, arguments: argparse.Namespace, stack: ExitStack) -> None:
+        self._arguments, self._stack = arguments, stack
+
+    def load(self, path: str) -> Corpus:
+        return Corpus.load(path)
+
+    def read(self, reading: dict[str, Any], report: Report) -> Corpus:
+        sources = [_source(self._arguments, name, self._stack, report) for name in self._arguments.sources]
+        with progress("sketches", None, self._arguments.json) as move:
+            return Corpus.read(*sources, **reading, id=self._arguments.id, report=report, progress=move)
+
+
+def _found(arguments: argparse.Namespace, corpus: Any, against: Any) -> Any:
+    """What an action finds in a Corpus or SparkCorpus. against: an earlier one."""
+    settings, options = _settings_of(arguments), _options_of(arguments)
+    quiet = arguments.json or bool(arguments.spark)
+    with moving(arguments.action, None if quiet else len(corpus) + len(against or ()), quiet) as moved:
+        if not arguments.spark:
+            settings["progress"] = moved
+        if arguments.action == "pairs":
+            return corpus.pairs(**settings)
+        if arguments.action == "new":
+            return corpus.new(against, **settings)
+        if arguments.action == "hosts":
+            return corpus.hosts(arguments.url, min_share=arguments.min_share, **settings)
+        origins = {"origins": options.origins} if options.origins else {}
+        return corpus.groups(method=arguments.method, keep=options.keep, **origins, **settings)
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for arguments that do not go together, before anything is read."""
+    if arguments.sources.count("-") > (0 if arguments.spark else 1):
+        raise ValueError('"-" is standard input, which can be read once, on one machine: name a file')
     if arguments.store and not arguments.spark:
         raise ValueError("--store goes with --spark: leave it out")
     if arguments.out:
         check_kind(arguments.out)
-    files = Pieces.of(name for name in arguments.sources if not name.startswith(ADDRESSES))
+    files = Pieces.of(name for name in arguments.sources if name != "-" and not name.startswith(ADDRESSES))
     report_to = getattr(arguments, "report", None)
     files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
     if arguments.save:
@@ -197,7 +219,7 @@ def _mark(arguments: argparse.Namespace) -> int:
     left_out = LeftOut()
     rows = rows_of_groups(arguments.groups, left_out)
     with ExitStack() as stack:
-        target = _source(arguments, arguments.index, stack)
+        target = _source(arguments, arguments.index, stack, left_out)
         if not isinstance(target, IndexSource):
             raise ValueError(f"{arguments.index} is no address of an index: expected http[s]://HOST[:PORT]/INDEX")
         with progress("marks", None, arguments.json) as move:
@@ -209,13 +231,7 @@ def _mark(arguments: argparse.Namespace) -> int:
     return PARTLY if tally.refused or tally.left else left_out.code
 
 
-def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
-    with moving("groups", len(corpus), arguments.json) as moved:
-        options = options_of(arguments)
-        groups = corpus.groups(
-            **settings, method=arguments.method, keep=options.keep, origins=options.origins, progress=moved
-        )
-    tell_cut(groups.effort)
+def _tell_groups(arguments: argparse.Namespace, corpus: Any, groups: Any, _: Report) -> None:
     facts: dict[str, Any] = {"documents": len(corpus), "groups": len(groups)}
     facts["near_duplicates"] = len(corpus) - len(groups)
     if getattr(arguments, "since", None):
@@ -230,8 +246,12 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":
-        told = [sentence_of(facts), *_largest(groups)]
-        if groups.changes is not None:
+        copies = facts["near_duplicates"]
+        said = "1 is a near-duplicate" if copies == 1 else f"{copies:,} are near-duplicates"
+        told = [f"{many(len(corpus), 'document')} in {many(facts['groups'], 'group')}; {said} of another one"]
+        if not arguments.spark:
+            told += _largest(groups)
+        if getattr(arguments, "since", None):
             facts["since"] = groups.changes._asdict()
             told.append("  groups: " + ", ".join(f"{len(those):,} {what}" for what, those in facts["since"].items()))
         tell(arguments, facts, "\n".join(told))
@@ -255,73 +275,92 @@ def rows_of_groups(path: str, report: Callable[[str], None]) -> list[Any]:
     return rows
 
 
-def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
-    with moving("pairs", len(corpus), arguments.json) as moved:
-        found = corpus.pairs(**settings, progress=moved)
-    tell_cut(found.effort)
-
-    def rows() -> Iterator[dict[str, Any]]:
-        ids = corpus.ids
-        for place, same in enumerate(found.same.tolist()):
-            if same != place:
-                yield _pair(ids[same], ids[place], 1.0, (1.0, 1.0))
-        contained = zip(*found.containments(), strict=True) if corpus.recipe.measure == "kmv" else repeat(None)
-        columns = (found.pairs.first.tolist(), found.pairs.second.tolist(), found.pairs.similarity.tolist())
-        for first, second, similarity, shares in zip(*columns, contained):  # noqa: B905 - one of them may be endless
-            yield _pair(ids[first], ids[second], similarity, shares)
-
+def _tell_pairs(arguments: argparse.Namespace, corpus: Any, found: Any, _: Report) -> None:
     if not arguments.out:
-        _print_rows(rows())
+        _print_rows(found.rows())
         return
-    count = write(arguments.out, rows())
+    count = found.write(arguments.out)
     tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
 
 
-def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any], report: LeftOut) -> None:
-    with moving("hosts", len(corpus), arguments.json) as moved:
-        found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
-    if arguments.out:
-        found.write(arguments.out)
-    else:
+def _tell_hosts(arguments: argparse.Namespace, corpus: Any, found: Any, report: Report) -> None:
+    if found.without_host:
+        report(f"{many(found.without_host, 'document')} left out, whose {arguments.url!r} names no host")
+    if not arguments.out:
         _print_rows(found.rows())
-    mirrors = sum(pair.is_mirror for pair in found.pairs)
-    tell_hosts(arguments, report, found.without_host, len(corpus), len(found), mirrors)
+        return
+    facts = {"documents": len(corpus), "pairs": found.write(arguments.out), "mirrors": found.mirrors}
+    sentence = f"{many(facts['pairs'], 'pair')} of hosts with the same pages, {many(facts['mirrors'], 'mirror')}"
+    tell(arguments, facts, sentence)
 
 
-def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
-    """A row of the action pairs. shares: of the first document that the second contains, and the reverse, or None.
-
-    "containment" is the larger share, "contains" the document that contains so much of the other one.
-    """
-    row: dict[str, Any] = {"first": first, "second": second, "similarity": round(similarity, 4)}
-    if shares is None:
-        return {**row, "containment": None, "contains": None}
-    of_first, of_second = shares
-    side = "both" if of_first == of_second else "second" if of_first > of_second else "first"
-    return {**row, "containment": round(float(max(shares)), 4), "contains": side}
-
-
-def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
-    with moving("new", len(corpus) + len(against), arguments.json) as moved:
-        found: Newcomers = corpus.new(against, **settings, progress=moved)
-    tell_cut(found.effort)
-    if arguments.out:
-        found.write(arguments.out)
-    else:
+def _tell_new(arguments: argparse.Namespace, corpus: Any, found: Any, _: Report) -> None:
+    if not arguments.out:
         _print_rows(found.documents())
-    if arguments.save:
-        found.save(arguments.save)
-    if arguments.out:
-        tell_new(arguments, len(corpus), len(found))
+        return
+    found.write(arguments.out)
+    told = f"{len(found):,} of {many(len(corpus), 'document')} are new"
+    tell(arguments, {"documents": len(corpus), "new": len(found)}, told)
 
 
-def _print_rows(rows: Iterator[Any]) -> None:
+_TOLD = {"pairs": _tell_pairs, "hosts": _tell_hosts, "new": _tell_new}
+
+
+def _print_rows(rows: Iterable[Any]) -> None:
     for row in rows:
         print_json_line(line_of(row))
 
 
-def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:
+def _source(arguments: argparse.Namespace, name: str, stack: ExitStack, report: Report) -> object:
+    if name == "-":
+        return [document for _, document in read_rows(STDIN, report, report, exact=True)]
     if not name.startswith(ADDRESSES):
         return name
     url, index = parts_of(name)
     return IndexSource(stack.enter_context(connected(arguments, url)), index)
+
+
+def _is_first_run(arguments: argparse.Namespace) -> bool:
+    """Whether nothing is known yet: --save will write the file that --against names. It is told."""
+    against, save = (Path(name).resolve() for name in (arguments.against, arguments.save or ""))
+    is_first = against == save and "://" not in arguments.against and not save.exists()
+    if is_first:
+        warn(f"{arguments.against} does not exist yet: nothing is known before this run, which writes it")
+    return is_first
+
+
+def _fields_of(arguments: argparse.Namespace) -> list[str]:
+    """The fields of documents whose values a command keeps."""
+    fields = [*_options_of(arguments).document_fields, *getattr(arguments, "fields", [])]
+    return list(dict.fromkeys([*fields, *([arguments.url] if arguments.action == "hosts" else [])]))
+
+
+def _check_fields(arguments: argparse.Namespace, has_value: Callable[[str], bool]) -> None:
+    """Raise InvalidDocument for a field that an option names and no document has; a few new ones may lack any.
+
+    has_value: whether a document has a value in a field.
+    """
+    for name in _fields_of(arguments) if arguments.action != "new" else ():
+        if not has_value(name):
+            what = f"no document has a value in the field {name!r}, which an option names"
+            raise InvalidDocument(", ".join(arguments.sources), what, "check its name")
+
+
+def _options_of(arguments: argparse.Namespace) -> CollapseOptions:
+    """The options of a search that --set gives."""
+    return collapse_options(**{name: value for name, value in arguments.set if name != "budget"})
+
+
+def _settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a search that all actions have."""
+    settings = {name: value for name, value in arguments.set if name in _SETTINGS}
+    return {**settings, "min_similarity": arguments.min_similarity}
+
+
+def _tell_cut(effort: Effort) -> None:
+    """Warn if the budget left documents out."""
+    if effort.cut:
+        warn(
+            f"{many(effort.cut, 'document')} not met because others had used up their budget, so pairs may be missed: "
+            f"raise it, --set budget={2 * BUDGET}"
+        )

@@ -161,14 +161,20 @@ class Corpus(Documents):
 
         min_similarity, settings: as for `groups`.
         """
-        return self._search(min_similarity, settings)[0].pairs(self.sketches)
+        return replace(self._search(min_similarity, settings)[0].pairs(self.sketches), ids=self.ids)
 
-    def new(self, against: Corpus, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> Newcomers:
+    def new(
+        self, against: Corpus | None, min_similarity: Setting | None = None, **settings: Unpack[Settings]
+    ) -> Newcomers:
         """Which documents are near-duplicates neither of one in an earlier collection nor of an earlier one here.
 
+        against: the earlier collection, None if there is none yet.
         A document without text is new unless the earlier collection has one without text and with the same id.
         Raises RecipeMismatch when the earlier collection has sketches of another recipe.
         """
+        if against is None:
+            none = {name: list[Any]() for name in self.columns}
+            against = Corpus([], self.sketches.taken(np.empty(0, np.int64)), self.recipe, none)
         if against.recipe != self.recipe:
             raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
         names = [name for name in self.columns if name in against.columns]

@@ -7,9 +7,11 @@ fingerprints are found by block tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +31,7 @@ from ndd_search.core.setting_values import check_whole
 from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.guard_columns import Guards
+from ndd_search.corpus.write_files import write
 
 BUDGET = 10_000  # see Effort.cut
 _SEED = 1  # of the sample that the frequency table is counted in
@@ -78,21 +81,49 @@ class Found:
     same:     of each document the first one with an equal sketch, int64, shape (n,).
     effort:   what the search cost.
     sketches: of the collection.
-    k:        values of a sketch at most.
+    recipe:   of the sketches.
+    ids:      of the documents, for `rows`.
     """
 
     pairs: Pairs
     same: Ranks
     effort: Effort
     sketches: Sketches
-    k: int
+    recipe: Recipe
+    ids: Sequence[str] = ()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each pair as a mapping: the ids of the first and second document, and their similarity.
+
+        With a recipe that measures resemblance, "containment" is the larger share of one document that the other one
+        contains, and "contains" says which one contains so much: first, second or both.
+        """
+        for place, same in enumerate(self.same.tolist()):
+            if same != place:
+                yield self._row(same, place, 1.0, (1.0, 1.0))
+        shares = zip(*self.containments(), strict=True) if self.recipe.measure == "kmv" else repeat(None)
+        columns = (self.pairs.first.tolist(), self.pairs.second.tolist(), self.pairs.similarity.tolist())
+        for first, second, similarity, contained in zip(*columns, shares):  # noqa: B905 - one of them may be endless
+            yield self._row(first, second, similarity, contained)
+
+    def write(self, path: str | Path) -> int:
+        """Write `rows` as .parquet, .jsonl or .csv. Returns how many."""
+        return write(path, self.rows())
+
+    def _row(self, first: int, second: int, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
+        of_first, of_second = shares or (None, None)
+        row = {"first": self.ids[first], "second": self.ids[second], "similarity": round(similarity, 4)}
+        if of_first is None or of_second is None:
+            return {**row, "containment": None, "contains": None}
+        side = "both" if of_first == of_second else "second" if of_first > of_second else "first"
+        return {**row, "containment": round(float(max(of_first, of_second)), 4), "contains": side}
 
     def containments(self) -> tuple[Shares, Shares]:
         """Of each pair the share of the first document that the second one contains, and the reverse, 0..1, estimated.
 
         Only for a recipe that measures resemblance.
         """
-        rows = rows_of(self.sketches, self.k)
+        rows = rows_of(self.sketches, self.recipe.k)
         columns: list[tuple[Shares, Shares]] = [(np.empty(0), np.empty(0))]
         for start in range(0, len(self.pairs), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
@@ -144,7 +175,7 @@ class Search:
         each: pairs of one document with earlier ones at most; what that leaves out counts as cut.
         old:  so many documents at the head make no pairs with each other.
         """
-        return Found(*self._found(sketches, each or _EVERY, old), sketches, self.recipe.k)
+        return Found(*self._found(sketches, each or _EVERY, old), sketches, self.recipe)
 
     @property
     def native_rule(self) -> native.Rule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -89,6 +90,8 @@ class Pieces:
                 raise ValueError(f"{name} cannot be written: it is a folder; name a file")
             if not Path(name).parent.is_dir() and not folders:
                 raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
+            if not os.access(path.parent, os.W_OK) and not folders:
+                raise ValueError(f"{name} cannot be written: you may not write into the folder {path.parent}")
             written.add(path)
 
     def read(
@@ -123,6 +126,28 @@ class Pieces:
                 yield Batch(batch, names)
             sayings.end()
 
+    def kept(
+        self, report: Report, id: str | None, columns: Sequence[str] | None = None, exact: bool = False
+    ) -> Iterator[Batch]:
+        """The same without documents that lack an id or have that of an earlier one, which are told at the end.
+
+        Raises InvalidDocument if there are documents, and none has an id.
+        """
+        left_out, seen, there, place = LeftOut(self, id), set[str](), dict[str, None](), 0
+        for batch in self.read(report, id, columns, exact):
+            there = there or dict.fromkeys(name for document in batch.documents for name in document)
+            documents, ids = list[Document](), list[str]()
+            for name, document in zip(batch.ids, batch.documents, strict=True):
+                place += 1
+                if name is None or name in seen or not is_text(name):
+                    left_out.add(place, name)
+                else:
+                    seen.add(name)
+                    ids.append(name)
+                    documents.append(document)
+            yield Batch(documents, ids)
+        left_out.tell(report, place - len(seen), len(seen), there)
+
     def named(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return names of documents by their ascending numbers, from 1: those of files by their file and line.
 
@@ -147,7 +172,7 @@ class Batch(NamedTuple):
     """Some documents of a collection. ids: of each, None for one that lacks it."""
 
     documents: list[Document]
-    ids: list[str | None]
+    ids: Sequence[str | None]
 
 
 class Sayings:

@@ -23,6 +23,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import check_share
 from ndd_search.core.sketching.sketches import Sketch
 from ndd_search.corpus.collection_groups import Groups
+from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.write_files import write
 
 MOST_HOSTS = 100  # of one group: a text on more hosts, such as an error page, says nothing about any two of them
@@ -74,14 +75,21 @@ class Hosts:
     pairs:        see HostPair.
     without_host: documents that were left out because their URL names no host.
     ubiquitous:   groups that were left out because their texts are on more than MOST_HOSTS hosts.
+    effort:       what the search for near-duplicates cost.
     """
 
     pairs: Sequence[HostPair]
     without_host: int
     ubiquitous: int
+    effort: Effort
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def mirrors(self) -> int:
+        """How many pairs are mirrors."""
+        return sum(pair.is_mirror for pair in self.pairs)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each pair as a mapping: the fields of HostPair, and `mirror`."""
@@ -143,7 +151,7 @@ def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:
     pairs.sort(
         key=lambda pair: (-max(pair.first_share, pair.second_share), -pair.second_pages, pair.first, pair.second)
     )
-    return Hosts(pairs, sum(page is None for page in pages), ubiquitous)
+    return Hosts(pairs, sum(page is None for page in pages), ubiquitous, groups.effort)
 
 
 def page_of(place: int, url: Any) -> Page | None:

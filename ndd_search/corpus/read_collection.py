@@ -20,7 +20,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.core.text.printable import many
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus.collection_pairs import frequency_table
-from ndd_search.corpus.document_batches import Document, LeftOut, Pieces, Report, is_text
+from ndd_search.corpus.document_batches import Document, Pieces, Report
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.sketch_store import Rows
 from ndd_search.errors import InvalidDocument
@@ -106,6 +106,10 @@ class Documents:
         """The frequency table of the collection itself, which min_similarity="auto" asks."""
         return frequency_table(self.sketches, self.recipe)
 
+    def has_value(self, field: str) -> bool:
+        """Whether any document has a value in a field that was kept."""
+        return any(value is not None for value in self.columns[field])
+
     @property
     def textless(self) -> list[int]:
         """The places of the documents without text, whose sketch is empty."""
@@ -157,28 +161,18 @@ def read_rows(
     pieces: Pieces, fields: Fields, id: str | None, report: Report, progress: Callable[[int], object]
 ) -> Rows:
     """What is kept of the documents of some sources. Arguments as for Corpus.read."""
-    left_out, parts, seen, there = LeftOut(pieces, id), list[Rows](), set[str](), dict[str, None]()
-    place, any_text = 0, False
-    for batch in pieces.read(report, id, fields.wanted(id)):
-        if not seen:
+    parts, there, count, any_text = list[Rows](), dict[str, None](), 0, False
+    for batch in pieces.kept(report, id, fields.wanted(id)):
+        if not there:
             _note_absent(fields.text, batch.documents)
             there = dict.fromkeys(name for document in batch.documents for name in document)
-        documents, ids = list[Document](), list[str]()
-        for name, document in zip(batch.ids, batch.documents, strict=True):
-            place += 1
-            if name is None or name in seen or not is_text(name):
-                left_out.add(place, name)
-            else:
-                seen.add(name)
-                ids.append(name)
-                documents.append(document)
-        texts = fields.texts(documents)
+        texts = fields.texts(batch.documents)
         any_text |= any(texts)
-        parts.append(fields.sketched(documents, texts, ids))
-        progress(len(batch.documents))
-    left_out.tell(report, place - len(seen), len(seen), there)
-    if seen and fields.text and not any_text:
-        raise fields.without_text(len(seen), there)
+        count += len(texts)
+        parts.append(fields.sketched(batch.documents, texts, [str(name) for name in batch.ids]))
+        progress(len(texts))
+    if count and fields.text and not any_text:
+        raise fields.without_text(count, there)
     return Rows.joined(parts, fields.kept)
 
 

@@ -38,8 +38,9 @@ from ndd_search.corpus.guard_columns import check_kept
 from ndd_search.corpus.mirrored_hosts import check_hosts
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.sketch_store import sketches_of
+from ndd_search.corpus.spark_index import WHOLE
 from ndd_search.corpus.spark_mirrored_hosts import Hosting, SparkHosts, hosts_on_spark
-from ndd_search.corpus.spark_pairs import PairsOnSpark, Work
+from ndd_search.corpus.spark_pairs import PairsOnSpark, Work, write_rows
 from ndd_search.errors import RecipeMismatch, importing
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class SparkCorpus:
     recipe:    of the sketches.
     fields:    whose values were kept.
     work:      where stages are written.
-    files:     that were read; empty for a DataFrame.
+    source:    the DataFrame or the files that were read; None for a loaded collection.
     id_field:  the field that holds the id, or None.
     text:      the fields that were sketched; empty for a loaded collection.
     """
@@ -68,9 +69,12 @@ class SparkCorpus:
     recipe: Recipe
     fields: tuple[str, ...]
     work: Work
-    files: tuple[str, ...] = ()
+    source: DataFrame | tuple[str, ...] | None = None
     id_field: str | None = None
     text: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.count
 
     @classmethod
     def read(  # noqa: PLR0913 - the arguments of Corpus.read, and two more
@@ -99,10 +103,10 @@ class SparkCorpus:
         recipe, numbers = read_by(preset, recipe, numbers)
         kept = Fields(fields_in("text", text), recipe, fields_in("fields", fields), numbers)
         folder = Work(spark, str(work))
-        documents, files = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
+        documents, source = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):
             raise kept.without_text(count)
-        return cls(documents, kept.recipe, kept.kept, folder, files, id, kept.text)
+        return cls(documents, kept.recipe, kept.kept, folder, source, id, kept.text)
 
     @classmethod
     def load(cls, spark: SparkSession, path: str, work: str | Path) -> SparkCorpus:
@@ -147,17 +151,20 @@ class SparkCorpus:
         pairs = self._pairs(min_similarity, settings, keep=keep)
         return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
 
-    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> DataFrame:
-        """All pairs of near-duplicates: first, second (ids) and similarity. Arguments as for `groups`.
+    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> SparkPairs:
+        """All pairs of near-duplicates. Arguments as for `groups`.
 
         Of documents with equal sketches the first one stands for all, and is a pair with each of the others.
         """
-        return self._pairs(min_similarity, settings).with_ids()
+        found = self._pairs(min_similarity, settings)
+        return SparkPairs(found.with_ids(), found.effort)
 
     def new(
-        self, against: SparkCorpus, min_similarity: Setting | None = None, **settings: Unpack[Settings]
+        self, against: SparkCorpus | None, min_similarity: Setting | None = None, **settings: Unpack[Settings]
     ) -> SparkNewcomers:
         """Which documents are new since an earlier collection, the same as those of Corpus.new. Arguments as there."""
+        if against is None:
+            against = SparkCorpus(self.documents.limit(0), self.recipe, self.fields, self.work)
         if against.recipe != self.recipe:
             raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
         fields = tuple(name for name in self.fields if name in against.fields)
@@ -183,19 +190,32 @@ class SparkCorpus:
         check_hosts(url, (*self.fields, self.id_field), min_share)
         groups = self.groups(min_similarity, **settings)
         hosting = Hosting(url if url in self.fields else None, self.recipe, min_share)
-        return hosts_on_spark(self.work, self.documents, groups.table, hosting)
+        return hosts_on_spark(self.work, self.documents, groups.table, hosting, groups.effort)
 
     def documents_of(self, ids: DataFrame) -> DataFrame:
-        """Documents with all their fields as JSON texts, in order: a DataFrame of `document`. The files are read again.
+        """Documents with all their fields, in order; the source is read again.
 
-        ids: a DataFrame of `id`. Raises ValueError for a collection that was not read from files.
+        ids: a DataFrame of `id`. Returns rows of the DataFrame that was read; of files, and of an index that was read
+        with its column WHOLE, a column of JSON texts. Raises ValueError for a loaded collection.
         """
-        if not self.files:
-            raise ValueError("only files are read again: join the DataFrame that was read with the ids instead")
-        read = reading_of.from_files(self.work, self.files, stages.ReadingWhole(self.id_field))
+        if self.source is None:
+            raise ValueError("a collection that was loaded knows no documents: read it from its sources")
         wanted = self.documents.join(ids, "id", "left_semi").select("number", "id")
+        if isinstance(self.source, DataFrame):
+            wanted = wanted.withColumnsRenamed({"number": "ndd number", "id": "ndd id"})
+            rows = wanted.join(self.source, F.col("ndd id") == self.source[self.id_field or ""].cast("string"))
+            return rows.sort("ndd number").select(WHOLE if WHOLE in self.source.columns else self.source["*"])
+        read = reading_of.from_files(self.work, self.source, stages.ReadingWhole(self.id_field))
         rows = self.work.placed(self.work.written("whole", read).filter("said is null"))
         return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
+
+    def write_documents(self, ids: DataFrame, path: str, count: int) -> int:
+        """Write documents as a folder of JSON lines, also gzipped. count: how many there should be, and are.
+
+        Raises InvalidDocument if there are fewer.
+        """
+        reading_of.write_documents(self.documents_of(ids), path, count)
+        return count
 
     def _pairs(
         self, min_similarity: Setting | None, settings: Settings, old: int = 0, keep: Sequence[Keep] | None = None
@@ -223,19 +243,47 @@ class SparkGroups:
     decision: Decision
     method: str
 
+    @cached_property
+    def _count(self) -> int:
+        count: int = self.leaders.count()
+        return count
+
+    def __len__(self) -> int:
+        """How many groups there are, those of one document included."""
+        return self._count
+
     @property
     def leaders(self) -> DataFrame:
         """The `id` of each document that stands for a group."""
         return self.table.filter("document = group").select(F.col("document").alias("id"))
 
+    def write(self, path: str, fields: Sequence[str] = ()) -> None:
+        """Write the table as a folder of Parquet files. fields: none, on Spark."""
+        write_rows(self.table, path)
+
     def unique_documents(self) -> DataFrame:
         """The documents that stand for a group: see SparkCorpus.documents_of."""
         return self.corpus.documents_of(self.leaders)
 
-    def unique(self, documents: DataFrame, id: str) -> DataFrame:
-        """Those of the collection's documents that stand for a group. id: the column with their id."""
-        leads = self.leaders.withColumnRenamed("id", "ndd leader")
-        return documents.join(leads, documents[id].cast("string") == F.col("ndd leader"), "left_semi")
+    def unique(self, path: str) -> int:
+        """Write the documents that stand for a group as a folder of JSON lines. Returns how many."""
+        return self.corpus.write_documents(self.leaders, path, len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class SparkPairs:
+    """The pairs of a collection on Spark.
+
+    table:  a DataFrame of first, second (ids) and similarity.
+    effort: what the search cost, and what it left out.
+    """
+
+    table: DataFrame
+    effort: Effort
+
+    def write(self, path: str) -> int:
+        """Write the table as a folder of Parquet files. Returns how many pairs there are."""
+        return write_rows(self.table, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +306,22 @@ class SparkNewcomers:
         """The `id` of each new document."""
         return self.table.filter("document = duplicate_of and not earlier").select(F.col("document").alias("id"))
 
+    @cached_property
+    def _count(self) -> int:
+        count: int = self.new.count()
+        return count
+
+    def __len__(self) -> int:
+        """How many documents are new."""
+        return self._count
+
     def documents(self) -> DataFrame:
         """The new documents: see SparkCorpus.documents_of."""
         return self.corpus.documents_of(self.new)
+
+    def write(self, path: str) -> int:
+        """Write the new documents as a folder of JSON lines. Returns how many."""
+        return self.corpus.write_documents(self.new, path, len(self))
 
     def save(self, path: str) -> None:
         """Write the sketches of both collections as one, as Newcomers.save does."""

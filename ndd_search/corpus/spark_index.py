@@ -30,7 +30,7 @@ with importing("pyspark", "an index on Spark", "pyspark", "spark"):
 
 _CLIENTS = {"elasticsearch": ("elasticsearch", "Elasticsearch"), "opensearch": ("opensearchpy", "OpenSearch")}
 _SIZE = 1_000  # documents of a page
-_WHOLE = "_source"  # the column of a whole document
+WHOLE = "_source"  # the column of an index that takes whole documents
 
 
 class IndexDataSource(DataSource):
@@ -77,7 +77,7 @@ class IndexReader(DataSourceReader):
         """The documents of a slice."""
         number, count, point = partition.value
         fields = [name for name, _ in self.columns if name != "_id"]
-        wanted = True if _WHOLE in fields else fields
+        wanted = True if WHOLE in fields else fields
         body = {"query": json.loads(self.options.get("query", '{"match_all": {}}')), "_source": wanted}
         with self._client() as client:
             reader = with_json(client, json_with_written) if wanted is True else client
@@ -96,6 +96,6 @@ def _cell(hit: dict[str, Any], name: str, is_text: bool) -> Any:
     if name == "_id":
         return hit["_id"]
     source = hit.get("_source", {})
-    if name == _WHOLE:
+    if name == WHOLE:
         return line_of({**source, "_id": hit["_id"]})
     return text_of(source, (name,)) if is_text else value_of(source, name)

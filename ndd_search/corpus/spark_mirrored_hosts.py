@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd_search.core.recipe import Recipe
+from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.mirrored_hosts import (
     MOST_HOSTS,
     HostPair,
@@ -21,7 +22,7 @@ from ndd_search.corpus.mirrored_hosts import (
     shared_pages,
     similarities_of,
 )
-from ndd_search.corpus.spark_pairs import Work
+from ndd_search.corpus.spark_pairs import Work, write_rows
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -52,12 +53,23 @@ class SparkHosts:
     """The pairs of hosts with the same pages.
 
     table: a DataFrame with the columns of Hosts.rows, in that order.
-    without_host, ubiquitous: as in Hosts.
+    without_host, ubiquitous, effort: as in Hosts.
     """
 
     table: DataFrame
     without_host: int
     ubiquitous: int
+    effort: Effort
+
+    @property
+    def mirrors(self) -> int:
+        """How many pairs are mirrors."""
+        count: int = self.table.filter("mirror").count()
+        return count
+
+    def write(self, path: str) -> int:
+        """Write the table as a folder of Parquet files. Returns how many pairs there are."""
+        return write_rows(self.table, path)
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,7 @@ class Hosting:
         return pa.Table.from_pylist(found, _PAIRS)
 
 
-def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting: Hosting) -> SparkHosts:
+def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting: Hosting, effort: Effort) -> SparkHosts:
     """The hosts of the documents of a collection that was grouped. See Corpus.hosts."""
     page = F.udf(hosting.locate, _PAGE)("id", "fields").alias("page")
     pages = work.written("pages", documents.select("id", "place", "sketch", page).select("*", "page.*").drop("page"))
@@ -124,6 +136,7 @@ def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting:
         work.written("hosts", pairs).sort(largest, F.col("second_pages").desc(), "first", "second"),
         pages.filter("host is null").count(),
         hosts_of_group.filter(F.col("hosts") > MOST_HOSTS).count(),
+        effort,
     )
 
 

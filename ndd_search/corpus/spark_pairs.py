@@ -87,6 +87,13 @@ class Work:
         return sized.join(names.withColumnsRenamed({"rank": "leader", "id": "group"}), "leader")
 
 
+def write_rows(rows: DataFrame, path: str) -> int:
+    """Write rows as a folder of Parquet files, in place of what is there. Returns how many."""
+    rows.write.mode("overwrite").parquet(path)
+    count: int = rows.sparkSession.read.parquet(path).count()
+    return count
+
+
 @dataclass(frozen=True, eq=False)
 class PairsOnSpark:
     """The pairs of a collection that count. The rank of a document is its number in the order of `keep`.
@@ -115,7 +122,7 @@ class PairsOnSpark:
         pairs = self._met.filter("effort is null").drop("effort")
         return pairs if self._meeting.parts.number == 1 else self.work.written("pairs", pairs.distinct())
 
-    @property
+    @cached_property
     def effort(self) -> Effort:
         """What the search cost, in all parts; a document that is in several of them is met in each."""
         efforts = [row["effort"] for row in self._met.filter("effort is not null").select("effort").collect()]

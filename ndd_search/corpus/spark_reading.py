@@ -27,20 +27,22 @@ _DOCUMENTS = ("place", "id", "number", "sketch", "fields")
 
 def read(
     work: Work, sources: Sequence[object], reading: stages.Reading, order_by: Sequence[str], report: Report | None
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """The documents of a collection, numbered in their order, and the files that were read.
+) -> tuple[DataFrame, DataFrame | tuple[str, ...]]:
+    """The documents of a collection, numbered in their order, and the DataFrame or the files that were read.
 
     sources: a DataFrame, or paths. order_by: columns of the DataFrame. Raises ValueError for a DataFrame without id.
     """
-    files: tuple[str, ...] = ()
+    source: DataFrame | tuple[str, ...]
     if not any(isinstance(source, DataFrame) for source in sources):
-        files = paths_of(sources)
-        rows = from_files(work, files, reading)
+        source = paths_of(sources)
+        rows = from_files(work, source, reading)
     elif len(sources) == 1 and isinstance(sources[0], DataFrame) and reading.id:
+        source = sources[0]
         rows = from_table(sources[0], reading, reading.id, order_by)
     else:
         raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
-    return named(work, work.written("read", rows), reading.id, files, report or log.warning), files
+    files = () if isinstance(source, DataFrame) else source
+    return named(work, work.written("read", rows), reading.id, files, report or log.warning), source
 
 
 def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
@@ -114,12 +116,13 @@ def saved(work: Work, path: str) -> tuple[DataFrame, Recipe, tuple[str, ...]]:
 
 
 def write_documents(rows: DataFrame, path: str, wanted: int) -> None:
-    """Write documents, a DataFrame of `document`, as a folder of files of JSON lines.
+    """Write documents, JSON texts or rows of several columns, as a folder of files of JSON lines.
 
     wanted: how many there should be. Raises InvalidDocument if there are fewer.
     """
     packed = {"compression": "gzip"} if path.endswith(".gz") else {}
-    rows.write.mode("overwrite").options(**packed).text(path)
+    lines = rows if len(rows.columns) == 1 else rows.select(F.to_json(F.struct("*")))
+    lines.write.mode("overwrite").options(**packed).text(path)
     missing = wanted - rows.sparkSession.read.text(path).count()
     if missing:
         what = "the sources no longer hold them: they have changed since they were read"

@@ -17,7 +17,7 @@ from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.setting_values import check_one_of
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.communities import communities, connected
-from ndd_search.corpus.document_batches import Document, IndexSource, LeftOut, Pieces, Report, is_text
+from ndd_search.corpus.document_batches import Document, IndexSource, Pieces, Report
 from ndd_search.corpus.write_files import check_kind, write
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.candidate_pairs import Bounds, Candidates, find_candidates
@@ -313,20 +313,8 @@ def read_records(
     lists: list[int] = []
     for number, source in enumerate(sources):
         rows = (row for _, row in read_rows(STDIN, report, report, True)) if source == "-" else source
-        seen: set[str] = set()
-        there: dict[str, None] = {}
-        place, pieces = 0, Pieces.of([rows])
-        left_out = LeftOut(pieces, id)
-        for batch in pieces.read(report, id, exact=True):
-            there = there or dict.fromkeys(name for document in batch.documents for name in document)
-            for name, document in zip(batch.ids, batch.documents, strict=True):
-                place += 1
-                if name is None or name in seen or not is_text(name):
-                    left_out.add(place, name)
-                    continue
-                seen.add(name)
-                records.append(document)
-                ids.append(name)
-        left_out.tell(report, place - len(seen), len(seen), there)
-        lists += [number] * len(seen)
+        for batch in Pieces.of([rows]).kept(report, id, exact=True):
+            records += batch.documents
+            ids += map(str, batch.ids)
+            lists += [number] * len(batch.ids)
     return records, ids, np.array(lists, np.int64)

@@ -265,6 +265,30 @@ def test_a_source_without_documents_is_told(text: str, tmp_path: Path, capsys: p
     assert "empty.csv holds no document" in capsys.readouterr().err
 
 
+def test_standard_input_is_a_source(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also of what is read again, with all digits; an id counts once, and it cannot be read twice."""
+    lines = (
+        source.read_text() + '{"id": "e", "body": "nothing else has words like these", "n": 0.12345678901234567890}\n'
+    )
+    for words, code in ((["-"], 0), ([str(source), "-"], 3), (["-", "-"], 2)):
+        command = [sys.executable, "-m", "ndd_search", "corpus", "unique", *words, "--text", "body"]
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert ("0.12345678901234567890" in done.stdout) == (code != 2)
+    assert "can be read once" in done.stderr
+    assert main(["corpus", "groups", "-", "--text", "body", "--spark", "local[2]"]) == 2
+    assert "on one machine" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else False, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_read(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder := tmp_path / "closed").mkdir(mode=0o500)
+    assert run("groups", source, "--text", "body", "--out", folder / "g.jsonl") == 2
+    assert "you may not write into the folder" in capsys.readouterr().err
+
+
 def test_cells_that_a_spreadsheet_would_compute_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for ids, count in ((("=1+2", "+cmd", "-4.5", "x"), 2), (("1", "a=b", "-3"), 0)):
         caplog.clear()

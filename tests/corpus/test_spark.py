@@ -88,7 +88,7 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
     here = ndd.Corpus.read(source, **reading, report=said_here.append)
     there = corpus_on(spark, source, **reading, work=tmp_path / "work", report=said.append)
     assert sorted(said) == sorted(said_here)
-    assert there.count == len(here) == COUNT - 3
+    assert len(there) == len(here) == COUNT - 3
     wishes: Any = {"method": "communities", "guards": ["within:day=20d"]}
     groups, expected = there.groups(**wishes), here.groups(**wishes)
     assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
@@ -154,7 +154,7 @@ def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
     flag = tmp_path / "killed"
     table = spark.createDataFrame(pa.Table.from_pylist(rows).select(["id", "text"]))
     table = table.mapInArrow(kill_once(flag), "id string, text string")
-    there = corpus_on(spark, table, id="id", text="text", work=tmp_path / "work").pairs(0.5)
+    there = corpus_on(spark, table, id="id", text="text", work=tmp_path / "work").pairs(0.5).table
     here = ndd.Corpus.read(rows, text="text").pairs(0.5)
     expected = {(int(first), int(second)) for first, second in zip(here.pairs.first, here.pairs.second, strict=True)}
     expected |= {(int(same), place) for place, same in enumerate(here.same) if same != place}
