@@ -131,15 +131,14 @@ def test_documents_are_asked_for_by_the_numbers_of_their_versions() -> None:
     stream = NO_HITS.extend(hits, len(hits), reader, CollapseOptions())
     body = {"query": MATCH, "from": 20, "sort": ["price"], "aggs": {"a": {"max": {"field": "price"}}}, "_source": ["a"]}
     plan = plan_of(search(body), CollapseOptions(), settings_of())
-    (request, wanted, found), (ids, named, found_ids) = plan.document_requests(stream, {1, 3, 4}, {4})
-    assert (wanted, found, named, found_ids) == ({1, 3}, [0, 1, 3], {4}, [4])
+    request, wanted, found = plan.documents(stream, {1, 3})
+    assert (wanted, found) == ({1, 3}, [0, 1, 3])
     filtered = {"bool": {"must": [MATCH], "filter": [{"terms": {"_seq_no": [4, 9]}}]}}
     assert (request.body["query"], request.body["from"], request.body["size"]) == (filtered, 0, 3)
     assert (request.body["sort"], request.body["track_total_hits"], "aggs" in request.body) == (["price"], False, False)
     assert request.body["_source"] == ["a"]
-    assert (ids.body["_source"], ids.body["size"], "stored_fields" in ids.body) == (False, 1, False)
     with pytest.raises(AskAnew):  # an engine that tells no numbers
-        plan.document_requests(NO_HITS.extend([{"_index": "news"}], 1, reader, CollapseOptions()), {0}, set())
+        plan.documents(NO_HITS.extend([{"_index": "news"}], 1, reader, CollapseOptions()), {0})
 
 
 def test_several_searches_travel_as_one_msearch_for_their_target() -> None:

@@ -89,6 +89,9 @@ def test_a_sketch_that_a_plain_writer_left_behind_is_told_by_a_page_and_by_docto
             for options in ({}, {"cache": False}, {"cursor": True}, {}):
                 assert found("1", "700", "900", **options) == (["1", "700"], True), "it is not hidden"
                 assert found("700", "900", **options) == (["700", "900"], True), "and hides nothing"
+            ndd.wrap(searching, mode="ids")  # anew: for a while, a search after one that found it reads all texts
+            assert found("1", "700", "900") == (["1", "700"], True), "nor where copies are listed by id"
+            ndd.wrap(searching)
             report = Backfill(index=index, fields=["title", "text"]).run(client)
             assert (report.tally.changed, report.remaining) == (1, 0)
             client.indices.refresh(index=index)

@@ -193,9 +193,8 @@ class Conversation:
         to_cache = state  # without the documents of this page: the page itself is cached, and others show other ones
         chooses_anew = plan.options.members == "all"  # among all members, so every one of the window is needed whole
         needed = page.ranks | page.grouped_ranks if chooses_anew else page.ranks
-        if missing := needed - state.documents.keys():
-            named = missing - set(page.shown_ranks) if page.options.mode == "ids" and not chooses_anew else set[int]()
-            state = yield from fetcher.fetch_documents(state, needed, named)
+        if needed - state.documents.keys():
+            state = yield from fetcher.fetch_documents(state, needed)
         elif not needed and to_cache is not cached and plan.leaves_unread:
             yield from self.round_trips.needed([search.request])  # no document was requested: engines may refuse that
         if page.groups and page.groups[0].rank not in state.documents:

@@ -7,7 +7,7 @@ search that do not fit together, raise AskAnew. Where no page can be made, the a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -86,20 +86,16 @@ class HitFetcher:
         wanted = _LONGER * (search.start + search.size + options.ahead)
         return Fetch(0, max(fetch.size, first_window(wanted, options)))
 
-    def fetch_documents(self, state: State, ranks: set[int], named: Set[int] = frozenset()) -> Asking[State]:
-        """Return the state with the documents of these ranks; missing ones are fetched, even when no time is left.
-
-        named: ranks of which only the ids are fetched.
-        """
-        requests = self.plan.document_requests(state.stream, ranks - state.documents.keys(), named)
-        answers = yield from self.round_trips.needed([one.request for one in requests], None)
-        if reason := trouble(answers, like=Answer(state.envelope)):
-            for one in answers:
-                ask_anew_if_learned(self.plan, one.complaint)
-            if any(one.status in _REFUSED_APART for one in answers):
+    def fetch_documents(self, state: State, ranks: set[int]) -> Asking[State]:
+        """Return the state with the documents of these ranks; missing ones are fetched, even when no time is left."""
+        asked = self.plan.documents(state.stream, ranks - state.documents.keys())
+        (answer,) = yield from self.round_trips.needed([asked.request], None)
+        if reason := trouble([answer], like=Answer(state.envelope)):
+            ask_anew_if_learned(self.plan, answer.complaint)
+            if answer.status in _REFUSED_APART:
                 raise AskAnew
             return state.stop(reason)
-        return with_documents(state, self.plan, requests, answers)
+        return with_documents(state, self.plan, asked, answer)
 
     def _first(self, fetch: Fetch) -> Asking[State]:
         """Make the first trip."""
@@ -256,25 +252,23 @@ def with_more_hits(
     )
 
 
-def with_documents(state: State, plan: Plan, requests: Sequence[Documents], answers: Sequence[Answer]) -> State:
+def with_documents(state: State, plan: Plan, asked: Documents, answer: Answer) -> State:
     """Return the state with more documents.
 
     Raises AskAnew if a document has changed since its sketch was read, or one has two ranks, or if one of a group has a
     sketch that is not of its text: a search in one phase compares the text.
     """
-    stream, documents = state.stream, dict(state.documents)
-    for request, answer in zip(requests, answers, strict=True):
-        sketches = sketches_in(answer, plan)
-        ranks = _ranks_of(answer, stream, request, sketches)
-        if wrong := misfits_in(answer, sketches, plan, stream, ranks, _OTHERS):
-            if stream.grouped_ranks.intersection([ranks[place] for place in wrong]):
-                raise AskAnew
-            state = state.told_stale(answer.hits[min(wrong)])
-        plan.hide_sketches([answer])
-        wanted = {rank: hit for rank, hit in zip(ranks, answer.hits, strict=True) if rank in request.wanted}
-        _as_first_found(wanted, state.stream, plan)
-        documents.update(wanted)
-    state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
+    stream, sketches = state.stream, sketches_in(answer, plan)
+    ranks = _ranks_of(answer, stream, asked, sketches)
+    if wrong := misfits_in(answer, sketches, plan, stream, ranks, _OTHERS):
+        if stream.grouped_ranks.intersection([ranks[place] for place in wrong]):
+            raise AskAnew
+        state = state.told_stale(answer.hits[min(wrong)])
+    plan.hide_sketches([answer])
+    wanted = {rank: hit for rank, hit in zip(ranks, answer.hits, strict=True) if rank in asked.wanted}
+    _as_first_found(wanted, stream, plan)
+    documents = {**state.documents, **wanted}
+    state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, [answer]))
     check_distinct(state, plan)
     return state
 

@@ -119,17 +119,10 @@ class Plan:
         """
         return "suggest" in self.search.body or "top_hits" in self.search.names
 
-    def document_requests(self, stream: Stream, ranks: Set[int], named: Set[int]) -> list[Documents]:
-        """Return the requests for documents of a stream.
-
-        ranks: of the documents. named: of those of which only the ids are needed, and which get a request of their own.
-        """
-        search, field, reading, requests = self.search, self.field, self.sketch_reading, list[Documents]()
-        if whole := ranks - named:
-            requests.append(_limited(widened(search, 0, 0, field, reading, first=False), stream, whole))
-        if ids := ranks & named:
-            requests.append(_limited(sketches_only(search, Fetch(0, 0), field, reading, ids=True), stream, ids))
-        return requests
+    def documents(self, stream: Stream, ranks: Set[int]) -> Documents:
+        """Return the request for the documents of some ranks of a stream."""
+        request = widened(self.search, 0, 0, self.field, self.sketch_reading, first=False)
+        return _limited(request, stream, ranks)
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
