@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from ndd_search.items.items import Items, Question
 from ndd_search.items.merged_record import check_rule
 from ndd_search.items.record_groups import METHODS, ItemGroups, check_lines, group_items, read_records
 from ndd_search.items.schema_report import write_report
+from ndd_search.search.settings_file import check_toml
 from ndd_search.sources.csv_and_json import read_rows
 from ndd_search.sources.text_files import read_record
 
@@ -92,6 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     if getattr(arguments, "store", None) and not folders:
         raise ValueError("--store goes with --spark: leave it out")
     _check_sources(arguments.action, arguments.sources)
+    if arguments.out and not folders:
+        checks: dict[str, Callable[[Path], object]] = {"learn": check_toml, "merge": check_lines}
+        checks.get(arguments.action, check_kind)(Path(arguments.out))
     files = Pieces.of([*(one for one in arguments.sources if one != "-"), *([labels] if labels else [])])
     files.check_outputs(arguments.out, arguments.report, folders=folders)
     if folders:
@@ -100,8 +104,6 @@ def run(arguments: argparse.Namespace) -> int:
         return corpus_spark.run_items(arguments)
     if arguments.action == "learn":
         return _learn(arguments)
-    if arguments.out:
-        (check_lines if arguments.action == "merge" else check_kind)(arguments.out)
     rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
     schema, left_out, link = Items.read(arguments.schema), LeftOut(), arguments.action == "link"
     sources, method = arguments.sources, arguments.method

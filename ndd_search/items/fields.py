@@ -82,8 +82,11 @@ class Field:
         """Return what is compared, None if it is missing. Raises BadValue."""
         if not raw:
             return None
-        if len(raw) == 1 and isinstance(raw[0], str) and raw[0].strip().lower() in ABSENT:
-            raise BadValue(f"{name} is {quoted(raw[0])}")
+        if len(raw) == 1 and isinstance(raw[0], str):
+            if not (plain := raw[0].strip().lower()):
+                return None
+            if plain in ABSENT:
+                raise BadValue(f"{name} is {quoted(raw[0])}")
         try:
             return self._parsed(raw)
         except (ValueError, TypeError, OverflowError) as error:

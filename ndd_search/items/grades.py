@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.items.compare_values import Comparer, Rareness
 from ndd_search.items.fields import COMMON, Field
 from ndd_search.items.integer_lists import Floats, Places, Ragged, distinct
@@ -19,7 +20,8 @@ from ndd_search.items.record_columns import UNKNOWN, Table
 
 MISSING = -1
 _RARITIES = len(COMMON) + 1
-CoreStage = tuple[int, tuple[npt.NDArray[Any], ...], Places, Places, Places]  # the first rows of native.Core.screened
+_TYPES = np.float32, np.int16  # of similarities and grades
+Evidence = tuple[str, Floats, Floats]  # of a field a row of floats for each grade, and a bound of what later fields add
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +107,33 @@ class Comparison:
             similarity[both], grades[both] = alike[which], grade_of(field, alike, found.share)[which]
         return similarity, grades
 
-    def core_rows(self, name: str) -> CoreStage | None:
+    def screened(
+        self, fields: Sequence[Evidence], first: Places, second: Places, shares: Floats, most: float
+    ) -> tuple[Places, Mapping[str, tuple[npt.NDArray[Any], Places | npt.NDArray[Any]]]]:
+        """Compare pairs of records by the fields that the core reads, in turn, until a pair is ruled out.
+
+        shares, most: see native.Core.screened. Returns the places of the pairs that are left, and by field their
+        similarities and grades.
+        """
+        stages = {
+            name: (*rows, *(floats.ravel().view(np.int64) for floats in evidence))
+            for name, *evidence in fields
+            if (rows := self._core_rows(name))
+        }
+        if native.core and stages:
+            pairs = np.ascontiguousarray(first), np.ascontiguousarray(second)
+            if of := native.core.screened(*pairs, shares.view(np.int64), tuple(stages.values()), most, native.THREADS):
+                left = np.flatnonzero(np.frombuffer(of[2], np.bool_))
+                columns = [
+                    np.frombuffer(*one).reshape(len(stages), -1)[:, left] for one in zip(of[:2], _TYPES, strict=True)
+                ]
+                return left, dict(zip(stages, zip(*columns, strict=True), strict=True))
+        return np.arange(len(first)), {}
+
+    def _core_rows(self, name: str) -> tuple[Any, ...] | None:
         """Return what the core compares records by a field with; None if it does not compare values of its kind."""
         field = self.fields[name]
-        if not field.compiled or (rows := self.comparer(name).rows) is None:
+        if not native.core or not field.compiled or (rows := self.comparer(name).rows) is None:
             return None
         return *rows, self.table.columns[name].codes, *_core_edges(field.edges, field.rare)
 

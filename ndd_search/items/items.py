@@ -48,7 +48,6 @@ from ndd_search.items.probability_model import (
 from ndd_search.items.record_columns import Table, read_table
 from ndd_search.items.record_groups import ItemGroups, Method, group_items, records_of
 from ndd_search.items.record_similarity import Similarity, similarity_of
-from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import NEAR, Answer, Schema, parts_of
 from ndd_search.search.settings_file import check_toml, read_toml, write_toml
 
@@ -251,7 +250,7 @@ class Items(Schema):
             found = find_candidates(comparison, Bounds(), needs=self.needs)
             later = found.second >= old
             first, second = found.first[later], found.second[later]
-        first, second, graded = screened(self.model, comparison, first, second, bar)
+        first, second, graded = self.screened(comparison, first, second, bar)
         odds = self.log_odds(graded)
         same = (odds >= bar) & (graded.grades != MISSING).any(axis=1)  # no field in common is no reason to hide a hit
         return Pairs(first[same], second[same], probabilities(odds[same]))

@@ -123,13 +123,12 @@ def read_table(fields: Mapping[str, Field], records: Iterable[Any]) -> Table:
 def _column(of: Field, name: str, given: Sequence[Any]) -> Column:
     """Parse the values of a field, each distinct one once."""
     keys = [value if type(value) is str else _key(value) for value in given]
-    first = dict(zip(reversed(keys), reversed(given), strict=True))
     values: dict[Any, int] = {}
     code: dict[Any, int] = {}
     example = ""
-    for key in dict.fromkeys(keys):
+    for key, raw in dict(zip(keys, given, strict=True)).items():
         try:
-            value = _parsed(of, name, first[key])
+            value = _parsed(of, name, raw)
             code[key] = -1 if value is None else values.setdefault(value, len(values))
         except BadValue as error:
             code[key], example = _BAD, example or str(error)
@@ -153,6 +152,6 @@ def _key(raw: Any) -> Any:
 
 def _parsed(of: Field, name: str, raw: Any) -> Any:
     if type(raw) is str:
-        return of.parse([raw], name) if raw.strip() else None
+        return of.parse([raw], name)
     values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
     return of.parse([value for value in values if not is_absent(value)], name)

@@ -27,7 +27,6 @@ from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.merged_record import Rules, merge_group
 from ndd_search.items.probability_model import UNSURE, probabilities, unsure, unsure_because
 from ndd_search.items.record_columns import Table, read_table
-from ndd_search.items.rule_out_pairs import screened
 from ndd_search.items.schema import Schema
 from ndd_search.sources.csv_and_json import STDIN, read_rows
 
@@ -168,16 +167,20 @@ def group_items(
     method: "correlation": groups whose members agree with one another on the whole.
             "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
             "communities": the parts of chains with many pairs inside; needs networkx.
-    Raises InvalidDocument if no record has a value in any field of the schema.
+    Raises InvalidDocument if no record of a list has a value in any field of the schema.
     A record without an id in the field `id`, or with the id of an earlier one of its list, is reported and left out.
     """
     check_one_of("method", method, METHODS)
     records, ids, lists = read_records(sources, id, report)
     comparison = schema.comparison(read_table(schema.fields, records))
-    table = comparison.table
-    if records and not table.bad and all((column.codes < 0).all() for column in table.columns.values()):
-        what = f"none of them has a value in {', '.join(schema.fields)}"
-        raise InvalidDocument(many(len(records), "record"), what, "name the fields of the records: Name(source=FIELD)")
+    table, columns = comparison.table, comparison.table.columns.values()
+    names = _names(sources)
+    for number, name in enumerate(names):
+        held = np.flatnonzero(lists == number)
+        if len(held) and not any((column.codes[held] >= 0).any() or column.unread[held].any() for column in columns):
+            of = f"{many(len(held), 'record')}{f' of list {name}' if len(names) > 1 else ''}"
+            what = f"none of them has a value in {', '.join(schema.fields)}"
+            raise InvalidDocument(of, what, "name the fields of the records: Name(source=FIELD)")
     if records and (absent := absent_fields(schema.paths, records)):
         log.warning("no record has a field %s: check its name", ", ".join(absent))
     for name, count in table.bad.items():
@@ -207,7 +210,7 @@ def group_items(
     doubt = unsure(odds)
     if schema.learnt is not None and doubt > UNSURE >= schema.learnt.unsure and len(found) > _ENOUGH:
         log.warning("%s", unsure_because(doubt))
-    return ItemGroups(schema, records, ids, lists, _names(sources), leader, every, candidates, table, doubt)
+    return ItemGroups(schema, records, ids, lists, names, leader, every, candidates, table, doubt)
 
 
 def _names(sources: Sequence[Any]) -> list[str]:
@@ -230,8 +233,10 @@ def _copies(schema: Schema, comparison: Comparison) -> tuple[Places, Floats]:
             present, key = np.unique(key, return_inverse=True)
             bound = len(present)
         key, bound = key * size + column.codes + 1, bound * size
-    _, at, which = np.unique(key, return_index=True, return_inverse=True)
-    odds = schema.log_odds(schema.graded(comparison, at, at))
+    _, at, which, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    odds, copied = np.full(len(at), -np.inf), np.flatnonzero(times > 1)
+    if len(copied):
+        odds[copied] = schema.log_odds(schema.graded(comparison, at[copied], at[copied]))
     which = which.reshape(count)
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
@@ -276,7 +281,7 @@ def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second
     bar = -np.inf if vetoes else schema.bar - _MARGIN
     for start in range(0, len(all_first), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
-        first, second, graded = screened(schema.model, comparison, all_first[some], all_second[some], bar)
+        first, second, graded = schema.screened(comparison, all_first[some], all_second[some], bar)
         above = schema.evidence(comparison, first, second, graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])

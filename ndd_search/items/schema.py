@@ -21,7 +21,6 @@ from ndd_search.items.integer_lists import Floats, Places
 from ndd_search.items.lists_without_duplicates import evidence_of
 from ndd_search.items.probability_model import Learnt, Model, Odds, default_odds, log_odds_of
 from ndd_search.items.record_columns import Table
-from ndd_search.items.rule_out_pairs import screened
 
 _COUNTS = ("records", "pairs", "same", "unsure")  # whole numbers and shares that were learnt
 _ATTRIBUTES = ("fields", "needs", "min_probability", "learnt", "answers")
@@ -156,7 +155,23 @@ class Schema:
 
     def graded(self, comparison: Comparison, first: Places, second: Places) -> Graded:
         """Compare pairs of records, given by their places."""
-        return screened(self.model, comparison, first, second, -np.inf)[2]
+        return self.screened(comparison, first, second, -np.inf)[2]
+
+    def screened(
+        self, comparison: Comparison, first: Places, second: Places, bar: float
+    ) -> tuple[Places, Places, Graded]:
+        """Return the pairs that may reach a bar, compared; without the core, all pairs. bar: log odds, -inf for all.
+
+        The core drops a pair as soon as no agreement of the later fields could lift it over the bar: most pairs are
+        different things, and few fields suffice to tell.
+        """
+        model, names = self.model, list(self.fields)
+        stages = [(names[place], model.tables[place], rest) for place, rest in model.stages]
+        left, found = comparison.screened(stages, first, second, model.shares, model.most_against(bar))
+        first, second = first[left], second[left]
+        columns = [found.get(name) or comparison.graded_by(name, first, second) for name in names]
+        similarity, grades = (np.stack(of, axis=1) for of in zip(*columns, strict=True))
+        return first, second, Graded(similarity.astype(np.float32), grades.astype(np.int16))
 
     def log_odds(self, graded: Graded) -> Floats:
         """Return the log odds that pairs are one thing, -inf where a veto holds or no combination of `needs` meets."""
@@ -195,8 +210,10 @@ def parts_of(content: Mapping[str, Any]) -> tuple[dict[str, Field], dict[str, An
     """Return the fields and the settings of a schema. Raises TypeError, ValueError, KeyError, or AttributeError."""
     if unknown := [name for name in content if name not in _ATTRIBUTES]:
         raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(_ATTRIBUTES)}")
-    fields: dict[str, Field] = {}
-    for name, settings in content["fields"].items():
+    tables, fields = content["fields"], dict[str, Field]()
+    if not isinstance(tables, Mapping) or not all(isinstance(one, Mapping) for one in tables.values()):
+        raise ValueError('fields is no list of tables, such as [fields.name] with kind = "name"')
+    for name, settings in tables.items():
         given = dict(settings)
         kind = given.pop("kind", None)
         if kind not in KINDS:

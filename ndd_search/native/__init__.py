@@ -131,7 +131,7 @@ class Core(Protocol):
         threads: int,
         /,
     ) -> tuple[bytes, bytes, bytes] | None:
-        """Compare pairs of records by some fields in turn, and return those that no field rules out.
+        """Compare pairs of records by some fields in turn, until one rules the pair out.
 
         first, second: records of each pair. shares: of each kind of other pairs, a logarithm (float).
         stages: of each field the kind and the rows of its values; the value of each record, -1 if it has none; edges

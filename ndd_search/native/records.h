@@ -54,111 +54,73 @@ static int64_t graded(const Stage *stage, int64_t first, int64_t second, double 
 }
 
 typedef struct {
-    int64_t from, to;      /* pairs that are compared */
-    int64_t left, *places; /* of the pairs that are left */
-    float *similarity;     /* of each pair and stage */
-    int16_t *grades;
-    double *against;       /* of one pair and each kind */
-} Screened;
-
-typedef struct {
     const int64_t *first, *second; /* records of each pair */
     const double *shares;          /* of each kind of other pairs */
     const Stage *stages;
     int64_t pairs, kinds, count; /* count: of stages */
     double most;
-    Screened parts[MOST_THREADS];
+    float *similarity; /* of each stage and pair, as are the grades */
+    int16_t *grades;
+    char *left; /* of each pair whether no stage has ruled it out */
     int threads, fine[MOST_THREADS];
 } Screening;
 
-static void screen(const Screening *all, const Stage *stages, Screened *found)
+static int is_left(const Screening *all, const Stage *stages, int64_t pair, double *against)
 {
-    int64_t kinds = all->kinds, count = all->count;
-    for (int64_t pair = found->from; pair < found->to; pair++) {
-        double *against = found->against;
-        int open = 1;
-        memcpy(against, all->shares, (size_t)kinds * sizeof(double));
-        for (int64_t s = 0; s < count && open; s++) {
-            const double *table = stages[s].rows[OF_TABLE].buf, *rest = stages[s].rows[OF_REST].buf;
-            double similarity;
-            int64_t grade = graded(&stages[s], all->first[pair], all->second[pair], &similarity);
-            int64_t row = grade < 0 ? (stages[s].edges + 1) * (stages[s].commons + 1) : grade;
-            found->similarity[found->left * count + s] = (float)similarity;
-            found->grades[found->left * count + s] = (int16_t)grade;
-            for (int64_t kind = 0; kind < kinds; kind++) {
-                against[kind] += table[row * kinds + kind];
-                open &= against[kind] + rest[kind] <= all->most;
-            }
+    memcpy(against, all->shares, (size_t)all->kinds * sizeof(double));
+    for (int64_t s = 0; s < all->count; s++) {
+        const double *table = stages[s].rows[OF_TABLE].buf, *rest = stages[s].rows[OF_REST].buf;
+        double similarity;
+        int64_t grade = graded(&stages[s], all->first[pair], all->second[pair], &similarity);
+        int64_t row = grade < 0 ? (stages[s].edges + 1) * (stages[s].commons + 1) : grade;
+        all->similarity[s * all->pairs + pair] = (float)similarity;
+        all->grades[s * all->pairs + pair] = (int16_t)grade;
+        for (int64_t kind = 0; kind < all->kinds; kind++) {
+            against[kind] += table[row * all->kinds + kind];
+            if (!(against[kind] + rest[kind] <= all->most))
+                return 0;
         }
-        found->places[found->left] = pair;
-        found->left += open;
     }
+    return 1;
 }
 
 /* Compare the pairs of one thread, with notes of its own. */
 static void screen_part(void *job, int number)
 {
     Screening *all = job;
-    Screened *part = all->parts + number;
     size_t stages = (size_t)all->count;
-    part->from = all->pairs * number / all->threads;
-    part->to = all->pairs * (number + 1) / all->threads;
-    size_t pairs = (size_t)(part->to - part->from) + 1;
     Stage *own = malloc((stages + 1) * sizeof(Stage));
-    part->places = malloc(pairs * sizeof(int64_t));
-    part->similarity = malloc(pairs * stages * sizeof(float));
-    part->grades = malloc(pairs * stages * sizeof(int16_t));
-    part->against = malloc((size_t)all->kinds * sizeof(double));
-    int fine = own && part->places && part->similarity && part->grades && part->against;
-    int64_t ready = 0;
+    double *against = malloc((size_t)all->kinds * sizeof(double));
+    int fine = own && against;
+    int64_t ready = 0, to = all->pairs * (number + 1) / all->threads;
     if (fine)
         memcpy(own, all->stages, stages * sizeof(Stage));
     for (; fine && ready < all->count; ready++)
         if (own[ready].values.kind == OF_NAMES)
             fine = make_notes(&own[ready].values.names);
-    if (fine)
-        screen(all, own, part);
+    for (int64_t pair = all->pairs * number / all->threads; fine && pair < to; pair++)
+        all->left[pair] = (char)is_left(all, own, pair, against);
     while (ready-- > 0)
         if (own[ready].values.kind == OF_NAMES)
             free_notes(&own[ready].values.names);
     free(own);
+    free(against);
     all->fine[number] = fine;
-}
-
-enum { SCREENED_ROWS = 3 };
-
-/* What all parts have found, one row after the other. */
-static PyObject *joined_parts(const Screening *all)
-{
-    const size_t sizes[SCREENED_ROWS] = {sizeof(int64_t), (size_t)all->count * sizeof(float), (size_t)all->count * sizeof(int16_t)};
-    PyObject *rows[SCREENED_ROWS], *result = NULL;
-    int64_t left = 0;
-    int made = 0;
-    for (int i = 0; i < all->threads; i++)
-        left += all->parts[i].left;
-    for (; made < SCREENED_ROWS && (rows[made] = bytes_of(NULL, left * (int64_t)sizes[made])); made++) {
-        char *to = PyBytes_AsString(rows[made]);
-        for (int i = 0; i < all->threads; i++) {
-            const Screened *part = all->parts + i;
-            const void *of[SCREENED_ROWS] = {part->places, part->similarity, part->grades};
-            memcpy(to, of[made], (size_t)part->left * sizes[made]);
-            to += (size_t)part->left * sizes[made];
-        }
-    }
-    if (made == SCREENED_ROWS)
-        result = Py_BuildValue("OOO", rows[0], rows[1], rows[2]);
-    while (made-- > 0)
-        Py_DECREF(rows[made]);
-    return result;
 }
 
 static PyObject *screened_of(const Py_buffer *views, const Stage *stages, int64_t count, double most, int threads)
 {
     Screening all = {.first = views[0].buf, .second = views[1].buf, .shares = views[2].buf, .stages = stages,
                      .pairs = length_in(&views[0], 8), .kinds = length_in(&views[2], 8), .count = count, .most = most};
-    PyObject *result = NULL;
+    int64_t cells = all.pairs * count;
+    PyObject *result = Py_BuildValue("NNN", bytes_of(NULL, cells * (int64_t)sizeof(float)),
+                                     bytes_of(NULL, cells * (int64_t)sizeof(int16_t)), bytes_of(NULL, all.pairs));
+    if (!result)
+        return NULL;
+    all.similarity = (float *)PyBytes_AsString(PyTuple_GetItem(result, 0));
+    all.grades = (int16_t *)PyBytes_AsString(PyTuple_GetItem(result, 1));
+    all.left = PyBytes_AsString(PyTuple_GetItem(result, 2));
     Team team;
-    int fine = 1;
     PyThreadState *released = PyEval_SaveThread();
     start_team(&team, all.pairs > SMALL ? threads : 1);
     all.threads = team.threads;
@@ -166,15 +128,8 @@ static PyObject *screened_of(const Py_buffer *views, const Stage *stages, int64_
     end_team(&team);
     PyEval_RestoreThread(released);
     for (int i = 0; i < all.threads; i++)
-        fine = fine && all.fine[i];
-    if (fine)
-        result = joined_parts(&all);
-    for (int i = 0; i < all.threads; i++) {
-        free(all.parts[i].places);
-        free(all.parts[i].similarity);
-        free(all.parts[i].grades);
-        free(all.parts[i].against);
-    }
+        if (!all.fine[i])
+            Py_CLEAR(result);
     return result;
 }
 

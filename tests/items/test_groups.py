@@ -85,6 +85,16 @@ def test_records_without_any_field_of_the_schema_are_no_groups() -> None:
     with pytest.raises(InvalidDocument, match="none of them has a value in name"):
         ndd.items.Items(name=ndd.items.Name()).groups([{"foo": 1}])
     assert len(ndd.items.Items(name=ndd.items.Name()).groups([{"foo": 1}, {"name": "Cork"}])) == 2
+    with pytest.raises(InvalidDocument, match="1 record of list 2: none of them has a value in name"):
+        ndd.items.Items(name=ndd.items.Name()).link([{"name": "Cork"}], [{"foo": 1}])
+
+
+def test_a_name_that_no_schema_can_have_is_refused_before_records_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was refused when all was learnt, and answers to questions were lost."""
+    assert main(["items", "learn", str(tmp_path / "none.csv"), "--out", str(tmp_path / "people.csv")]) == 2
+    assert "people.csv: settings are read from .toml files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["correlation", "leaders"])

@@ -107,6 +107,10 @@ def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, 
         (lambda content: content["fields"]["born"].update(weight=0), "weight must be above 0"),
         (lambda content: content["learnt"]["m"].update(born=[0.5]), "what was learnt does not fit its fields"),
         (lambda content: content["learnt"].pop("u"), "it lacks 'u'"),
+        (
+            lambda content: content["fields"].update(born="date"),
+            r"fields is no list of tables, such as \[fields.name\]",
+        ),
     ]:
         content = learnt.as_dict()
         change(content)  # type: ignore[no-untyped-call]
