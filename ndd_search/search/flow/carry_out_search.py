@@ -151,14 +151,14 @@ class Conversation:
         is_bypassed = settings.clock() < plan.of_caller.bypass_until  # perhaps while this search waited for another
         if is_bypassed and needs_sketches(self.options, self.steps):
             return as_it_is((yield search.request), search, settings)
-        for step in self.steps:
-            plan = yield from step.planned(plan, self.round_trips)
         cached = settings.memory.recall_state(self.stream_key, search.indexes) if self._moment else None
         if cached is not None:
             cached = with_table(cached, plan)
         state, whole = cached or State(), 0.0
         while True:
             try:
+                for step in self.steps:
+                    plan = yield from step.planned(plan, self.round_trips)
                 answer = yield from self._carry_out(plan, state, cached)
                 break
             except Finished as end:

@@ -151,10 +151,10 @@ class CursorSearch:
         pit = self._pit
         cursor = self.cursor or Cursor(search=_bound(self._own, pit), pit=pit, after=[], ahead=0, pages=0)
         try:
-            for step in self.steps:
-                plan = yield from step.planned(plan, self._round_trips)
             while True:
                 try:
+                    for step in self.steps:
+                        plan = yield from step.planned(plan, self._round_trips)
                     answer = yield from self._page(plan, cursor)
                     break
                 except Finished as end:

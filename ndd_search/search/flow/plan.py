@@ -232,7 +232,7 @@ class Step:
         return True
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
-        """Return the plan before the first trip."""
+        """Return the plan before the first trip, also if it begins again with another plan."""
         yield from ()
         return plan
 

@@ -19,10 +19,10 @@ from ndd_search.core.paging.stream import UNKNOWN, Shown
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.estimate_similarity import checked_sketch
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
-from ndd_search.search.flow.plan import AskAnew, Plan, Step, ask_anew_if_learned, planned_anew
+from ndd_search.search.flow.plan import Plan, Step, ask_anew_if_learned
 from ndd_search.search.flow.round_trips import Asking, RoundTrips
 from ndd_search.search.flow.search_state import State
-from ndd_search.search.rest.read_answer import MALFORMED, Answer, Hit, reason_of
+from ndd_search.search.rest.read_answer import MALFORMED, Hit, reason_of
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.rest.wider_requests import beside
 
@@ -81,9 +81,12 @@ class SeenItems(Step):
 
     def planned(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
         """Return the plan with all items and their sketches, and with the reason if documents could not be read."""
+        if plan.shown or plan.unread:  # it was planned before
+            return plan
         shown, unread = list(self.shown), ""
         if self.documents:
-            plan, answer = yield from self._answer(plan, round_trips)
+            (answer,) = yield from round_trips.later([self._request(plan)])
+            ask_anew_if_learned(plan, answer.complaint)
             if not answer.has_hits:
                 unread = reason_of(answer.body)
             elif answer.partial:
@@ -97,18 +100,6 @@ class SeenItems(Step):
         if by_id or (self.documents and plan.options.same_numbers):  # hits of a split search have no ids at first
             return replace(plan, is_split=False, may_split=False)
         return plan
-
-    def _answer(self, plan: Plan, round_trips: RoundTrips) -> Asking[tuple[Plan, Answer]]:
-        """Return the answer with the documents, and the plan, which is another one if the engine refused the first."""
-        for _ in range(2):
-            (answer,) = yield from round_trips.later([self._request(plan)])
-            try:
-                ask_anew_if_learned(plan, answer.complaint)
-            except AskAnew as refused:
-                plan = planned_anew(plan, refused)
-            else:
-                break
-        return plan, answer
 
     def _request(self, plan: Plan) -> Request:
         ids = sorted({one["_id"] for one in self.documents.values()})
