@@ -1,4 +1,4 @@
-"""Time the collapse of lists of up to 50,000 hits.
+"""Time the collapse of lists of up to 50,000 hits, with min_similarity="auto" and a table of the list.
 
 python -m benchmarks.long_lists
 """
@@ -10,7 +10,10 @@ from time import process_time
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.core.matching import leaders
+from ndd_search.core.matching.choose_leaders import assign_leaders
+from ndd_search.core.matching.decision import Decision
+from ndd_search.core.matching.document_frequency import count_document_frequency
+from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch
 
 COUNTS = (2_000, 8_000, 20_000, 50_000)
@@ -33,17 +36,20 @@ def sketches(count: int, frame: int) -> list[Sketch]:
 
 
 def main() -> None:
-    print("| hits, s | leaders | ndd.collapse | in one frame: leaders |\n| ---: | ---: | ---: | ---: |")
-    plain, framed = sketches(COUNTS[-1], 0), sketches(COUNTS[2], FRAME)
+    print("| hits, s | leaders | ndd.collapse | in one frame: leaders | ndd.collapse |")
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    plain, framed = sketches(COUNTS[-1], 0), sketches(COUNTS[-1], FRAME)
     for count in COUNTS:
         times = []
         for page in (plain[:count], framed[:count]):
+            table = count_document_frequency(page, Recipe())
             began = process_time()
-            leaders(page)
-            times.append(f"{process_time() - began:.2f}" if len(page) == count else "")
-        began = process_time()
-        ndd.collapse([""] * count, sketches=plain[:count], size=count)
-        print(f"| {count:,} | {times[0]} | {process_time() - began:.2f} | {times[1]} |")
+            assign_leaders(page, 64, Decision.of("auto", Recipe(), table))
+            times.append(process_time() - began)
+            began = process_time()
+            ndd.collapse([""] * count, sketches=page, size=count)
+            times.append(process_time() - began)
+        print(f"| {count:,} | " + " | ".join(f"{one:.2f}" for one in times) + " |", flush=True)
 
 
 if __name__ == "__main__":

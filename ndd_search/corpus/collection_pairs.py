@@ -23,7 +23,7 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.core.matching.shared_sketch_values import partners
 from ndd_search.core.matching.short_copies import inside
-from ndd_search.core.matching.similar_pairs import Pairs, as_compared, given_pairs, overlaps
+from ndd_search.core.matching.similar_pairs import Pairs, as_compared, collection_pairs, given_pairs, overlaps
 from ndd_search.core.matching.similarity_measures import near_prints, similarities
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
 from ndd_search.core.recipe import Measure, Recipe
@@ -199,22 +199,10 @@ class Search:
         """
         sketches = as_compared(sketches, self.recipe.k, self.decision)
         if native.core and self.decision.measure in _MEASURES:
-            found = native.core.corpus_pairs(
-                sketches.values,
-                sketches.offsets,
-                self.recipe.k,
-                self.native_rule,
-                self.native_table,
-                self.guards.arguments,
-                self.progress,
-                (self.budget, each, old, self.threads),
-            )
+            given, limits = (self.native_rule, self.native_table), (self.budget, each, old, self.threads)
+            found = collection_pairs(sketches, self.recipe.k, *given, limits, self.guards.arguments, self.progress)
             if found is not None:
-                first, second, similarity, same, effort = found
-                pairs = Pairs(
-                    np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity)
-                )
-                return pairs, np.frombuffer(same, np.int64), Effort(*effort)
+                return *found[:2], Effort(*found[2])
         return self._without_core(sketches, each or _EVERY, old)
 
     def _without_core(self, sketches: Sketches, each: int, old: int) -> tuple[Pairs, Ranks, Effort]:

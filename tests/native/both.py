@@ -1,6 +1,7 @@
 """What the native core answers, and what numpy does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TypeVar
 
@@ -8,10 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ndd_search import native
+from ndd_search.core.matching import similar_pairs
 from ndd_search.core.matching.choose_leaders import assign_leaders
 from ndd_search.core.matching.decision import Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.similar_pairs import Pairs, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.similar_pairs import Pairs, leaders_of, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 
 T = TypeVar("T")
@@ -53,10 +55,31 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
 
 
 def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> None:
-    same_fields(*both(lambda: resembling_pairs(rows, decision)))
-    for one, other in zip(*both(lambda: assign_leaders(page, rows.k, decision)), strict=True):
+    """Compare pairs and leaders, also those of a list so long that the core searches it as a collection."""
+    pairs, leaders = (
+        both(lambda: resembling_pairs(rows, decision)),
+        both(lambda: assign_leaders(page, rows.k, decision)),
+    )
+    same_fields(*pairs)
+    for one, other in zip(*leaders, strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
+    if leaders_of(page, rows.k, decision) is None:
+        return  # a pair is too close to its bar
+    with as_long():
+        same_fields(resembling_pairs(rows, decision), pairs[1])
+        for one, other in zip(assign_leaders(page, rows.k, decision), leaders[1], strict=True):
+            assert one.tolist() == other.tolist()
+
+
+@contextmanager
+def as_long() -> Iterator[None]:
+    """Search any list with a frequency table as a long one."""
+    before, similar_pairs.LONG = similar_pairs.LONG, 0
+    try:
+        yield
+    finally:
+        similar_pairs.LONG = before
 
 
 def in_frames(rng: np.random.Generator, count: int, longest: int) -> tuple[list[np.ndarray], FrequencyTable]:

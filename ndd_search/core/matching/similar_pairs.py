@@ -18,11 +18,14 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_sketch_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, unmarked
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches, core_arguments
+from ndd_search.core.text.tokens import runs
 from ndd_search.native import Rule
 
+LONG = 5_000  # hits of a list, from where on pairs that share only common values are left out as in a collection
+_EVERY = 1 << 62
 Rowwise = TypeVar("Rowwise", bound=Sequence[npt.ArrayLike])  # sketches, one row each
 
 
@@ -72,7 +75,19 @@ def leaders_of(
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
     rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
-    found = native.core.leaders(*core_arguments(as_compared(sketches, k, decision)), k, rule, _weights(decision), old)
+    sketches, weights = as_compared(sketches, k, decision), _weights(decision)
+    if (
+        weights
+        and len(sketches) > LONG
+        and (many := collection_pairs(rows_of(sketches, k), k, rule, weights, (_EVERY, 0, old, 1)))
+    ):
+        pairs, same, _ = many
+        leader, similarity = np.arange(len(same)), np.ones(len(same))
+        leader[pairs.second], similarity[pairs.second] = pairs.first, pairs.similarity
+        leader, similarity = leader[same], similarity[same]
+        leader[:old], similarity[:old] = np.arange(old), 1.0
+        return leader, similarity
+    found = native.core.leaders(*core_arguments(sketches), k, rule, weights, old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
@@ -162,8 +177,48 @@ def _overlaps(rows: Rows, first: Places, second: Places, shared: Ranks, rare: Sh
     )
 
 
+def collection_pairs(
+    rows: Rows | Sketches,
+    k: int,
+    rule: Rule,
+    weights: bytes | None,
+    limits: tuple[int, int, int, int],
+    guards: tuple[object, object, float] = (None, None, 0.0),
+    progress: object = None,
+) -> tuple[Pairs, Ranks, tuple[int, int, int, int]] | None:
+    """Return what the native core's `corpus_pairs` does; None if only numpy can decide."""
+    core = native.core
+    found = core and core.corpus_pairs(rows.values, rows.offsets, k, rule, weights, guards, progress, limits)
+    if not found:
+        return None
+    first, second, similarity, same, effort = found
+    pairs = Pairs(np.frombuffer(first, np.int64), np.frombuffer(second, np.int64), np.frombuffer(similarity))
+    return pairs, np.frombuffer(same, np.int64), effort
+
+
+def _with_equals(pairs: Pairs, same: Ranks) -> Pairs:
+    """Return pairs of different rows with those of rows that have the same values. same: as collection_pairs."""
+    order, sizes = np.argsort(same, kind="stable"), np.bincount(same, minlength=len(same))
+    several = np.flatnonzero(sizes > 1)
+    pairs = pairs.with_more(Pairs(several, several, np.ones(len(several))))
+    each = sizes[pairs.first] * sizes[pairs.second]
+    of, nth, starts = np.repeat(np.arange(len(pairs)), each), runs(np.zeros_like(each), each), np.cumsum(sizes) - sizes
+    first, second = pairs.first[of], pairs.second[of]
+    left, right = order[starts[first] + nth // sizes[second]], order[starts[second] + nth % sizes[second]]
+    one, other = np.minimum(left, right), np.maximum(left, right)
+    kept = np.flatnonzero((first != second) | (left < right))
+    kept = kept[np.lexsort((other[kept], one[kept]))]
+    return Pairs(one[kept], other[kept], pairs.similarity[of[kept]])
+
+
 def _native_pairs(rows: Rows, rule: Rule, weights: bytes | None) -> Pairs | None:
     """Return the pairs that a rule accepts, from the native core; None if only numpy can decide."""
+    if (
+        weights
+        and len(rows.lengths) > LONG
+        and (many := collection_pairs(rows, rows.k, rule, weights, (_EVERY, _EVERY, 0, 1)))
+    ):
+        return _with_equals(*many[:2])
     found = native.core and native.core.pairs(rows.values, rows.offsets, rows.k, rule, weights)
     if not found:
         return None
