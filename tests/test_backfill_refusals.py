@@ -44,10 +44,17 @@ def test_closed_read_only_and_full_indexes_are_told_and_the_others_done(engine: 
             client.indices.delete(index=",".join(names))
 
 
-def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(engine: Engine, index: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"), [("write", "index write"), ("read_only_allow_delete", "disk usage|read-only-allow-delete")]
+)
+def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(
+    engine: Engine, index: str, name: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by the block of a full disk, whose status is that of a busy server: no page waits for minutes."""
+    monkeypatch.setattr("ndd_search.indexing.rate_and_retries.WAITS", [0.01] * 2)
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(1_000)])
-        block = {"index.blocks.write": True}
+        block = {f"index.blocks.{name}": True}
         began = threading.Event()
 
         def write(other: Any) -> None:
@@ -56,10 +63,10 @@ def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(e
 
         with (
             writing(engine, index, write),
-            pytest.raises(IndexUnusable, match=r"the server refuses to write.*index write"),
+            pytest.raises(IndexUnusable, match=rf"the server refuses to write.*({words})"),
         ):
             backfill(client, index, ["text"], rate=500, on_progress=lambda done, total: began.set())
-        client.indices.put_settings(index=index, body={"index.blocks.write": None})
+        client.indices.put_settings(index=index, body={f"index.blocks.{name}": None})
 
 
 @pytest.mark.parametrize(

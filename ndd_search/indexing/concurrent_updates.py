@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ndd_search.core.exact_numbers import holds_written, json_with_written
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, status_of
+from ndd_search.indexing.rate_and_retries import BUSY, Retry, Stopped, is_blocked, status_of
 from ndd_search.indexing.scan import ODD, Hits, Snapshot, snapshot, with_json
 
 EXAMPLES = 5  # ids of documents that are named for each reason
@@ -240,6 +240,9 @@ class Rewriter:
         for line, item in zip(waiting, response["items"], strict=True):
             result = item["update"]
             status = result["status"]
+            if status in (401, 403) or is_blocked(result.get("error")):
+                remedy = "remove the block, or give this user the right to write; then run the same command again"
+                raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
             if status in BUSY:
                 busy.append(line)
             elif status == 409:
@@ -247,9 +250,6 @@ class Rewriter:
                 tally.undone[line[0]] = _CHANGING
             elif status == 404:
                 tally.gone += 1
-            elif status in (401, 403):
-                remedy = "remove the block, or give this user the right to write; then run the same command again"
-                raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
             elif status >= 400:
                 tally.undone[line[0]] = Undone(_reason(result), refused=True)
             else:

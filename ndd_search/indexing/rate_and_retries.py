@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Event, Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -55,10 +55,15 @@ class Retry:
             try:
                 return request()
             except Exception as error:
-                if status_of(error) not in BUSY:
+                if status_of(error) not in BUSY or is_blocked(error):
                     raise
             self.pause(wait)
         return request()
+
+
+def is_blocked(refusal: Any) -> bool:
+    """Whether a refusal is for a block of the index. That of a full disk has the status of a busy server."""
+    return "cluster_block_exception" in str(refusal)
 
 
 def status_of(error: BaseException) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
+from ndd_search.search.clients.wrap import ClientCall, TransportKind, hooked
 from ndd_search.search.rest.read_answer import Answer, CutSketches
 from ndd_search.search.rest.read_request import Request, changed_target, media_type, params_of
 
@@ -76,16 +76,8 @@ class Call(ClientCall):
         return self.transport.serializers.dumps(body, mimetype=kind)
 
 
-class Transport(HookedTransport, elastic_transport.Transport):
-    """elastic_transport.Transport whose searches are collapsed."""
-
-    call = Call
-
-
-class AsyncTransport(AsyncHookedTransport, elastic_transport.AsyncTransport):  # type: ignore[misc]
-    """elastic_transport.AsyncTransport whose searches are collapsed."""
-
-    call = Call
+Transport = hooked(elastic_transport.Transport, "elasticsearch")
+AsyncTransport = hooked(elastic_transport.AsyncTransport, "elasticsearch")
 
 
 def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:

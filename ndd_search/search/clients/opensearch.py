@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.search.clients.wrap import AsyncHookedTransport, ClientCall, HookedTransport, TransportKind
+from ndd_search.search.clients.wrap import ClientCall, TransportKind, hooked
 from ndd_search.search.rest.read_answer import Answer, CutSketches
 from ndd_search.search.rest.read_request import Request
 
@@ -20,7 +20,7 @@ with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensear
 
 _TIMEOUTS = ("request_timeout", "timeout")
 _DEFAULT_TIMEOUT = 10.0  # seconds, of a connection without a timeout of its own
-_CLASSES = opensearchpy.Transport, getattr(opensearchpy, "AsyncTransport", opensearchpy.Transport)
+_CLASSES = opensearchpy.Transport, getattr(opensearchpy, "AsyncTransport", opensearchpy.Transport)  # without aiohttp
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters that the transport itself uses and does not send
 
 
@@ -76,18 +76,7 @@ class Call(ClientCall):
         return self.transport.serializer.dumps(body)
 
 
-class Transport(HookedTransport, opensearchpy.Transport):
-    """opensearchpy.Transport whose searches are collapsed."""
-
-    call = Call
-
-
-if hasattr(opensearchpy, "AsyncTransport"):  # exists only if aiohttp is installed
-
-    class AsyncTransport(AsyncHookedTransport, opensearchpy.AsyncTransport):
-        """opensearchpy.AsyncTransport whose searches are collapsed."""
-
-        call = Call
+Transport, AsyncTransport = (hooked(one, "opensearch") for one in _CLASSES)
 
 
 def _text(value: Any) -> str:

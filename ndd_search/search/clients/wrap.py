@@ -8,13 +8,13 @@ sketches of its hits (see `rest.read_answer`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from importlib import import_module
 from inspect import iscoroutinefunction
 from types import MethodType
-from typing import Any, ClassVar, Self, SupportsIndex, TypeVar, Unpack
+from typing import Any, ClassVar, SupportsIndex, TypeVar, Unpack
 
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.flow.client_settings import Settings, WrapSettings, settings_of
@@ -70,12 +70,7 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     module, attribute = _family(client)
     driver = Driver(settings_of(**settings))
     transport = getattr(unwrap(client), attribute)
-    if driver.settings.enabled is False:
-        return client
-    if isinstance(transport, HookedTransport):
-        driver.settings.serve(transport, transport.call.family)
-        transport.ndd = driver
-    else:
+    if driver.settings.enabled is not False:
         setattr(client, attribute, _view(transport, driver, module))
     return client
 
@@ -86,9 +81,21 @@ def unwrap(client: Client) -> Client:
     transport = getattr(client, attribute)
     if isinstance(transport, View):
         setattr(client, attribute, transport.inner)
-    elif isinstance(transport, HookedTransport):
-        transport.ndd = None
     return client
+
+
+def hooked(kind: Any, module: str, **settings: Unpack[WrapSettings]) -> Any:
+    """Return a class that creates transports of a client's own class, for `transport_class=`, with settings of `wrap`.
+
+    Its method `using` returns one with other settings. module: of ours, for the client. Raises as `wrap` does.
+    """
+    settings_of(**settings)  # raises early
+
+    def created(cls: type, *arguments: Any, **others: Any) -> View:
+        return _view(kind(*arguments, **others), Driver(settings_of(**settings)), module)
+
+    using = staticmethod(partial(hooked, kind, module))
+    return type(kind.__name__, (kind,), {"__new__": created, "using": using, "__doc__": kind.__doc__})
 
 
 def settings_in(client: object) -> Settings:
@@ -220,42 +227,6 @@ async def perform_async(driver: Driver, call: ClientCall) -> Any:
         return call.answer(await response, sketches_of)
 
     return call.response(await driver.handle_async(call.request, send, call.is_writable, call.timeout))
-
-
-class HookedTransport:
-    """Adds the driver to a client's transport class. ndd: the driver, None once the client is unwrapped."""
-
-    call: Any  # the class of its calls
-    _settings: Mapping[str, Any] = {}
-
-    def __init__(self, *arguments: Any, **others: Any) -> None:
-        self.ndd: Driver | None = Driver(settings_of(**self._settings))
-        super().__init__(*arguments, **others)  # needs self.ndd: with sniff_on_start it sends a request
-        self.ndd.settings.serve(self, self.call.family)
-
-    @classmethod
-    def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:
-        """Return this class with settings of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
-        settings_of(**settings)  # raises early
-        return type(cls.__name__, (cls,), {"_settings": settings})
-
-    def perform_request(self, *arguments: Any, **others: Any) -> Any:
-        """As in the client's own transport class."""
-        inner = super().perform_request  # type: ignore[misc]
-        if self.ndd is None:
-            return inner(*arguments, **others)
-        return perform(self.ndd, self.call(inner, self, *arguments, **others))
-
-
-class AsyncHookedTransport(HookedTransport):
-    """The same for an asynchronous client."""
-
-    async def perform_request(self, *arguments: Any, **others: Any) -> Any:
-        """As in the client's own transport class."""
-        inner = super(HookedTransport, self).perform_request  # type: ignore[misc]
-        if self.ndd is None:
-            return await inner(*arguments, **others)
-        return await perform_async(self.ndd, self.call(inner, self, *arguments, **others))
 
 
 class CuttingParser:
