@@ -28,7 +28,7 @@ from ndd_search.serving.proxy.http_exchange import Exchange, Header, Refused, en
 with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
     import orjson
 
-READ = ("", "identity", "gzip", "x-gzip")  # content encodings
+READ = ("", "gzip", "x-gzip")  # content encodings
 _PIECE = 2**16  # bytes that are unpacked at once
 _WORTH_PACKING = 1400  # bytes: less fits in one packet
 _GZIP = zlib.MAX_WBITS | 16  # the format that zlib reads
@@ -91,7 +91,7 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
         body = text.encode()
     parsed: Any = None
     if body:
-        plain = unpacked(body, exchange.header(b"content-encoding"), most)
+        plain = unpacked(body, exchange.encoding, most)
         if plain is None or "json" not in kind or "," in kind:  # engines refuse two types
             return None
         parsed = _lines(plain) if path.endswith("_msearch") else _json(plain)
@@ -124,11 +124,8 @@ def read_answer(status: int, headers: list[Header], content: bytes, stored: Stor
     stored: the sketches that are cut out of the hits (see `rest.read_answer`), None for none.
     """
     kept = end_to_end(headers)
-    encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
-    plain = unpacked(content, encoding, most=None)
     try:
-        text = content if plain is None else plain
-        body, cut = (loads(text), ()) if stored is None else parsed(text, loads, stored)
+        body, cut = (loads(content), ()) if stored is None else parsed(content, loads, stored)
     except (ValueError, RecursionError):
         body, cut = content.decode("latin-1"), ()
     return Answer(body, status, Raw(status, kept, content), cut)
@@ -237,19 +234,15 @@ def _marked(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
+def unpacked(body: bytes, encoding: str, most: int) -> bytes | None:
     """Return a body without its content encoding, None if it cannot be read or is longer than `most` bytes."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
-        return body
     if encoding not in READ:
         return None
     try:
-        with gzip.GzipFile(fileobj=BytesIO(body)) as packed:
-            plain = packed.read(-1 if most is None else most + 1)
+        plain = gzip.GzipFile(fileobj=BytesIO(body)).read(most + 1) if encoding else body
     except (OSError, EOFError, zlib.error):
         return None
-    return plain if most is None or len(plain) <= most else None
+    return plain if len(plain) <= most else None
 
 
 async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
@@ -257,7 +250,7 @@ async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator
 
     Raises Refused for a damaged one; the engine then gets no complete request.
     """
-    if encoding in ("", "identity"):
+    if not encoding:
         async for part in parts:
             yield part
         return
