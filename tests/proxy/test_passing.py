@@ -135,6 +135,17 @@ def test_headers_of_the_connection_are_not_passed_on(behind: Engine, through: Se
     assert [name for name, _ in got.headers] == ["content-length", "content-type"]
 
 
+def test_an_answer_may_have_any_number_of_warnings(behind: Engine, through: Served) -> None:
+    """An engine warns of each index of a pattern. A write that was carried out must not seem to have failed."""
+    named = [("Warning", f'299 Elasticsearch "index {n} has deprecated settings"') for n in range(2000)]
+    behind.reply = lambda heard: response(b"{}", *named, status=201)
+    answer = say(
+        through.address, b"PUT /raw/_doc/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    assert answer.startswith(b"HTTP/1.1 201")
+    assert answer.count(b"\r\nwarning: 299 Elasticsearch") == len(named)
+
+
 def test_a_gzip_answer_goes_only_to_who_asked_for_it_and_stays_packed(behind: Engine, through: Served) -> None:
     packed = gzip.compress(b"{}" * 500)
     behind.reply = lambda heard: response(packed, ("content-encoding", "gzip"))

@@ -24,7 +24,7 @@ from ndd_search.serving.proxy.wire_format import (
     Given,
     PageHeaders,
     Raw,
-    answer_bytes,
+    dumps,
     given_search,
     packed,
     versioned_type,
@@ -106,7 +106,7 @@ class CollapsedSearches:
             await exchange.answer(raw.status, headers, raw.content)
             return
         headers = self._page_headers.of(raw, exchange.header(b"accept"))
-        text = answer_bytes(answer.body, given.pretty)
+        text = dumps(answer.body, indent=2) + b"\n" if given.pretty else dumps(answer.body)
         await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))
 
     async def _handled(self, given: Given, send: Any) -> Answer:

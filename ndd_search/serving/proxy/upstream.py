@@ -28,7 +28,7 @@ __all__ = ["Body", "ClientError", "ClientResponse", "Unreachable", "Upstream", "
 Body = bytes | AsyncIterator[bytes] | None
 
 _MOST_AWAY = 30.0  # seconds until a node that does not answer is tried again
-_HEADER_BYTES = 2**16  # of one header line of an answer: engines send long Warning headers
+_HEADER_BYTES, _HEADERS = 2**16, 2**14  # bytes of a header line of an answer, and lines: engines send many warnings
 _SLICE = 2**18  # bytes of a body that are written at once
 _WITHOUT_RIGHTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 _KEEP_ALIVE = 30.0  # seconds that an idle connection is kept
@@ -197,6 +197,7 @@ class Upstream:
                 middlewares=(_once,),
                 max_line_size=_HEADER_BYTES,
                 max_field_size=_HEADER_BYTES,
+                max_headers=_HEADERS,
             )
         return self._session
 

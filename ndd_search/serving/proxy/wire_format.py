@@ -94,8 +94,9 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
         plain = unpacked(body, exchange.encoding, most)
         if plain is None or "json" not in kind or "," in kind:  # engines refuse two types
             return None
-        parsed = _lines(plain) if path.endswith("_msearch") else _json(plain)
-        if parsed is None:
+        lines = path.endswith("_msearch")
+        parsed = plain if lines else _json(plain)
+        if parsed is None or (lines and not plain.endswith(b"\n")):  # the engine refuses a last line without an end
             return None
     headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers if name not in _NOT_FOR_US}
     accept = exchange.header(b"accept")
@@ -131,11 +132,6 @@ def read_answer(status: int, headers: list[Header], content: bytes, stored: Stor
     return Answer(body, status, Raw(status, kept, content), cut)
 
 
-def answer_bytes(body: Any, pretty: bool) -> bytes:
-    """Return the JSON of a page."""
-    return dumps(body, indent=2) + b"\n" if pretty else dumps(body)
-
-
 class PageHeaders:
     """The headers of pages. For a page out of the cache they are those that the engine gave for the same `accept`."""
 
@@ -154,11 +150,6 @@ class PageHeaders:
         kind = vendor.replace(" ", "") or "application/json"
         product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
         return [(b"content-type", kind.encode("latin-1")), *product]
-
-
-def _lines(text: bytes) -> bytes | None:
-    """Return the lines of an `_msearch`, None if the last one has no end: the engine refuses it."""
-    return text if text.endswith(b"\n") else None
 
 
 def _json(text: bytes) -> Any:
