@@ -34,9 +34,11 @@ def told(diagnosis: Diagnosis, *levels: str) -> list[str]:
 
 
 def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: str) -> None:
-    documents = read("xquad_pages")[:600]
+    """Each document has two nested ones, which engines store, and count in _cat, as documents of their own."""
+    documents = [{**one, "parts": [{"at": 1}, {"at": 2}]} for one in read("xquad_pages")[:600]]
+    properties = {**mapping_properties(), "parts": {"type": "nested"}}
     with engine.client() as client:
-        filled(client, index, documents)
+        filled(client, index, documents, mappings={"properties": properties})
         before = client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"]
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
         assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before

@@ -66,15 +66,15 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
     listed = client.cat.indices(
         index=expression,
         format="json",
-        h="index,status,docs.count,pri.store.size",
+        h="index,status,pri.store.size",
         bytes="b",
         expand_wildcards="open,closed",
     )
-    counted = {line["index"]: line for line in listed}
+    stored = {line["index"]: line for line in listed}
     # The indexes that a search would reach, each with the aliases that it uses and their filters.
     searched = client.search_shards(index=expression, ignore_unavailable=True, allow_no_indices=True)["indices"]
     facts = [
-        _facts(name, about, counted.get(name, {}), searched.get(name, {}), expression)
+        _facts(client, name, about, stored.get(name, {}), searched.get(name, {}), expression)
         for name, about in sorted(found.items())
     ]
     if not (matching := [index for index in facts if index.closed or index.name in searched]):
@@ -83,8 +83,14 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
 
 
 def _facts(
-    name: str, about: Mapping[str, Any], line: Mapping[str, Any], searched: Mapping[str, Any], expression: str
+    client: Any,
+    name: str,
+    about: Mapping[str, Any],
+    line: Mapping[str, Any],
+    searched: Mapping[str, Any],
+    expression: str,
 ) -> IndexFacts:
+    closed = line.get("status") == "close"
     stream = about.get("data_stream")
     own = any(fnmatchcase(part, term) for term in expression.split(",") for part in (name, stream) if part)
     aliases = [(key, about.get("aliases", {}).get(key, {})) for key in searched.get("aliases", ()) if not own]
@@ -92,8 +98,8 @@ def _facts(
         name=name,
         mapping=about.get("mappings", {}),
         settings=about.get("settings", {}).get("index", {}),
-        closed=line.get("status") == "close",
-        documents=int(line.get("docs.count") or 0),
+        closed=closed,
+        documents=0 if closed else client.count(index=name)["count"],  # _cat counts nested ones, too
         bytes=int(line.get("pri.store.size") or 0),
         filter=searched.get("filter"),
         data_stream=stream,
