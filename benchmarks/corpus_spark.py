@@ -7,16 +7,19 @@
 Documents, --published, --real-words and --texts are those of benchmarks.corpus. The master "standalone" is a cluster of
 two workers of one processor each, started for the run. Needs the extra `spark` and Java 17 or later. Figures come from
 Spark's event log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python
-processes. The groups of one machine are compared with those of Spark, and timed.
+processes. With a local master, the processor seconds of Java and Python until the groups are there come from /proc. The
+groups of one machine are compared with those of Spark, and timed. Settings of Spark and Java are those of ndd-search
+--spark.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -36,6 +39,23 @@ def tasks_of(log: Path) -> list[dict[str, Any]]:
     lines = (line for path in log.rglob("*") if path.is_file() for line in path.read_text().splitlines())
     events = (json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"'))
     return [event["Task Metrics"] for event in events]
+
+
+def processor_seconds() -> dict[str, float]:
+    """The processor seconds of this process and of all that it started, with their ended children, by program."""
+    parents, spent = dict[int, int](), dict[int, tuple[str, float]]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            head, _, rest = stat.read_text().rpartition(")")
+            number, _, program = head.partition(" (")
+            parents[int(number)] = int(rest.split()[1])
+            spent[int(number)] = program, sum(map(int, rest.split()[11:15])) / os.sysconf("SC_CLK_TCK")
+    own, total = {os.getpid()}, dict[str, float]()
+    while more := {child for child, parent in parents.items() if parent in own} - own:
+        own |= more
+    for program, seconds in (spent[number] for number in own):
+        total[program] = total.get(program, 0.0) + seconds
+    return {program: round(seconds, 1) for program, seconds in total.items() if seconds >= 1}
 
 
 @contextmanager
@@ -71,7 +91,7 @@ def figures(
         corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
         groups = corpus_on_spark.read(spark, source, text="text", recipe=recipe, work=folder / "work").groups(bar)
-        seconds = time.perf_counter() - start
+        seconds, processor = time.perf_counter() - start, processor_seconds()
         found = {row["document"]: row["group"] for row in groups.table.toArrow().to_pylist()}
         met = groups.effort.met
     start = time.perf_counter()
@@ -88,6 +108,7 @@ def figures(
         "different_groups": sum(found[name] != group for name, group in expected.items()),
         "groups": len(alone),
         "seconds": round(seconds, 1),
+        "processor_seconds": processor,
         "seconds_one_machine": round(seconds_alone, 1),
         "shuffled_bytes": round(shuffled / count),
         "written_bytes": round(written / count),
@@ -115,7 +136,8 @@ def main() -> None:
     if arguments.sampled:
         vars(import_module("ndd_search.corpus.spark_pairs"))["SAMPLED"] = arguments.sampled
     bar = arguments.min_similarity
-    settings = {"sql.shuffle.partitions": arguments.partitions}
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    settings = {"sql.shuffle.partitions": arguments.partitions, "sql.adaptive.enabled": "false"}
     settings |= {"driver.memory": arguments.memory, "executor.memory": arguments.memory}
     for size in arguments.sizes:
         with TemporaryDirectory() as temporary:

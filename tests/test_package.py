@@ -226,7 +226,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("uvicorn", "import ndd_search.serving.proxy.server"),
         ("jinja2", "import ndd_search.serving.ui.page_html"),
         ("rapidfuzz", "import ndd_search.items.compare_names"),
-        ("pyspark", "import ndd_search.corpus.spark_index"),
+        ("pyspark", "import ndd_search.corpus.spark"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -242,7 +242,7 @@ def _tell_groups(arguments: argparse.Namespace, corpus: Any, groups: Any, _: Rep
         else:
             _print_rows(groups.unique_documents())
     elif arguments.out:
-        groups.write(arguments.out, arguments.fields)
+        groups.write(arguments.out, *filter(None, [arguments.fields]))
     if arguments.report:
         write_report(groups, arguments.report)
     if arguments.out or arguments.action == "groups":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +15,12 @@ from ndd_search.cli.output import tell
 from ndd_search.core.text.printable import many
 from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.spark import SparkCorpus
-from ndd_search.corpus.spark_index import WHOLE, IndexDataSource
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.corpus.spark_pairs import write_rows
 from ndd_search.errors import NDDError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 _KINDS = {"unique": (".jsonl", ".jsonl.gz"), "new": (".jsonl", ".jsonl.gz")}  # of what --out names
@@ -45,10 +44,9 @@ class OnSpark:
         return corpus
 
     def read(self, reading: dict[str, Any], report: Report) -> SparkCorpus:
-        index = _source(self._spark, self._arguments, reading["fields"])
-        sources = self._arguments.sources if index is None else [index]
-        id = self._arguments.id if index is None else "_id"
-        corpus = SparkCorpus.read(self._spark, *sources, **reading, id=id, work=_work(self._arguments), report=report)
+        sources = [_source(self._spark, self._arguments, name) for name in self._arguments.sources]
+        reading |= {"id": self._arguments.id, "work": _work(self._arguments)}
+        corpus = SparkCorpus.read(self._spark, *sources, **reading, report=report)
         _spread(self._spark, len(corpus) + self._earlier)
         return corpus
 
@@ -80,8 +78,6 @@ def _check(given: Mapping[str, Any], others: Sequence[str]) -> None:
         raise ValueError("--spark needs --store FOLDER, a folder that all workers of the cluster share")
     if not (given["out"] or "").endswith(kinds):
         raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
-    if any(name.startswith(ADDRESSES) for name in given["sources"]) and given["id"] not in (None, "_id"):
-        raise ValueError(f"with --spark, the id of documents of an index is their _id: leave out --id {given['id']}")
     for name in others:
         if given.get(name):
             raise ValueError(f"--{name} does not go with --spark: leave one of them out")
@@ -93,16 +89,14 @@ def _work(arguments: argparse.Namespace) -> str:
     return folder if "://" in folder else os.path.abspath(folder)
 
 
-def _source(spark: SparkSession, arguments: argparse.Namespace, fields: Sequence[str]) -> DataFrame | None:
-    """The index that a command names, with some fields, None for files."""
-    addresses = [name for name in arguments.sources if name.startswith(ADDRESSES)]
-    if addresses and len(arguments.sources) > 1:
-        raise ValueError("with --spark the source is one index, or files")
-    whole = [WHOLE] if arguments.action in _KINDS else []
-    names = list(dict.fromkeys([*arguments.text, *fields, *whole]))
-    if addresses and (within := next((name for name in names if "." in name), None)):
-        raise ValueError(f"--spark reads no field within an object of an index, as {within!r}: leave out --spark")
-    return _index(spark, arguments, addresses[0], names) if addresses else None
+def _source(spark: SparkSession, arguments: argparse.Namespace, name: str) -> str | SparkIndex:
+    if not name.startswith(ADDRESSES):
+        return name
+    url, index = parts_of(name)
+    address = Address.of(arguments, url)
+    engine, slices = address.detect(), max(spark.sparkContext.defaultParallelism, 2)
+    client = address.arguments(engine)
+    return SparkIndex(engine=engine, url=address.url, index=index, client=client, slices=slices)
 
 
 @contextmanager
@@ -138,15 +132,3 @@ def _spread(spark: SparkSession, documents: int = 0) -> None:
     """
     if not spark.sparkContext.getConf().contains(_PARTS):
         spark.conf.set(_PARTS, spark.sparkContext.defaultParallelism + documents // _IN_A_PART)
-
-
-def _index(spark: SparkSession, arguments: argparse.Namespace, name: str, fields: list[str]) -> DataFrame:
-    """An index as a DataFrame of `_id` and some fields, as text."""
-    url, index = parts_of(name)
-    address = Address.of(arguments, url)
-    engine = address.detect()
-    spark.dataSource.register(IndexDataSource)
-    schema = ", ".join(f"`{field}` string" for field in ["_id", *fields])
-    options = {"engine": engine, "url": address.url, "index": index, "client": json.dumps(address.arguments(engine))}
-    slices = str(max(spark.sparkContext.defaultParallelism, 2))
-    return spark.read.format("ndd_search").schema(schema).options(**options, slices=slices).load()

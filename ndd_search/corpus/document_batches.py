@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ class IndexSource:
     client: of elasticsearch-py or opensearch-py.
     index:  its name, an alias or a pattern.
     query:  which documents, as under "query" of a search request; None for all.
+    slice:  a point in time (None where the server has none), and which of how many slices of it; None for a new one.
 
     A document is its `_source` with its `_id`.
     """
@@ -39,6 +41,7 @@ class IndexSource:
     client: Any
     index: str
     query: Mapping[str, Any] | None = None
+    slice: tuple[str | None, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -371,12 +374,14 @@ def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | N
 
 def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
     from ndd_search.indexing.rate_and_retries import Retry
-    from ndd_search.indexing.scan import snapshot, with_json
+    from ndd_search.indexing.scan import Snapshot, snapshot, with_json
 
     client = with_json(source.client, json_with_written) if exact else source.client
     body = {"query": source.query or {"match_all": {}}, "_source": True if columns is None else list(columns)}
-    with snapshot(client, source.index, Retry()) as now:
-        for hits in now.pages(body, 1_000):
+    point, number, count = source.slice or (None, 0, 1)
+    given = Snapshot(client, source.index, point, Retry())
+    with nullcontext(given) if source.slice else snapshot(client, source.index, Retry()) as now:
+        for hits in now.pages(body, 1_000, (number, count)):
             yield [{**hit.get("_source", {}), "_id": hit["_id"]} for hit in hits]
 
 

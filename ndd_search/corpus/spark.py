@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ndd_search.core.matching.decision import Decision, Setting
+from ndd_search.core.matching.decision import Setting
 from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.options import Keep
@@ -32,15 +32,15 @@ from ndd_search.core.setting_values import fields_in
 from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method, Settings, check_method, read_by, search_of
-from ndd_search.corpus.collection_pairs import Effort, sample_of
+from ndd_search.corpus.collection_pairs import sample_of
 from ndd_search.corpus.document_batches import Report
 from ndd_search.corpus.guard_columns import check_kept
 from ndd_search.corpus.mirrored_hosts import check_hosts
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.sketch_store import sketches_of
-from ndd_search.corpus.spark_index import WHOLE
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.corpus.spark_mirrored_hosts import Hosting, SparkHosts, hosts_on_spark
-from ndd_search.corpus.spark_pairs import PairsOnSpark, Work, write_rows
+from ndd_search.corpus.spark_pairs import PairsOnSpark, SparkTable, Work
 from ndd_search.errors import RecipeMismatch, importing
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SparkCorpus:
     recipe:    of the sketches.
     fields:    whose values were kept.
     work:      where stages are written.
-    source:    the DataFrame or the files that were read; None for a loaded collection.
+    source:    the DataFrame, or the files and indexes, that were read; None for a loaded collection.
     id_field:  the field that holds the id, or None.
     text:      the fields that were sketched; empty for a loaded collection.
     """
@@ -69,7 +69,7 @@ class SparkCorpus:
     recipe: Recipe
     fields: tuple[str, ...]
     work: Work
-    source: DataFrame | tuple[str, ...] | None = None
+    source: DataFrame | reading_of.Sources | None = None
     id_field: str | None = None
     text: tuple[str, ...] = ()
 
@@ -80,7 +80,7 @@ class SparkCorpus:
     def read(  # noqa: PLR0913 - the arguments of Corpus.read, and two more
         cls,
         spark: SparkSession,
-        *sources: str | Path | DataFrame,
+        *sources: str | Path | SparkIndex | DataFrame,
         text: str | Sequence[str],
         work: str | Path,
         id: str | None = None,
@@ -93,7 +93,8 @@ class SparkCorpus:
     ) -> SparkCorpus:
         """Read a collection and sketch its documents on the cluster.
 
-        sources:  a DataFrame; or paths of files that every worker sees under the same name, each read by one task.
+        sources:  a DataFrame; or paths of files that every worker sees under the same name, each read by one task, and
+                  indexes.
         work:     a folder that every worker sees. It takes the stages, and is not emptied.
         order_by: columns of a DataFrame that give the order of its documents, before their ids. Documents of paths have
                   the order of Corpus.read.
@@ -149,15 +150,15 @@ class SparkCorpus:
         if method == "inclusive":
             raise ValueError('method "inclusive" is not on Spark: it compares texts, on one machine')
         pairs = self._pairs(min_similarity, settings, keep=keep)
-        return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
+        return SparkGroups(pairs.groups(method), pairs.effort, self)
 
-    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> SparkPairs:
-        """All pairs of near-duplicates. Arguments as for `groups`.
+    def pairs(self, min_similarity: Setting | None = None, **settings: Unpack[Settings]) -> SparkTable:
+        """All pairs of near-duplicates: first, second (ids) and similarity. Arguments as for `groups`.
 
         Of documents with equal sketches the first one stands for all, and is a pair with each of the others.
         """
         found = self._pairs(min_similarity, settings)
-        return SparkPairs(found.with_ids(), found.effort)
+        return SparkTable(found.with_ids(), found.effort)
 
     def new(
         self, against: SparkCorpus | None, min_similarity: Setting | None = None, **settings: Unpack[Settings]
@@ -176,7 +177,7 @@ class SparkCorpus:
         rows = pairs.newcomers().join(known, "document", "left")
         earlier = F.coalesce("known", "earlier").alias("earlier")  # a document without text is its own leader
         table = rows.select("document", "duplicate_of", earlier, "similarity")
-        return SparkNewcomers(self, against, table, pairs.effort)
+        return SparkNewcomers(table, pairs.effort, self, against)
 
     def hosts(
         self,
@@ -190,13 +191,13 @@ class SparkCorpus:
         check_hosts(url, (*self.fields, self.id_field), min_share)
         groups = self.groups(min_similarity, **settings)
         hosting = Hosting(url if url in self.fields else None, self.recipe, min_share)
-        return hosts_on_spark(self.work, self.documents, groups.table, hosting, groups.effort)
+        return hosts_on_spark(self.work, self.documents, groups, hosting)
 
     def documents_of(self, ids: DataFrame) -> DataFrame:
         """Documents with all their fields, in order; the source is read again.
 
-        ids: a DataFrame of `id`. Returns rows of the DataFrame that was read; of files, and of an index that was read
-        with its column WHOLE, a column of JSON texts. Raises ValueError for a loaded collection.
+        ids: a DataFrame of `id`. Returns rows of the DataFrame that was read; of files and indexes `document`, JSON
+        texts. Raises ValueError for a loaded collection.
         """
         if self.source is None:
             raise ValueError("a collection that was loaded knows no documents: read it from its sources")
@@ -204,10 +205,14 @@ class SparkCorpus:
         if isinstance(self.source, DataFrame):
             wanted = wanted.withColumnsRenamed({"number": "ndd number", "id": "ndd id"})
             rows = wanted.join(self.source, F.col("ndd id") == self.source[self.id_field or ""].cast("string"))
-            return rows.sort("ndd number").select(WHOLE if WHOLE in self.source.columns else self.source["*"])
-        read = reading_of.from_files(self.work, self.source, stages.ReadingWhole(self.id_field))
+            return rows.sort("ndd number").select(self.source["*"])
+        read = reading_of.from_sources(self.work, self.source, stages.ReadingWhole(self.id_field))
         rows = self.work.placed(self.work.written("whole", read).filter("said is null"))
-        return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
+        if any(isinstance(one, SparkIndex) for one in self.source):  # whose documents come in another order
+            rows = rows.drop("number").join(wanted, "id")
+        else:
+            rows = rows.join(wanted, ["number", "id"], "left_semi")
+        return rows.sort("number").select("document")
 
     def write_documents(self, ids: DataFrame, path: str, count: int) -> int:
         """Write documents as a folder of JSON lines, also gzipped. count: how many there should be, and are.
@@ -226,22 +231,14 @@ class SparkCorpus:
 
 
 @dataclass(frozen=True, eq=False)
-class SparkGroups:
-    """The groups of a collection on Spark.
+class SparkGroups(SparkTable):
+    """The groups of a collection on Spark: document, group (the id of its leader), size, similarity to the leader and
+    fingerprint, as Groups.table.
 
-    corpus:   the collection.
-    table:    a DataFrame of document, group (the id of its leader), size, similarity to the leader and fingerprint, as
-              Groups.table.
-    effort:   what the search cost; `met` and `compared` are pairs of documents that share a list.
-    decision: which pairs counted.
-    method:   how groups were made of them.
+    corpus: the collection.
     """
 
     corpus: SparkCorpus
-    table: DataFrame
-    effort: Effort
-    decision: Decision
-    method: str
 
     @cached_property
     def _count(self) -> int:
@@ -257,10 +254,6 @@ class SparkGroups:
         """The `id` of each document that stands for a group."""
         return self.table.filter("document = group").select(F.col("document").alias("id"))
 
-    def write(self, path: str, fields: Sequence[str] = ()) -> None:
-        """Write the table as a folder of Parquet files. fields: none, on Spark."""
-        write_rows(self.table, path)
-
     def unique_documents(self) -> DataFrame:
         """The documents that stand for a group: see SparkCorpus.documents_of."""
         return self.corpus.documents_of(self.leaders)
@@ -271,35 +264,15 @@ class SparkGroups:
 
 
 @dataclass(frozen=True, eq=False)
-class SparkPairs:
-    """The pairs of a collection on Spark.
-
-    table:  a DataFrame of first, second (ids) and similarity.
-    effort: what the search cost, and what it left out.
-    """
-
-    table: DataFrame
-    effort: Effort
-
-    def write(self, path: str) -> int:
-        """Write the table as a folder of Parquet files. Returns how many pairs there are."""
-        return write_rows(self.table, path)
-
-
-@dataclass(frozen=True, eq=False)
-class SparkNewcomers:
-    """A collection on Spark beside an earlier one.
+class SparkNewcomers(SparkTable):
+    """A collection on Spark beside an earlier one: document, duplicate_of (an id; its own for a new document), earlier
+    (whether that one is in `against`) and similarity.
 
     corpus, against: the collection and the earlier one.
-    table:  a DataFrame of document, duplicate_of (an id; its own for a new document), earlier (whether that one is in
-            `against`) and similarity.
-    effort: what the search cost, and what it left out.
     """
 
     corpus: SparkCorpus
     against: SparkCorpus
-    table: DataFrame
-    effort: Effort
 
     @property
     def new(self) -> DataFrame:

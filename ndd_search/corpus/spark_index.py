@@ -1,101 +1,61 @@
-"""An index of Elasticsearch or OpenSearch as a DataFrame, read in slices of one point in time.
+"""An index of Elasticsearch or OpenSearch that the workers of a Spark cluster read, in slices of one point in time.
 
-    spark.dataSource.register(IndexDataSource)
-    documents = (spark.read.format("ndd_search").schema("_id string, title string, body string")
-                 .option("engine", "opensearch").option("url", "http://localhost:9200").option("index", "news").load())
-
-No jar is needed: every partition is a slice that one process reads with the Python client of the engine.
+No jar is needed: each task reads a slice with the Python client of the engine.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ndd_search.core.document_fields import text_of, value_of
-from ndd_search.core.exact_numbers import json_with_written
-from ndd_search.corpus.write_files import line_of
+from ndd_search.core.setting_values import check_one_of
+from ndd_search.corpus.document_batches import IndexSource
 from ndd_search.errors import importing
 from ndd_search.indexing.rate_and_retries import Retry
-from ndd_search.indexing.scan import Snapshot, open_point, with_json
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-with importing("pyspark", "an index on Spark", "pyspark", "spark"):
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from ndd_search.indexing.scan import open_point
 
 _CLIENTS = {"elasticsearch": ("elasticsearch", "Elasticsearch"), "opensearch": ("opensearchpy", "OpenSearch")}
-_SIZE = 1_000  # documents of a page
-WHOLE = "_source"  # the column of an index that takes whole documents
 
 
-class IndexDataSource(DataSource):
-    """The data source "ndd_search". The schema names `_id` and fields of `_source`. A text column takes
-    any value, and of a list a line for each of its members. The column `_source` takes the whole document with its
-    `_id`, as JSON.
+@dataclass(frozen=True, kw_only=True)
+class SparkIndex:
+    """An index as a source of SparkCorpus.read. A document is its `_source` with its `_id`.
 
-    Options: engine ("elasticsearch" or "opensearch"), url, index; query (JSON), slices (2), and client: further
-    arguments of the engine's client as JSON, such as {"basic_auth": ["user", "password"]}.
+    engine: "elasticsearch" or "opensearch".
+    url:    its address.
+    index, query: as for IndexSource.
+    client: further arguments of the engine's client, such as {"basic_auth": ("user", "password")}.
+    slices: tasks that read it.
+    slice:  the one of a task: see IndexSource; None for the whole index.
     """
 
-    @classmethod
-    def name(cls) -> str:
-        """The name of the format."""
-        return "ndd_search"
+    engine: str
+    url: str
+    index: str
+    query: Mapping[str, Any] | None = None
+    client: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    slices: int = 2
+    slice: tuple[str | None, int, int] | None = None
 
-    def reader(self, schema: StructType) -> IndexReader:
-        """A reader of the columns of a schema."""
-        options = {name.lower(): value for name, value in self.options.items()}
-        for name in ("engine", "url", "index"):
-            if name not in options:
-                raise ValueError(f"reading an index needs .option({name!r}, ...)")
-        if options["engine"] not in _CLIENTS:
-            raise ValueError(f"engine is one of {', '.join(_CLIENTS)}, got {options['engine']!r}")
-        columns = tuple((one.name, one.dataType.typeName() == "string") for one in schema.fields)
-        return IndexReader(options, columns)
+    def __post_init__(self) -> None:
+        check_one_of("engine", self.engine, _CLIENTS)
 
+    def tasks(self) -> list[SparkIndex]:
+        """The slices of one point in time, which the engine closes when it is not used."""
+        with self.opened() as source:
+            point = Retry().call(partial(open_point, source.client, self.index))
+        count = self.slices if point else 1
+        return [replace(self, slice=(point, number, count)) for number in range(count)]
 
-@dataclass
-class IndexReader(DataSourceReader):
-    """Reads the slices. columns: the name of each column, and whether it takes text."""
-
-    options: dict[str, str]
-    columns: tuple[tuple[str, bool], ...]
-
-    def partitions(self) -> list[InputPartition]:
-        """A slice for each partition, all of one point in time, which the engine closes when it is not used."""
-        with self._client() as client:
-            point = Retry().call(partial(open_point, client, self.options["index"]))
-        count = int(self.options.get("slices", "2")) if point else 1
-        return [InputPartition((number, count, point)) for number in range(count)]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """The documents of a slice."""
-        number, count, point = partition.value
-        fields = [name for name, _ in self.columns if name != "_id"]
-        wanted = True if WHOLE in fields else fields
-        body = {"query": json.loads(self.options.get("query", '{"match_all": {}}')), "_source": wanted}
-        with self._client() as client:
-            reader = with_json(client, json_with_written) if wanted is True else client
-            for hits in Snapshot(reader, self.options["index"], point, Retry()).pages(body, _SIZE, (number, count)):
-                for hit in hits:
-                    yield tuple(_cell(hit, name, is_text) for name, is_text in self.columns)
-
-    def _client(self) -> Any:
-        package, name = _CLIENTS[self.options["engine"]]
-        with importing(package, f"an index of {self.options['engine']}", package, self.options["engine"]):
+    @contextmanager
+    def opened(self) -> Iterator[IndexSource]:
+        """What reads it, with a client of the engine."""
+        package, name = _CLIENTS[self.engine]
+        with importing(package, f"an index of {self.engine}", package, self.engine):
             library = import_module(package)
-        return getattr(library, name)(self.options["url"], **json.loads(self.options.get("client", "{}")))
-
-
-def _cell(hit: dict[str, Any], name: str, is_text: bool) -> Any:
-    if name == "_id":
-        return hit["_id"]
-    source = hit.get("_source", {})
-    if name == WHOLE:
-        return line_of({**source, "_id": hit["_id"]})
-    return text_of(source, (name,)) if is_text else value_of(source, name)
+        with getattr(library, name)(self.url, **self.client) as client:
+            yield IndexSource(client, self.index, self.query, self.slice)

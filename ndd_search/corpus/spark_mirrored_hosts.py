@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd_search.core.recipe import Recipe
-from ndd_search.corpus.collection_pairs import Effort
 from ndd_search.corpus.mirrored_hosts import (
     MOST_HOSTS,
     HostPair,
-    Page,
-    Shared,
     host_pair,
     is_shared,
     joined,
@@ -22,7 +20,7 @@ from ndd_search.corpus.mirrored_hosts import (
     shared_pages,
     similarities_of,
 )
-from ndd_search.corpus.spark_pairs import Work, write_rows
+from ndd_search.corpus.spark_pairs import SparkTable, Work
 from ndd_search.errors import importing
 
 if TYPE_CHECKING:
@@ -36,40 +34,26 @@ with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql.pandas.types import from_arrow_schema
 
 _PAGE = "url string, host string"
-_TEXT, _NUMBER, _SHARE = pa.string(), pa.int64(), pa.float64()
-_SHARED = pa.schema(
-    {
-        **{"first": _TEXT, "second": _TEXT, "first_pages": _NUMBER, "second_pages": _NUMBER},
-        **{"leader": _NUMBER, "first_count": _NUMBER, "second_count": _NUMBER},
-        **{"first_urls": pa.list_(_TEXT), "second_urls": pa.list_(_TEXT), "similarities": pa.list_(_SHARE)},
-    }
-)
-_KINDS = {"str": _TEXT, "str | None": _TEXT, "int": _NUMBER, "float": _SHARE}
+_SHARED = pa.schema({"first": pa.string(), "second": pa.string(), "leader": pa.int64(), "shared": pa.binary()})
+_KINDS = {"str": pa.string(), "str | None": pa.string(), "int": pa.int64(), "float": pa.float64()}
 _PAIRS = pa.schema({**{one.name: _KINDS[str(one.type)] for one in fields(HostPair)}, "mirror": pa.bool_()})
 
 
 @dataclass(frozen=True, eq=False)
-class SparkHosts:
-    """The pairs of hosts with the same pages.
+class SparkHosts(SparkTable):
+    """The pairs of hosts with the same pages: a table with the columns of Hosts.rows, in that order.
 
-    table: a DataFrame with the columns of Hosts.rows, in that order.
-    without_host, ubiquitous, effort: as in Hosts.
+    without_host, ubiquitous: as in Hosts.
     """
 
-    table: DataFrame
     without_host: int
     ubiquitous: int
-    effort: Effort
 
     @property
     def mirrors(self) -> int:
         """How many pairs are mirrors."""
         count: int = self.table.filter("mirror").count()
         return count
-
-    def write(self, path: str) -> int:
-        """Write the table as a folder of Parquet files. Returns how many pairs there are."""
-        return write_rows(self.table, path)
 
 
 @dataclass(frozen=True)
@@ -86,44 +70,40 @@ class Hosting:
         return (page.url, page.host) if page else None
 
     def share(self, members: pa.Table) -> pa.Table:
-        """The pages of one group, with `leader` and `total` (pages of the host), to rows of _SHARED."""
+        """The pages of one group, with `leader` and `total` (pages of the host), to rows of _SHARED.
+
+        shared: pickled pages of the two hosts, what they share (Shared), and the similarity of each match.
+        """
         rows = members.sort_by("place").to_pylist()
         totals = {row["host"]: row["total"] for row in rows}
         sketches = {row["place"]: np.array(row["sketch"], np.int32) for row in rows}
         pages = [page for row in rows if (page := page_of(row["place"], row["url"]))]
         found: list[dict[str, Any]] = []
         for (first, second), shared in (shared_pages(pages, totals) or {}).items():
-            found.append(
-                {
-                    **{"first": first, "second": second, "leader": rows[0]["leader"]},
-                    **{"first_pages": totals[first], "second_pages": totals[second]},
-                    **{"first_count": shared.counts[0], "second_count": shared.counts[1]},
-                    **{"first_urls": [one.url for one, _ in shared.matches]},
-                    **{"second_urls": [other.url for _, other in shared.matches]},
-                    **{"similarities": similarities_of(shared.matches, sketches, self.recipe).tolist()},
-                }
-            )
+            alike = similarities_of(shared.matches, sketches, self.recipe)
+            pickled = pickle.dumps(((totals[first], totals[second]), shared, alike))
+            found.append({"first": first, "second": second, "leader": rows[0]["leader"], "shared": pickled})
         return pa.Table.from_pylist(found, _SHARED)
 
     def pair(self, parts: pa.Table) -> pa.Table:
         """What two hosts share, rows of _SHARED, to a row of _PAIRS or none."""
-        rows = parts.sort_by("leader").to_pylist()
-        hosts, totals = ((rows[0][f"first{name}"], rows[0][f"second{name}"]) for name in ("", "_pages"))
-        shared = joined([Shared((row["first_count"], row["second_count"]), _matches(row)) for row in rows])
-        found: list[dict[str, Any]] = []
-        if is_shared(totals, shared, self.min_share):
-            pair = host_pair(hosts, totals, shared, np.array([one for row in rows for one in row["similarities"]]))
+        hosts = parts.column("first")[0].as_py(), parts.column("second")[0].as_py()
+        pickled = parts.sort_by("leader").column("shared").to_pylist()
+        totals, shared, alike = zip(*map(pickle.loads, pickled), strict=True)
+        both, found = joined(shared), list[dict[str, Any]]()
+        if is_shared(totals[0], both, self.min_share):
+            pair = host_pair(hosts, totals[0], both, np.concatenate(alike))
             found.append({**asdict(pair), "mirror": pair.is_mirror})
         return pa.Table.from_pylist(found, _PAIRS)
 
 
-def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting: Hosting, effort: Effort) -> SparkHosts:
+def hosts_on_spark(work: Work, documents: DataFrame, groups: SparkTable, hosting: Hosting) -> SparkHosts:
     """The hosts of the documents of a collection that was grouped. See Corpus.hosts."""
     page = F.udf(hosting.locate, _PAGE)("id", "fields").alias("page")
     pages = work.written("pages", documents.select("id", "place", "sketch", page).select("*", "page.*").drop("page"))
     totals = pages.groupBy("host").agg(F.count("*").alias("total"))
     leaders = pages.select(F.col("id").alias("group"), F.col("place").alias("leader"))
-    members = groups.filter("size > 1").select(F.col("document").alias("id"), "group")
+    members = groups.table.filter("size > 1").select(F.col("document").alias("id"), "group")
     members = members.join(leaders, "group").join(pages.filter("host is not null"), "id").join(totals, "host")
     members = work.written("members", members)
     # Of a method, Spark would count `self` as an argument, and give it the key of the group, too.
@@ -134,13 +114,7 @@ def hosts_on_spark(work: Work, documents: DataFrame, groups: DataFrame, hosting:
     hosts_of_group = members.groupBy("leader").agg(F.countDistinct("host").alias("hosts"))
     return SparkHosts(
         work.written("hosts", pairs).sort(largest, F.col("second_pages").desc(), "first", "second"),
+        groups.effort,
         pages.filter("host is null").count(),
         hosts_of_group.filter(F.col("hosts") > MOST_HOSTS).count(),
-        effort,
     )
-
-
-def _matches(row: dict[str, Any]) -> list[tuple[Page, Page]]:
-    """The matches of a row of _SHARED."""
-    pages = ([page for url in row[name] if (page := page_of(0, url))] for name in ("first_urls", "second_urls"))
-    return list(zip(*pages, strict=True))

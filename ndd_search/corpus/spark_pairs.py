@@ -95,6 +95,22 @@ def write_rows(rows: DataFrame, path: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
+class SparkTable:
+    """What was found on Spark.
+
+    table:  a DataFrame.
+    effort: what the search cost, and what it left out; `met` and `compared` count a pair in each part that finds it.
+    """
+
+    table: DataFrame
+    effort: Effort
+
+    def write(self, path: str) -> int:
+        """Write the table as a folder of Parquet files, in place of what is there. Returns how many rows it has."""
+        return write_rows(self.table, path)
+
+
+@dataclass(frozen=True, eq=False)
 class PairsOnSpark:
     """The pairs of a collection that count. The rank of a document is its number in the order of `keep`.
 

@@ -13,6 +13,7 @@ from ndd_search.core.text.printable import many
 from ndd_search.corpus import sketch_store
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.document_batches import TOLD, LeftOut, Pieces, Report
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.corpus.spark_pairs import Work
 from ndd_search.errors import InvalidDocument, importing
 
@@ -25,40 +26,50 @@ _RECIPE = "ndd_search.core.recipe"  # in the metadata of the column of sketches
 _DOCUMENTS = ("place", "id", "number", "sketch", "fields")
 
 
+Sources = tuple[str | SparkIndex, ...]
+
+
 def read(
     work: Work, sources: Sequence[object], reading: stages.Reading, order_by: Sequence[str], report: Report | None
-) -> tuple[DataFrame, DataFrame | tuple[str, ...]]:
-    """The documents of a collection, numbered in their order, and the DataFrame or the files that were read.
+) -> tuple[DataFrame, DataFrame | Sources]:
+    """The documents of a collection, numbered in their order, and the DataFrame or the sources that were read.
 
-    sources: a DataFrame, or paths. order_by: columns of the DataFrame. Raises ValueError for a DataFrame without id.
+    sources: a DataFrame, or paths and indexes. order_by: columns of the DataFrame. Raises ValueError for a DataFrame
+    without id.
     """
-    source: DataFrame | tuple[str, ...]
+    source: DataFrame | Sources
+    files: Sequence[str] = ()
     if not any(isinstance(source, DataFrame) for source in sources):
-        source = paths_of(sources)
-        rows = from_files(work, source, reading)
+        source = sources_of(sources)
+        rows = from_sources(work, source, reading)
+        files = [one for one in source if isinstance(one, str)]
     elif len(sources) == 1 and isinstance(sources[0], DataFrame) and reading.id:
         source = sources[0]
-        rows = from_table(sources[0], reading, reading.id, order_by)
+        rows = from_table(source, reading, reading.id, order_by)
     else:
         raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
-    files = () if isinstance(source, DataFrame) else source
     return named(work, work.written("read", rows), reading.id, files, report or log.warning), source
 
 
-def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
-    """The files that some paths and patterns name. Raises TypeError for anything else."""
-    pieces = Pieces.of(sources).pieces
-    if others := [piece for piece in pieces if not isinstance(piece, Path)]:
-        raise TypeError(f"a collection on Spark is a DataFrame or paths, got {type(others[0]).__name__}")
-    return tuple(str(Path(str(piece)).absolute()) for piece in pieces)
+def sources_of(sources: Sequence[object]) -> Sources:
+    """The files that some paths and patterns name, and indexes. Raises TypeError for anything else."""
+    found: list[str | SparkIndex] = []
+    for source in sources:
+        if isinstance(source, SparkIndex):
+            found.append(source)
+        elif isinstance(source, str | Path):
+            found += [str(Path(str(one)).absolute()) for one in Pieces.of([source]).pieces]
+        else:
+            raise TypeError(f"a collection on Spark is a DataFrame, paths or SparkIndexes, got {type(source).__name__}")
+    return tuple(found)
 
 
-def from_files(work: Work, files: Sequence[str], reading: stages.Reading) -> DataFrame:
-    """Rows that are read from files, each file by one task."""
-    prefixes = [f"{part}:" if len(files) > 1 else "" for part in range(len(files))]
-    rows = work.table({"part": np.arange(len(files), dtype=np.int32), "path": files, "prefix": prefixes})
-    parts = rows.repartitionByRange(max(len(files), 1), "part")
-    return parts.mapInArrow(reading.read_files, f"{stages.READ}, {reading.schema}")
+def from_sources(work: Work, sources: Sources, reading: stages.Reading) -> DataFrame:
+    """Rows that are read from sources, each file, and each slice of an index, by one task."""
+    tasks = [task for one in sources for task in (one.tasks() if isinstance(one, SparkIndex) else [one])]
+    rows = work.table({"part": np.arange(len(tasks), dtype=np.int32)})
+    parts = rows.repartitionByRange(max(len(tasks), 1), "part")
+    return parts.mapInArrow(lambda part: reading.read_sources(tasks, part), f"{stages.READ}, {reading.schema}")
 
 
 def from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Sequence[str]) -> DataFrame:

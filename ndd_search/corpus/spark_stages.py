@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +25,7 @@ from ndd_search.corpus.document_batches import Document, Pieces, id_of
 from ndd_search.corpus.guard_columns import Guards, shingles_of
 from ndd_search.corpus.read_collection import Fields
 from ndd_search.corpus.sketch_store import sketches_of
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.corpus.spark_parts import Parts
 from ndd_search.corpus.write_files import line_of
 from ndd_search.errors import importing
@@ -76,16 +78,18 @@ class Reading:
             yield self._rows(part, row, documents, [id_of(document, self.id) for document in documents], [])
             row += len(documents)
 
-    def read_files(self, batches: Batches) -> Batches:
-        """Read the documents of files: rows of `part`, a number, `path`, and `prefix` of places as ids."""
-        for task in (task for batch in batches for task in batch.to_pylist()):
+    def read_sources(self, tasks: Sequence[str | SparkIndex], batches: Batches) -> Batches:
+        """Read the documents of paths and slices of an index, `tasks`, whose numbers are in rows of `part`."""
+        for part in (part for batch in batches for part in batch.column("part").to_pylist()):
             said: list[str] = []
-            row = 0
-            asked = {"exact": self.exact, "prefix": task["prefix"]}
-            for batch in Pieces.of([task["path"]]).read(said.append, self.id, self.wanted, **asked):
-                yield self._rows(task["part"], row, batch.documents, batch.ids, said)
-                row += len(batch.documents)
-            yield self._rows(task["part"], row, [], [], said)
+            row, task = 0, tasks[part]
+            prefix = f"{part}:" if len(tasks) > 1 else ""
+            with task.opened() if isinstance(task, SparkIndex) else nullcontext(task) as source:
+                read = Pieces.of([source]).read(said.append, self.id, self.wanted, exact=self.exact, prefix=prefix)
+                for batch in read:
+                    yield self._rows(part, row, batch.documents, batch.ids, said)
+                    row += len(batch.documents)
+            yield self._rows(part, row, [], [], said)
 
     def _rows(
         self, part: int, row: int, documents: Sequence[Document], ids: Sequence[str | None], said: list[str]

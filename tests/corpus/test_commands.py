@@ -17,7 +17,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from ndd_search import native
 from ndd_search.cli import main
+from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
 
@@ -263,6 +265,25 @@ def test_a_source_without_documents_is_told(text: str, tmp_path: Path, capsys: p
     (tmp_path / "empty.csv").write_text(text)
     assert run("unique", tmp_path / "empty.csv", "--text", "body") == 1
     assert "empty.csv holds no document" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(native.core is None, reason="numpy has no budget")
+@pytest.mark.parametrize("action", ["groups", "unique", "pairs", "hosts", "new"])
+def test_every_action_tells_what_the_budget_leaves_out(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"id": f"https://{'ab'[number % 2]}.example/{number}", "body": text}
+        for number, text in enumerate(made.texts(300, frames=1))
+    ]
+    source = write_lines(tmp_path / "docs.jsonl", rows)
+    more: dict[str, list[object]] = {
+        "hosts": ["--url", "id"],
+        "new": ["--against", tmp_path / "s.parquet", "--save", tmp_path / "s.parquet"],
+    }
+    settings = ("--text", "body", "--set", "budget=1", "--out", tmp_path / "out.jsonl", *more.get(action, []))
+    assert run(action, source, *settings) == 0
+    assert "others had used up their budget, so pairs may be missed: raise it" in capsys.readouterr().err
 
 
 def test_standard_input_is_a_source(source: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -164,20 +164,22 @@ def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.newest_servers
-def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path: Path) -> None:
-    rows = documents(60)[:57]
+def test_an_index_is_a_source(spark: Any, engine: Any, index: str, tmp_path: Path) -> None:
+    """Also by an id of its own, with guards of fields within objects, and beside a file."""
+    rows = [{**row, "page": {"site": row["site"]}, "key": f"k{row['id']}"} for row in documents(60)[:57]]
     with engine.client() as client:
         client.bulk(
             body=[line for row in rows for line in ({"index": {"_index": index, "_id": row["id"]}}, row)], refresh=True
         )
-    source = importlib.import_module("ndd_search.corpus.spark_index").IndexDataSource
-    spark.dataSource.register(source)
-    options = {"engine": engine.family, "url": engine.url, "index": index}
-    reader = spark.read.format("ndd_search").schema("_id string, text string, site string").options(**options)
-    found = sorted(reader.load().toArrow().to_pylist(), key=lambda row: row["_id"])
-    assert found == sorted(
-        ({"_id": row["id"], "text": row["text"], "site": row["site"]} for row in rows), key=lambda row: row["_id"]
-    )
+    of_engine = importlib.import_module("ndd_search.corpus.spark_index").SparkIndex
+    source = of_engine(engine=engine.family, url=engine.url, index=index, slices=3)
+    (tmp_path / "more.jsonl").write_text(json.dumps({**rows[0], "key": "another"}) + "\n")
+    reading: dict[str, Any] = {"text": "text", "id": "key", "fields": ["page.site", "day"]}
+    there = corpus_on(spark, source, tmp_path / "more.jsonl", **reading, work=tmp_path / "work")
+    here = ndd.Corpus.read([*rows, {**rows[0], "key": "another"}], **reading)
+    wishes: Any = {"keep": ["newest:day", "longest"], "guards": ["same:page.site"]}
+    sizes = {row["document"]: row["size"] for row in there.groups(**wishes).table.toArrow().to_pylist()}
+    assert sizes == {row["document"]: row["size"] for row in here.groups(**wishes).rows()}
 
 
 @pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x"])
@@ -186,22 +188,6 @@ def test_what_one_machine_alone_does_is_refused(option: str, capsys: pytest.Capt
     command = ["corpus", "groups", str(Path(__file__).parent), "--text", "text", "--spark", "local[2]", "--store", "w"]
     assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
     assert f"{re.split('[ =]x', option)[0]} does not go with --spark" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "told"),
-    [
-        ("--id nope", "leave out --id nope"),
-        ("--set guards=same:page.site", "within an object of an index, as 'page.site'"),
-    ],
-)
-def test_what_spark_cannot_read_of_an_index_is_refused(
-    option: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("pyspark")
-    command = ["corpus", "groups", "http://localhost/news", "--text", "text", "--spark", "local[2]", "--store", "w"]
-    assert main([*command, "--out", "groups.parquet", *option.split()]) == 2
-    assert told in capsys.readouterr().err
 
 
 def test_a_field_of_a_setting_that_no_document_has_is_refused(
