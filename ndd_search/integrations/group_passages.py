@@ -15,17 +15,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.core.matching.contained_texts import Extract, joined, lies_inside, normalised, possible_containers
-from ndd_search.core.matching.document_frequency import leaders_of_list
 from ndd_search.core.matching.guards import allowed_by_fields
 from ndd_search.core.matching.similar_pairs import Pairs
 from ndd_search.core.matching.similarity_measures import similarities
-from ndd_search.core.matching.sketch_rows import Ranks, rows_of
-from ndd_search.core.options import CollapseOptions, check_fit
+from ndd_search.core.matching.sketch_rows import rows_of
+from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
-from ndd_search.core.paging.hit_reader import HitReader, stored_sketches
+from ndd_search.core.paging.hit_reader import stored_sketches
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import Sketch, sketch_many
 from ndd_search.core.text.numbers import number_signature, numbers_of
@@ -232,33 +230,6 @@ def without_additions(groups: Groups, texts: Texts) -> Groups:
 
 def groups_of(given: Given, options: PassageOptions) -> Groups:
     """Return the near-duplicates among all passages, by the best rank of each group."""
-    chosen, found = options.collapse, None
-    check_fit(chosen, given.recipe)
-    shows_leaders = (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
-    plain = shows_leaders and not (chosen.guards or chosen.reads_keys)
-    if plain and options.frequency_table is True and chosen.min_similarity == "auto":
-        found = leaders_of_list(given.sketches, given.recipe, given.recipe.min_shingles)
-    if found is None or _are_apart(given, found[0], chosen):
-        return _collapsed(given, options)
-    return _led(*found)
-
-
-def _are_apart(given: Given, leaders: Ranks, options: CollapseOptions) -> bool:
-    """Return whether the text of a passage and that of its leader keep them apart, so that `collapse` shows both."""
-    apart = HitReader(given.recipe, given.where.text_of, given.came_with).apart(options)
-    pairs = ((given.hits[of], given.hits[rank]) for rank, of in enumerate(leaders.tolist()) if rank != of)
-    return apart is not None and any(apart(*pair) for pair in pairs)
-
-
-def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
-    """Return the groups of leaders, which show their best-ranked passage."""
-    groups = Groups()
-    for rank, (leader, similarity) in enumerate(zip(leaders.tolist(), similarities.tolist(), strict=True)):
-        groups.members.setdefault(leader, {})[rank] = similarity
-    return groups
-
-
-def _collapsed(given: Given, options: PassageOptions) -> Groups:
     count = len(given.hits)
     page = collapse(
         given.hits,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 38  # of the functions below, as in module.c: a checkout may hold a core built from older sources
+VERSION = 39  # of the functions below, as in module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[
@@ -166,13 +166,12 @@ class Core(Protocol):
         """
 
     def counted(
-        self, values: object, offsets: object, k: int, rule: Rule, handful: float, unseen: float, leads: bool, /
-    ) -> tuple[float, bytes, bytes, bytes, bytes] | None:
-        """Return the frequency table of a list, or its leaders by the rule and this table, as `leaders` does.
+        self, values: object, offsets: object, k: int, rule: Rule, handful: float, unseen: float, /
+    ) -> tuple[float, bytes, bytes] | None:
+        """Return the frequency table of a list: the number of documents, values (int32) and their counts (float64).
 
-        The table is the number of documents, the values (int32) and their counts (float64).
         rule: without a table. handful: as in FrequencyTable. unseen: documents without any of the values, counted with
-        the list if it has more than `handful`. leads: leaders are returned, and perhaps no values; if not, none are.
+        the list if it has more than `handful`.
         None also for more than 500 sketches, for short texts, and if only numpy can decide.
         """
 

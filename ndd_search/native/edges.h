@@ -41,8 +41,8 @@ static uint8_t classes[256];
 
 static void fill_classes(void)
 {
-    for (int letter = 0; letter < 256; letter++)
-        classes[letter] = (letter | 32) - 'a' < 26u || letter - '0' < 10u || letter > 0xBB ? IN_WORD_TOO : 0;
+    for (uint32_t letter = 0; letter < 256; letter++)
+        classes[letter] = (letter | 32) - 'a' < 26 || letter - '0' < 10 || letter > 0xBB ? IN_WORD_TOO : 0;
     classes['\t'] = classes['\n'] = classes['\r'] = classes[' '] = classes[0xA0] = BLANK;
 }
 

@@ -1,4 +1,4 @@
-/* The frequency table of a list of hits, and the leaders that it gives; see matching/document_frequency.py.
+/* The frequency table of a list of hits; see matching/document_frequency.py.
  *
  * Only lists of long texts are counted here. All operations are rounded as numpy rounds them, except log(), whose last
  * bits differ between libraries. A weight that log() could round either way is left to numpy.
@@ -216,43 +216,38 @@ static int apply_frequencies(const Frequencies *frequencies, const Page *page, d
     return make_room(weights, page);
 }
 
-/* Count the values of different long texts in two passes. Returns how many pairs resemble at all, -1 if it cannot.
-   edged: different sketches with edges that each stands for. leads: count nothing if no pairs resemble. groups: room, for
-   three times as many. */
-static int64_t count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule,
-                               double handful, int leads, int64_t *groups)
+/* Count the values of different long texts in two passes. Returns 0 if it cannot.
+   edged: different sketches with edges that each stands for. groups: room, for three times as many. */
+static int count_different(Frequencies *frequencies, const Page *page, const int64_t *edged, Rule rule, double handful,
+                           int64_t *groups)
 {
     Rule alike = {.least = rule.least, .common = 1, .adds = 1};
     Weights weights = {0};
     Pair *pairs = NULL;
     char *table = NULL;
-    int64_t met = find_pairs(page, &alike, NULL, &pairs), at_edges = 0, *sizes = groups + page->count;
-    if (met > 0 || (met == 0 && !leads)) {
+    int64_t met = find_pairs(page, &alike, NULL, &pairs), *sizes = groups + page->count;
+    int fine = met >= 0 && make_frequencies(frequencies, page, handful);
+    if (fine) {
         for (int64_t hit = 0; hit < page->count; hit++)
             groups[hit] = hit;
-        if (!make_frequencies(frequencies, page, handful))
-            met = -1;
-        else {
-            connect(page, pairs, met, &rule, groups);
-            count_groups(frequencies, page, groups, NULL, sizes, handful);
-        }
+        connect(page, pairs, met, &rule, groups);
+        count_groups(frequencies, page, groups, NULL, sizes, handful);
     }
-    if (met > 0) {
-        rule.shortest = 0;
+    if (fine && met) {
         rule.differ = 0;
         rule.asked = INFINITY; /* none but pairs that differ at their edges */
-        at_edges = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
-                       ? find_pairs(page, &rule, weights.slots ? &weights : NULL, &pairs)
-                       : -1;
-        if (at_edges >= 0) {
-            connect(page, pairs, at_edges, NULL, groups);
+        met = apply_frequencies(frequencies, page, handful, &rule, &weights, &table)
+                  ? find_pairs(page, &rule, weights.slots ? &weights : NULL, &pairs)
+                  : -1;
+        if ((fine = met >= 0)) {
+            connect(page, pairs, met, NULL, groups);
             count_groups(frequencies, page, groups, edged, sizes, handful);
         }
     }
     free_weights(&weights);
     free(table);
     free(pairs);
-    return at_edges < 0 ? -1 : met;
+    return fine;
 }
 
 /* Copy a page without values that touch an edge, so that copies which differ only there are equal. */
@@ -296,34 +291,20 @@ static int all_are_long(const Page *page, const Rule *rule)
     return 1;
 }
 
-/* Count the values of a list. leads: and find its leaders. unseen: documents without any of the values, counted with
-   the list. room: for 6 * page->count. Returns 0 if it cannot. */
-static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int leads,
-                          Frequencies *frequencies, int64_t *room, int64_t *leaders, double *similarities)
+/* Count the values of a list. unseen: documents without any of the values, counted with the list. room: for
+   6 * page->count. Returns 0 if it cannot. */
+static int count_list(const Page *page, Rule rule, double handful, double unseen, Frequencies *frequencies, int64_t *room)
 {
     Page insides = {0}, different = {0};
-    Weights weights = {0};
-    char *table = NULL;
-    int64_t *places = room + page->count, *edged = places + page->count, count = 0, met = -1;
-    if (copy_insides(&insides, page, &rule)) {
-        count = list_different(&insides, page, &rule, room, places, edged);
-        if (copy_places(&different, page, places, count) && all_are_long(&different, &rule))
-            met = count_different(frequencies, &different, edged, rule, handful, leads, edged + page->count);
-        if (insides.offsets[page->count] < page->offsets[page->count])
-            count = -1; /* texts may resemble one another by their edges */
+    int64_t *places = room + page->count, *edged = places + page->count;
+    int fine = copy_insides(&insides, page, &rule);
+    if (fine) {
+        int64_t count = list_different(&insides, page, &rule, room, places, edged);
+        fine = copy_places(&different, page, places, count) && all_are_long(&different, &rule)
+               && count_different(frequencies, &different, edged, rule, handful, edged + page->count);
     }
     if (frequencies->documents > handful)
         frequencies->documents += unseen;
-    int fine = met >= 0 && (!leads || apply_frequencies(frequencies, page, handful, &rule, &weights, &table));
-    if (fine && leads && met == 0 && count == page->count)
-        for (int64_t hit = 0; hit < page->count; hit++) {
-            leaders[hit] = hit;
-            similarities[hit] = 1;
-        }
-    else if (fine && leads)
-        fine = find_leaders(page, &rule, weights.slots ? &weights : NULL, 0, leaders, similarities);
-    free_weights(&weights);
-    free(table);
     free_page(&different);
     free_page(&insides);
     return fine;
@@ -334,30 +315,25 @@ static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *sketches, *offsets, *numbers, *result = NULL;
     long long k;
     double handful, unseen;
-    int leads;
     Rule rule = {0};
     Page page = {0};
     Frequencies frequencies = {0};
-    if (!PyArg_ParseTuple(arguments, "OOLO!ddp:counted", &sketches, &offsets, &k, &PyTuple_Type, &numbers, &handful,
-                          &unseen, &leads)
+    if (!PyArg_ParseTuple(arguments, "OOLO!dd:counted", &sketches, &offsets, &k, &PyTuple_Type, &numbers, &handful, &unseen)
         || !get_rule(numbers, &rule))
         return NULL;
     if (rule_is_regular(&rule) && rule.measure == BY_KMV && rule.least < 1 && handful > 0 && unseen >= 0
         && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
-        int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(8 * (size_t)size + 1);
-        if (room) {
-            int64_t *leaders = room + 6 * page.count;
-            double *similarities = (double *)(leaders + page.count);
-            int fine;
+        int64_t *room = malloc(6 * (size_t)page.count * sizeof *room + 1);
+        int fine = room != NULL;
+        if (fine) {
             Py_BEGIN_ALLOW_THREADS
-            fine = count_and_lead(&page, rule, handful, unseen, leads, &frequencies, room, leaders, similarities);
+            fine = count_list(&page, rule, handful, unseen, &frequencies, room);
             Py_END_ALLOW_THREADS
-            if (fine)
-                result = Py_BuildValue("dNNNN", frequencies.documents,
-                                       bytes_of(frequencies.values, frequencies.found * (int64_t)sizeof(int32_t)),
-                                       bytes_of(frequencies.counts, frequencies.found * (int64_t)sizeof(double)),
-                                       bytes_of(leaders, leads * size), bytes_of(similarities, leads * size));
         }
+        if (fine)
+            result = Py_BuildValue("dNN", frequencies.documents,
+                                   bytes_of(frequencies.values, frequencies.found * (int64_t)sizeof(int32_t)),
+                                   bytes_of(frequencies.counts, frequencies.found * (int64_t)sizeof(double)));
         free(room);
     }
     free_frequencies(&frequencies);

@@ -16,7 +16,7 @@ from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import assign_leaders, leaders
 from ndd_search.core.matching.decision import Constants, Decision
-from ndd_search.core.matching.document_frequency import count_in_list, leaders_of_list
+from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.matching.similar_pairs import accepted, leaders_of, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
@@ -140,7 +140,7 @@ def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: in
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_list_gets_the_same_frequency_table_and_leaders(seed: int) -> None:
+def test_a_list_gets_the_same_frequency_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     page, _ = in_frames(rng, int(rng.choice((1, 5, 40, 120))), int(rng.choice((40, 100, 400))))
     recipe = Recipe(size=int(rng.choice((1, 3))), k=int(rng.choice((32, 64))))
@@ -148,10 +148,7 @@ def test_a_list_gets_the_same_frequency_table_and_leaders(seed: int) -> None:
     sketches = sketches_of([*even, *even[: seed % 3]], recipe.k)
     table, plain = both(lambda: count_in_list(sketches, recipe))
     assert table == plain
-    decision = Decision.of("auto", recipe, plain)
-    found, wanted = leaders_of_list(sketches, recipe), both(lambda: assign_leaders(sketches, recipe.k, decision))[1]
-    assert found is not None
-    assert [column.tolist() for column in found] == [column.tolist() for column in wanted]
+    same_decisions(sketches, rows_of(sketches, recipe.k), Decision.of("auto", recipe, plain))
 
 
 @pytest.mark.parametrize("bare", [6, 12, 13])
@@ -166,11 +163,10 @@ def test_a_list_of_texts_with_edges_gets_the_same_frequency_table(bare: int) -> 
     assert (len(table.values) == 0) == (bare <= 12)
 
 
-def test_short_texts_and_long_lists_are_left_to_numpy() -> None:
+def test_short_texts_and_long_lists_are_left_to_numpy(core: Core) -> None:
     sketches = [np.arange(place, place + 40, dtype=np.int32) for place in range(501)]
-    assert leaders_of_list(sketches[:500], Recipe()) is not None
-    for left in (sketches, [*sketches[:9], sketches[0][:20]]):
-        assert leaders_of_list(left, Recipe()) is None
+    for page, is_left in ((sketches[:500], False), (sketches, True), ([*sketches[:9], sketches[0][:20]], True)):
+        assert (core.counted(page, None, 64, Decision(None, 3).rule, 4.0, 16) is None) == is_left
 
 
 def long_list(rng: np.random.Generator, count: int, frame: int) -> list[np.ndarray]:

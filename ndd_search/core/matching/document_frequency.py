@@ -29,7 +29,7 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.core.matching.choose_leaders import components
 from ndd_search.core.matching.decision import ROUNDING, Constants, Decision, telling_shingles
-from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.core.matching.frequency_table import FrequencyTable, Places
 from ndd_search.core.matching.short_copies import inside
 from ndd_search.core.matching.similar_pairs import Pairs, given_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of
@@ -75,24 +75,13 @@ def count_in_list(sketches: Sequence[npt.ArrayLike | Lack], recipe: Recipe) -> F
         return _nothing_counted(recipe)
     if not isinstance(sketches, Sketches):
         sketches = [one for one in sketches if not isinstance(one, Lack)]
-    if found := _counted(sketches, recipe):
-        documents, values, counts, *_ = found
+    handful, rule = Constants().handful, Decision(None, recipe.size, kind=recipe.kind).rule
+    rule = rule._replace(power=Constants().power)
+    if native.core and (found := native.core.counted(*core_arguments(sketches), recipe.k, rule, handful, UNSEEN)):
+        documents, values, counts = found
         return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
     table = _count_list(*_distinct(sketches, recipe), recipe)
     return replace(table, documents=table.documents + UNSEEN) if table.telling else table
-
-
-def leaders_of_list(
-    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0
-) -> tuple[Ranks, Shares] | None:
-    """Return the leaders of a list of hits and the similarity to them, by "auto" with the table of `count_in_list`.
-
-    min_shingles: a document of fewer is a near-duplicate only of an equal one. None if only numpy can decide.
-    """
-    if (found := _counted(sketches, recipe, min_shingles, leads=True)) is None:
-        return None
-    *_, leaders, similarities = found
-    return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
 
 
 def _nothing_counted(recipe: Recipe) -> FrequencyTable:
@@ -124,17 +113,6 @@ def _count_list(rows: Rows, edged: Ranks, recipe: Recipe) -> FrequencyTable:
     counted[short[_fillings(_rows_at(rows, short.tolist()), recipe)]] = True
     places = np.flatnonzero(counted)
     return _count_different(_rows_at(rows, places.tolist()), edged[places], recipe, Constants())
-
-
-def _counted(
-    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, leads: bool = False
-) -> tuple[float, bytes, bytes, bytes, bytes] | None:
-    """Return what native.core.counted does, None if it cannot."""
-    if recipe.measure != "kmv" or not native.core:
-        return None
-    constants, decision = Constants(), Decision(None, recipe.size, kind=recipe.kind)
-    rule = decision.rule._replace(power=constants.power, min_shingles=min(min_shingles, recipe.k))
-    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, leads)
 
 
 def _count_different(rows: Rows, edged: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
