@@ -18,8 +18,12 @@ from ndd_search.core.matching.similar_pairs import overlaps
 from ndd_search.core.matching.sketch_rows import rows_of
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
+from ndd_search.errors import importing
 from ndd_search.items.integer_lists import Floats, Places, Ragged
 from ndd_search.items.parse_values import Date
+
+with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
+    from rapidfuzz.distance import OSA
 
 _RADIUS = 6371.0088  # km, the mean radius of the earth (IUGG)
 _KM_A_DEGREE = _RADIUS * np.pi / 180
@@ -29,7 +33,7 @@ _SHORT = 64  # times as long is the interval that near numbers share as the one 
 _SHORT_CODE = 5  # letters of a code from which a slip is no other code
 _MOST_SLIPS = 1_000  # pairs of codes, or of addresses, of two records; of longer lists, equal members only count
 _END = 4  # letters of a longer code that are a token of their own
-_OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
+_PARTS = np.array([[0xFFFF0000], [0xFF00], [0xFF]])  # the bits of year, month and day: see Dates
 
 
 class Compared(NamedTuple):
@@ -73,9 +77,7 @@ def _plain(similarity: Floats) -> Compared:
 def letters_of(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
     """Return the letters of texts one after the other, and where each text begins and the last one ends."""
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
-    ends = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
-    return letters, ends
+    return letters, np.cumsum([0, *map(len, texts)], dtype=np.int64)
 
 
 class Texts:
@@ -179,10 +181,13 @@ class Dates:
 
     def __init__(self, values: Sequence[Date]) -> None:
         self._dates = np.array(values, np.int64).reshape(-1, 3)
+        # Eight decimal digits of 4 bits: four of the year, two of the month, two of the day.
+        digits = self._dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // [1000, 100, 10, 1, 10, 1, 10, 1] % 10
+        self._digits: Places = digits @ (1 << np.arange(28, -1, -4))
 
     @cached_property
     def rows(self) -> CoreRows:
-        return 1, (self._dates.ravel(),)
+        return 1, (np.stack((self._dates[:, 0], self._digits), axis=1).ravel(),)
 
     def tokens(self, *, across: bool) -> list[Collection[Any]]:
         return [
@@ -191,36 +196,33 @@ class Dates:
         ]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        """1 equal; 0.9 day and month swapped; 0.8 one digit differs, or two neighbours are swapped; 0.75 two parts
-        equal; 0.6 only the year is known and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a
-        year apart; else 0.
+        """1 equal; 0.95 year and month equal, a day unknown; 0.9 day and month swapped; 0.8 one digit differs, or two
+        neighbours are swapped; 0.75 two parts equal; 0.6 only the year is known and equal; 0.5 day and month equal, the
+        year is not; 0.4 the year equal; 0.2 a year apart; else 0.
         """
-        return _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
-
-
-def _steps(one: Places, other: Places) -> Places:
-    """Return the step of each pair of dates in _OF_DATES. one, other: shape (n, 3)."""
-    step = np.zeros(len(one), np.int64)
-    year, month, day = (one == other).T
-    has_year, has_month, has_day = ((one > 0) & (other > 0)).T
-    step[np.abs(one[:, 0] - other[:, 0]) == 1] = 1
-    same_year, same_month, same_day = year & has_year, month & has_month, day & has_day
-    step[same_year] = 2
-    step[same_month & same_day] = 3
-    step[same_year & ~has_month] = 4
-    step[same_year & (same_month | same_day)] = 5
-    whole = has_year & has_month & has_day
-    # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
-    digits, others = (
-        dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // np.array([1000, 100, 10, 1, 10, 1, 10, 1]) % 10 for dates in (one, other)
-    )
-    wrong = (digits != others).sum(axis=1)
-    crosswise = (digits[:, :-1] == others[:, 1:]) & (digits[:, 1:] == others[:, :-1]) & (digits != others)[:, 1:]
-    step[whole & ((wrong == 1) | ((wrong == 2) & crosswise.any(axis=1)))] = 6
-    step[whole & year & (one[:, 1] == other[:, 2]) & (one[:, 2] == other[:, 1])] = 7
-    step[same_year & same_month & (day | ~has_day)] = 8
-    step[year & month & day] = 9
-    return step
+        one, other = self._digits[first], self._digits[second]
+        differ = one ^ other
+        has = (one & _PARTS > 0) & (other & _PARTS > 0)
+        same_year, same_month, same_day = (differ & _PARTS == 0) & has
+        whole, (_, has_month, has_day) = has.all(axis=0), has
+        places = (differ | differ >> 1 | differ >> 2 | differ >> 3) & 0x11111111  # a bit for each digit that differs
+        last = (places & -places) * 15
+        wrong = differ & last
+        neighbours = (differ == wrong * 17) & ((one ^ one >> 4) & last == wrong)
+        similarity = np.zeros(len(one))
+        for step, holds in (
+            (0.2, np.abs(self._dates[first, 0] - self._dates[second, 0]) == 1),
+            (0.4, same_year),
+            (0.5, same_month & same_day),
+            (0.6, same_year & ~has_month),
+            (0.75, same_year & (same_month | same_day)),
+            (0.8, whole & ((differ == wrong) | neighbours)),
+            (0.9, whole & same_year & ((one ^ other >> 8) & 0xFF == 0) & ((one >> 8 ^ other) & 0xFF == 0)),
+            (0.95, same_year & same_month & ~has_day),
+            (1.0, differ == 0),
+        ):
+            similarity[holds] = step
+        return _plain(similarity)
 
 
 class Sets:
@@ -298,14 +300,7 @@ def _ends_of(code: str) -> tuple[str, ...]:
 
 def _is_slip(one: str, other: str) -> bool:
     """Return whether codes differ by a letter that is wrong, missing or too many, or by two neighbours swapped."""
-    short, long = sorted((one, other), key=len)
-    if len(short) < _SHORT_CODE or len(long) > len(short) + 1:
-        return False
-    at = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    if len(short) < len(long):
-        return short[at:] == long[at + 1 :]
-    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
-    return short != long and (swapped or short[at + 1 :] == long[at + 1 :])
+    return min(len(one), len(other)) >= _SHORT_CODE and OSA.distance(one, other, score_cutoff=1) == 1
 
 
 class Urls:

@@ -51,7 +51,9 @@ def _positive(name: str, value: object) -> None:
 class Field:
     """Settings of every field.
 
-    source: the field of a record that holds the value, or several; None for the name of the field itself.
+    source: the field of a record that holds the value, or several; None for the name of the field itself. Texts of
+            several fields are one text, their codes, addresses and categories one list. A number or a date is that of
+            the first field that has a value.
     weight: how often its evidence counts; 2 for a field that is twice as reliable as its kind usually is.
     veto:   two records that both have a value, and none in common, are never one thing.
     """
@@ -297,23 +299,25 @@ class Category(Field):
     rare: ClassVar[bool] = True
 
     def _parsed(self, raw: list[Any]) -> Any:
-        members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw
+        members = _members(raw)
         if self.separator:
             members = [part for member in members for part in str(member).split(self.separator)]
         found = frozenset(text for member in members if (text := " ".join(words_of(str(member)))))
-        if not found:
+        if members and not found:
             raise ValueError(f"{quoted(raw[0])} holds no words")
-        return found
+        return found or None
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare_values.Sets(values, rareness)
 
 
-def _members(raw: list[Any]) -> Iterable[Any]:
-    return [one for one in raw[0] if not is_absent(one)] if isinstance(raw[0], list | tuple) else raw[:1]
+def _members(raw: list[Any]) -> list[Any]:
+    """Return what values hold: of lists and sets their members."""
+    each = (value if isinstance(value, list | tuple | set | frozenset) else [value] for value in raw)
+    return [member for members in each for member in members if not is_absent(member)]
 
 
-def _read(read: Callable[[Any], Any], members: Iterable[Any]) -> frozenset[Any] | None:
+def _read(read: Callable[[Any], Any], members: Sequence[Any]) -> frozenset[Any] | None:
     """Return the members of a list that can be read, None for an empty list. Raises ValueError if none can."""
     found, problem = set(), None
     for one in members:

@@ -276,20 +276,16 @@ def judged(schema: Schema, comparison: Comparison, all_first: Places, all_second
 
     Vetoes are kept: they hold for whole groups.
     """
-    firsts, seconds, odds = [], [], []
     vetoes = any(field.veto for field in schema.fields.values())
     bar = -np.inf if vetoes else schema.bar - _MARGIN
-    for start in range(0, len(all_first), _AT_ONCE):
+    parts = []
+    for start in range(0, max(len(all_first), 1), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
         first, second, graded = schema.screened(comparison, all_first[some], all_second[some], bar)
         above = schema.evidence(comparison, first, second, graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
-        firsts.append(first[kept])
-        seconds.append(second[kept])
-        odds.append(above[kept])
-    above = np.concatenate(odds) if odds else np.empty(0)
-    first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
-    second = np.concatenate(seconds) if seconds else np.empty(0, np.int64)
+        parts.append((first[kept], second[kept], above[kept]))
+    first, second, above = map(np.concatenate, zip(*parts, strict=True))
     return Pairs(first, second, probabilities(above + schema.bar)), above
 
 

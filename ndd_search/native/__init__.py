@@ -142,11 +142,12 @@ class Core(Protocol):
         0, names: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
         shares (floats); of names their words and ends, letters written as one word (int32) and their ends, and the
         number of their digits; pairs of synonyms, ascending, as low * words + high.
-        1, dates: year, month and day of each. 2, sets: members and ends of each, ascending, the shares of members
-        (floats), and of codes the letters (int32) and ends. 3, numbers: all, then tolerance and within (floats).
-        4, places: latitude and longitude in radians and the cosine of the latitude of each, then `km` (floats).
-        Returns of the pairs that are left their places (int64), and a similarity (float32) and a grade (int16) for each
-        stage, NaN and -1 where a value is missing.
+        1, dates: year of each, and its digits, of 4 bits. 2, sets: members and ends of each, ascending, the shares of
+        members (floats), and of codes the letters (int32) and ends. 3, numbers: all, then tolerance and within
+        (floats). 4, places: latitude and longitude in radians and the cosine of the latitude of each, then `km`
+        (floats).
+        Returns of each stage and pair a similarity (float32) and a grade (int16), NaN and -1 where a value is missing,
+        and of each pair whether it is left (bool). Later stages of a pair that is not left are undefined.
         """
 
     def corpus_check(

@@ -95,18 +95,16 @@ static int is_one_slip(const int32_t *a, int64_t n, const int32_t *b, int64_t m)
            || (n == 2 && m == 2 && a[start] == b[start + 1] && a[start + 1] == b[start]);
 }
 
+static int compare_keys(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return (a > b) - (a < b);
+}
+
 static int are_synonyms(const Names *names, int64_t low, int64_t high)
 {
-    const int64_t *from = names->synonyms, *to = names->synonyms_end;
-    int64_t key = low * names->count + high;
-    while (from < to) {
-        const int64_t *middle = from + (to - from) / 2;
-        if (*middle < key)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < names->synonyms_end && *from == key;
+    int64_t key = low * names->count + high, pairs = names->synonyms_end - names->synonyms;
+    return bsearch(&key, names->synonyms, (size_t)pairs, sizeof key, compare_keys) != NULL;
 }
 
 /* The similarity of two words, 0 below LEAST_ALIKE. */

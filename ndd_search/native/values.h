@@ -3,7 +3,7 @@
 #include "names.h"
 
 enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare_values.py */
-enum { YEAR_MONTH_DAY = 3, LATITUDE_LONGITUDE_COSINE = 3 };
+enum { YEAR_DIGITS = 2, LATITUDE_LONGITUDE_COSINE = 3 };
 enum { SHORT_CODE = 5, MOST_SLIPS = 1000 }; /* as in items/compare_values.py */
 
 typedef struct {
@@ -11,47 +11,32 @@ typedef struct {
     Py_buffer rows[NAME_ROWS];
     int64_t count; /* of values */
     Names names;
-    uint32_t *digits; /* of each date: see digits_of */
 } Values;
 
-/* The decimal digits of a date, 4 bits each: four of the year, two of the month, two of the day. */
-static uint32_t digits_of(const int64_t *date)
+/* The similarity of two dates, as in items/compare_values.py: Dates.compare. one, other: the year, and the digits of the
+ * date, of 4 bits each. */
+static double dates_alike(const int64_t *one, const int64_t *other)
 {
-    static const uint64_t places[] = {1000, 100, 10, 1, 10, 1, 10, 1};
-    uint32_t digits = 0;
-    for (int i = 0; i < 8; i++)
-        digits = digits << 4 | (uint32_t)((uint64_t)date[i < 4 ? 0 : i < 6 ? 1 : 2] / places[i] % 10);
-    return digits;
-}
-
-/* The steps of the similarity of two dates, as in items/compare_values.py: Dates.compare. digits: of the first date. differ: the
- * digits of both, xor. */
-static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t digits, uint32_t differ)
-{
-    int year = a[0] == b[0], month = a[1] == b[1], day = a[2] == b[2];
-    int has_year = a[0] > 0 && b[0] > 0, has_month = a[1] > 0 && b[1] > 0, has_day = a[2] > 0 && b[2] > 0;
-    int same_year = year && has_year, same_month = month && has_month, same_day = day && has_day;
-    if (year && month && day)
-        return 9;
+    const int64_t years = 0xFFFF0000, months = 0xFF00, days = 0xFF;
+    int64_t a = one[1], b = other[1], differ = a ^ b;
+    int has_year = a & years && b & years, has_month = a & months && b & months, has_day = a & days && b & days;
+    int same_year = has_year && !(differ & years), same_month = has_month && !(differ & months);
+    int same_day = has_day && !(differ & days);
+    if (!differ)
+        return 1.0;
     if (same_year && same_month && !has_day)
-        return 8;
+        return 0.95;
     if (has_year && has_month && has_day) {
-        if (year && a[1] == b[2] && a[2] == b[1])
-            return 7;
-        while (differ && !(differ & 15)) {
-            differ >>= 4;
-            digits >>= 4;
-        }
-        if (differ && differ < 16) /* in one digit */
-            return 6;
-        if (differ < 256 && differ >> 4 == (differ & 15) && ((digits ^ digits >> 4) & 15) == (differ & 15)) /* two are swapped */
-            return 6;
+        int64_t places = (differ | differ >> 1 | differ >> 2 | differ >> 3) & 0x11111111; /* a bit for each digit that differs */
+        int64_t last = (places & -places) * 15, wrong = differ & last;
+        if (same_year && !((a ^ b >> 8) & days) && !((a >> 8 ^ b) & days))
+            return 0.9;
+        if (differ == wrong || (differ == wrong * 17 && ((a ^ a >> 4) & last) == wrong))
+            return 0.8;
     }
     if (same_year)
-        return same_month || same_day ? 5 : has_month ? 2 : 4;
-    if (same_month && same_day)
-        return 3;
-    return a[0] - b[0] == 1 || b[0] - a[0] == 1;
+        return same_month || same_day ? 0.75 : has_month ? 0.4 : 0.6;
+    return same_month && same_day ? 0.5 : one[0] - other[0] == 1 || other[0] - one[0] == 1 ? 0.2 : 0;
 }
 
 /* Whether two codes that are long enough differ by a slip. */
@@ -136,11 +121,8 @@ static int read_values(PyObject *kind, PyObject *rows, Values *values)
         values->count = length_in(&values->rows[OF_OFFSETS], 8) - 1;
         return read_names(values->rows, &values->names);
     case OF_DATES:
-        values->count = first / YEAR_MONTH_DAY;
-        values->digits = malloc(((size_t)values->count + 1) * sizeof(uint32_t));
-        for (int64_t date = 0; values->digits && date < values->count; date++)
-            values->digits[date] = digits_of((const int64_t *)values->rows[0].buf + YEAR_MONTH_DAY * date);
-        return values->digits != NULL;
+        values->count = first / YEAR_DIGITS;
+        return 1;
     case OF_SETS:
         values->count = second - 1;
         return are_ends(&values->rows[1], first)
@@ -160,7 +142,6 @@ static int read_values(PyObject *kind, PyObject *rows, Values *values)
 static void free_values(Values *values)
 {
     free_names(&values->names);
-    free(values->digits);
     while (values->read-- > 0)
         PyBuffer_Release(&values->rows[values->read]);
 }
@@ -168,7 +149,6 @@ static void free_values(Values *values)
 /* The similarity of two values; *share is that of the records that hold the rarest part in common, 1 if there is none. */
 static double values_alike(const Values *values, int64_t first, int64_t second, double *share)
 {
-    static const double of_dates[] = {0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0};
     const void *rows = values->rows[0].buf;
     double similarity;
     *share = 1.0;
@@ -177,8 +157,7 @@ static double values_alike(const Values *values, int64_t first, int64_t second, 
         similarity = names_alike(&values->names, first, second, share);
         return similarity > 0 && similarity < 1 ? rint(similarity * 1e9) / 1e9 : similarity;
     case OF_DATES:
-        return of_dates[date_step((const int64_t *)rows + YEAR_MONTH_DAY * first, (const int64_t *)rows + YEAR_MONTH_DAY * second,
-                                  values->digits[first], values->digits[first] ^ values->digits[second])];
+        return dates_alike((const int64_t *)rows + YEAR_DIGITS * first, (const int64_t *)rows + YEAR_DIGITS * second);
     case OF_SETS:
         return sets_alike(values, first, second, share);
     case OF_NUMBERS:

@@ -264,6 +264,17 @@ def test_addresses_of_long_lists_are_compared_as_they_are() -> None:
     assert schema.similarity({"site": sites[:41]}, {"site": sites[40:]}).fields[0].similarity == 1.0
 
 
+@pytest.mark.parametrize("kind", [ndd.items.Exact, ndd.items.Category, ndd.items.Url], ids=lambda kind: kind.kind)
+def test_a_value_of_any_source_is_compared(kind: Any) -> None:
+    """Only the first number of a person counted, where another list writes it into another field."""
+    schema = ndd.items.Items(site=kind(source=("home", "work")))
+    one = {"home": "a.example/one", "work": None}
+    for other in ({"home": "b.example/two", "work": "a.example/one"}, {"work": ["a.example/one", None]}):
+        assert (schema.similarity(one, other).fields[0].similarity or 0) >= 0.5
+    alike = schema.similarity(one, {"home": [None, ""], "work": []}).fields[0]
+    assert (alike.similarity, alike.values[1]) == (None, None)
+
+
 def test_codes_that_are_none_in_a_list_are_missing() -> None:
     schema = ndd.items.Items(name=ndd.items.Name(), phone=ndd.items.Exact())
     empty = {"name": "Fota House", "phone": [None]}
