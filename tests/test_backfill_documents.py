@@ -20,9 +20,10 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import ODD, snapshot, with_json
-from ndd_search.indexing.sketch_or_remove import SketchDocuments, SketchSettings
+from ndd_search.indexing.sketch_or_remove import SketchDocuments
 from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.rest.mapping import mapping_properties
+from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 from tests.backfilling import TEXT, backfill, fill
 from tests.command_line import command, run
 from tests.engines.find import Engine

@@ -34,7 +34,7 @@ from ndd_search.indexing.concurrent_updates import Rewriter, Tally
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry, server_reason, status_of
 from ndd_search.indexing.scan import sampled, snapshot
-from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments, SketchSettings, own_field
+from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
 from ndd_search.search.flow.client_settings import options
 from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
@@ -47,7 +47,7 @@ from ndd_search.search.rest.mapping import (
 )
 from ndd_search.search.rest.read_answer import window_limit
 from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading, stored_sketch
-from ndd_search.search.writing.sketch_or_mark_stale import chosen_fields
+from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
@@ -122,9 +122,7 @@ class Backfill(SketchSettings):
     def __post_init__(self) -> None:
         if bool(self.fields) == self.remove:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
-        if self.fields:
-            self.recipe.check_key()
-            chosen_fields(self.fields, self.field)
+        super().__post_init__()
         Retry(self.rate)  # validates it
 
     def plan(self, client: Any) -> list[Work]:
@@ -276,7 +274,7 @@ class Backfill(SketchSettings):
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
         with snapshot(client, facts.name, Retry(self.rate)) as now:  # one of all may have it
             for hit in chain.from_iterable(now.pages(body, _PAGE)):
-                if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
+                if name := self.own_field(hit.get("_source", {})):
                     return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
 

@@ -27,11 +27,12 @@ from ndd_search.core.text.printable import many
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits, sampled, snapshot
-from ndd_search.indexing.sketch_or_remove import SketchDocuments, SketchSettings
+from ndd_search.indexing.sketch_or_remove import SketchDocuments
 from ndd_search.search.flow.client_settings import options
 from ndd_search.search.index_rules import OfRecipe
 from ndd_search.search.rest.mapping import Finding, check_mapping
 from ndd_search.search.rest.wider_requests import sketch_reading
+from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 
 NONE, OTHER = "(none)", "(another)"  # in counts: the recipe of documents without a sketch; one that cannot be named
 _SAMPLE = 500  # documents read

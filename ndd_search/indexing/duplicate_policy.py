@@ -143,9 +143,9 @@ class DuplicateFilter:
     def __init__(self, policy: DuplicatePolicy, sketcher: Sketcher) -> None:
         self._policy, self._report = policy, sketcher.report
         self._search = CandidateSearch(
-            recipe=sketcher.recipe,
-            field=sketcher.where.name,
-            keys=sketcher.keys,
+            recipe=sketcher.settings.recipe,
+            field=sketcher.settings.field,
+            keys=sketcher.settings.keys,
             min_similarity=policy.min_similarity,
             examined=20,
         )

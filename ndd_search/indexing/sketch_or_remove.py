@@ -7,12 +7,10 @@ pipelines of the index, and would drop fields that the engine keeps out of `_sou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.core.document_fields import text_of, value_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import Field, Several, setting
 from ndd_search.core.sketching.fits_text import fit, still_fit
 from ndd_search.core.sketching.sketches import Sketch, sketch, sketch_many
 from ndd_search.core.sketching.stored_sketch import (
@@ -28,18 +26,7 @@ from ndd_search.core.text.numbers import number_signature
 from ndd_search.indexing.concurrent_updates import Job
 from ndd_search.indexing.index_facts import IndexFacts
 from ndd_search.indexing.scan import Hits
-from ndd_search.search.index_rules import OWN, OfRecipe
-
-
-@dataclass(frozen=True, kw_only=True)
-class SketchSettings:
-    """The sketches that a backfill makes: see backfill.Backfill."""
-
-    fields: Sequence[str] = setting(Several(Field()), ())
-    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
-    field: str = "ndd"
-    keys: int = setting(OWN["keys"], KEYS)
-    numbers: bool = setting(OWN["numbers"], False)
+from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 
 
 class SketchDocuments(Job):
@@ -47,7 +34,7 @@ class SketchDocuments(Job):
 
     def __init__(self, settings: SketchSettings, query: Mapping[str, Any], compare: bool = False) -> None:
         self._settings, self._query, self._compare = settings, query, compare
-        self._where = SketchField(settings.field)
+        self._where = settings.where
 
     @property
     def search(self) -> Mapping[str, Any]:
@@ -79,7 +66,7 @@ class SketchDocuments(Job):
 
     def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, fits: bool, marks_fit: bool) -> Any:
         settings, where, source = self._settings, self._where, hit.get("_source", {})
-        if name := own_field(source, where, with_keys=settings.keys > 0):
+        if name := settings.own_field(source) or next((key for key in source if key.startswith(f"{where.name}.")), ""):
             return f"its field {name} is not a sketch"
         before = source.get(where.name) or {}
         wants_numbers = settings.numbers or before.get("numbers") is not None
@@ -128,15 +115,6 @@ class RemoveSketches(Job):
             return f"its field {where.name} is not a sketch"
         names = [where.name, *([where.keys] if are_keys(source.get(where.keys)) and where.keys in source else [])]
         return {"doc": dict.fromkeys(names)}
-
-
-def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) -> str:
-    """The name of a field of the user's that a sketch would overwrite, "" if there is none."""
-    if (there := source.get(where.name)) and not is_sketch_object(there):
-        return where.name
-    if with_keys and not are_keys(source.get(where.keys)):
-        return where.keys
-    return next((key for key in source if key.startswith(f"{where.name}.")), "")
 
 
 def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ pauses or reuses its objects.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from typing import Any
@@ -31,14 +31,14 @@ from ndd_search.core.setting_values import check_no_table
 from ndd_search.core.sketching.stored_sketch import KEYS
 from ndd_search.indexing.duplicate_policy import NONE, DuplicateFilter, DuplicatePolicy, Write
 from ndd_search.search.flow.client_settings import options
-from ndd_search.search.writing.sketch_or_mark_stale import Fields, IngestReport, Sketcher, open_action
+from ndd_search.search.writing.sketch_or_mark_stale import IngestReport, Sketcher, open_action
 
 _BATCH = 500  # actions that are looked up in one request
 
 
 def sketch_fields(
     document: Mapping[str, Any],
-    fields: Fields,
+    fields: str | Sequence[str],
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
@@ -59,7 +59,7 @@ def sketch_fields(
 
 def with_sketches(
     actions: Iterable[Any] | AsyncIterable[Any],
-    fields: Fields,
+    fields: str | Sequence[str],
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
@@ -90,7 +90,8 @@ def with_sketches(
     check_no_table("actions", actions)
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: leave out keys=0")
-    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers), duplicates)
+    sketcher = Sketcher(fields=fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
+    return SketchedActions(actions, sketcher, duplicates)
 
 
 class SketchedActions:

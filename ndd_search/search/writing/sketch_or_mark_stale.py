@@ -13,18 +13,17 @@ from typing import Any
 
 from ndd_search.core.document_fields import absent_fields, splits, text_of
 from ndd_search.core.recipe import Recipe
-from ndd_search.core.setting_values import fields_in
+from ndd_search.core.setting_values import Field, Several, checked, setting
 from ndd_search.core.sketching.sketches import Sketch, sketch
-from ndd_search.core.sketching.stored_sketch import SketchField, are_keys, check_name, is_sketch_object
+from ndd_search.core.sketching.stored_sketch import KEYS, SketchField, are_keys, check_name, is_sketch_object
 from ndd_search.core.text.numbers import number_signature
 from ndd_search.errors import InvalidDocument
-from ndd_search.search.index_rules import OWN
+from ndd_search.search.index_rules import OWN, OfRecipe
 
 logger = logging.getLogger("ndd_search")
 
 _NAMED = 20  # fields of a document without text that the log names
 
-Fields = str | Sequence[str]
 _LOOKED_AT = 10  # documents, among which a text field should be at least once
 
 
@@ -47,31 +46,60 @@ class IngestReport:
     skipped: int = 0
 
 
-class Sketcher:
-    """Adds sketches to documents, and counts them in `report`.
+@checked
+@dataclass(frozen=True, kw_only=True)
+class SketchSettings:
+    """What is sketched of documents, and what is stored with the sketch.
 
-    fields: the text fields. field: the object that holds the sketch.
+    fields: the text fields, joined in this order. recipe: of the sketches. field: the object that holds the sketch.
     keys:   how many keys are stored beside the sketch, 0..64. numbers: whether the numbers of the text are stored.
     """
 
-    def __init__(
-        self,
-        fields: Fields,
-        field: str,
-        recipe: Recipe | str | None,
-        keys: int,
-        numbers: bool,
-    ) -> None:
-        for name, value in (("keys", keys), ("numbers", numbers)):
-            OWN[name].check(name, value)
-        self.fields, self.recipe = chosen_fields(fields, field), Recipe.of(recipe)
+    fields: Sequence[str] = setting(Several(Field(), one=True), ())
+    recipe: Recipe = setting(OfRecipe(Recipe()), Recipe())
+    field: str = "ndd"
+    keys: int = setting(OWN["keys"], KEYS)
+    numbers: bool = setting(OWN["numbers"], False)
+
+    def __post_init__(self) -> None:
         self.recipe.check_key()
-        if self.recipe.method == "simhash" and 0 < keys < self.recipe.k:
-            raise ValueError(f"keys must be at least 4 for simhash, got {keys}: fewer do not find all fingerprints")
-        self.keys, self.numbers = keys, numbers
-        self.where = SketchField(field)
-        self._dotted = [head for source in self.fields for head, _ in [*splits(source), (source, "")] if "." in head]
-        self._absent = list(self.fields) if len(self.fields) > 1 else []  # text fields that no document had so far
+        check_name(self.field)
+        object.__setattr__(self, "fields", tuple(dict.fromkeys(self.fields)))
+        for source in self.fields:
+            if "*" in source:
+                raise ValueError(f"{source!r} is a pattern: name each text field")
+            if source.partition(".")[0] == self.field:
+                raise ValueError(f"{source!r} is a field of the sketch itself ({self.field}), no text field")
+        if self.recipe.method == "simhash" and 0 < self.keys < self.recipe.k:
+            raise ValueError(
+                f"keys must be at least 4 for simhash, got {self.keys}: fewer do not find all fingerprints"
+            )
+
+    @property
+    def where(self) -> SketchField:
+        return SketchField(self.field)
+
+    def own_field(self, document: Mapping[str, Any]) -> str:
+        """Return the name of a field of the user's that a sketch would overwrite, "" if there is none.
+
+        A removed sketch leaves a null.
+        """
+        where = self.where
+        if (stored := document.get(where.name)) is not None and not is_sketch_object(stored):
+            return where.name
+        return where.keys if self.keys and not are_keys(document.get(where.keys)) else ""
+
+
+class Sketcher:
+    """Adds sketches to documents, and counts them in `report`. settings: of SketchSettings."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = SketchSettings(**settings)
+        self.where, fields = self.settings.where, self.settings.fields
+        if not fields:
+            raise ValueError("fields must name at least one text field")
+        self._dotted = [head for source in fields for head, _ in [*splits(source), (source, "")] if "." in head]
+        self._absent = list(fields) if len(fields) > 1 else []  # text fields that no document had so far
         self._looked_at = 0
         self.report = IngestReport()
 
@@ -95,7 +123,7 @@ class Sketcher:
     def changes_text(self, action: Action) -> bool:
         """Return whether an update may change the text of the sketch."""
         given = [document for document, partial in action.documents if partial]
-        return not given or any(touches(document, source) for document in given for source in self.fields)
+        return not given or any(touches(document, source) for document in given for source in self.settings.fields)
 
     def _tell_dotted(self, action: Action, document: Mapping[str, Any]) -> None:
         """Warn once of a document with a key with dots, which an update with an object does not replace."""
@@ -126,7 +154,7 @@ class Sketcher:
         found = None if text is None else self._sketch(action, text)
         if found is not None:
             self._check(action, document)
-        if (found is None or not self.keys) and is_sketch_object(document.get(self.where.name)):
+        if (found is None or not self.settings.keys) and is_sketch_object(document.get(self.where.name)):
             self._drop(document)
         if found is not None and text is not None:
             document.update(self._parts(text, found))
@@ -134,28 +162,30 @@ class Sketcher:
 
     def _update(self, action: Action, document: dict[str, Any]) -> None:
         """Recompute the sketch if an update holds the whole text, mark it stale if it holds a part of the text."""
-        where, touched = self.where, [touches(document, source) for source in self.fields]
+        where, touched = self.where, [touches(document, source) for source in self.settings.fields]
         if not any(touched):
             return
         self._check(action, document)
         known = all(one == "whole" for one in touched)
         try:
-            text = (text_of(document, self.fields) or "") if known else None  # "" is an update that removes the text
+            text = (
+                (text_of(document, self.settings.fields) or "") if known else None
+            )  # "" is an update that removes the text
         except Exception as error:
             self._pass(action, "unreadable", error)
             text = None
         found = None if text is None else self._sketch(action, text)
         if found is None or text is None:
             self.report.stale += 1
-            parts = where.parts(None, self.recipe, self.keys)
+            parts = where.parts(None, self.settings.recipe, self.settings.keys)
         else:
             parts = self._parts(text, found)
         document.update({**parts, where.name: where.cleared(parts[where.name])})
 
     def _parts(self, text: str, found: Sketch) -> dict[str, Any]:
         self.report.sketched += 1
-        numbers = number_signature(text, self.recipe) if self.numbers else None
-        return self.where.parts(found, self.recipe, self.keys, numbers, self.fields)
+        numbers = number_signature(text, self.settings.recipe) if self.settings.numbers else None
+        return self.where.parts(found, self.settings.recipe, self.settings.keys, numbers, self.settings.fields)
 
     def _drop(self, document: dict[str, Any]) -> None:
         document.pop(self.where.name, None)
@@ -163,21 +193,16 @@ class Sketcher:
             document.pop(self.where.keys, None)
 
     def _check(self, action: Action, document: Mapping[str, Any]) -> None:
-        """Raise InvalidDocument if a field holds a value of the user's own. A removed sketch leaves a null."""
-        where = self.where
-        for name, ours in ((where.name, is_sketch_object), (where.keys, are_keys)):
-            if name == where.keys and not self.keys:
-                continue
-            value = document.get(name)
-            if value is not None and not ours(value):
-                what = f"its field {name!r} holds {_kind(value)} of your own, where its sketch would be stored"
-                remedy = 'store sketches under another name, as in field="ndd_sketch", here and in every search'
-                raise InvalidDocument(_name(action), what, remedy)
+        """Raise InvalidDocument if a field holds a value of the user's own."""
+        if name := self.settings.own_field(document):
+            what = f"its field {name!r} holds {_kind(document[name])} of your own, where its sketch would be stored"
+            remedy = 'store sketches under another name, as in field="ndd_sketch", here and in every search'
+            raise InvalidDocument(_name(action), what, remedy)
 
     def _text(self, action: Action, document: Mapping[str, Any]) -> str | None:
         """Return the text to sketch, None if there is none."""
         try:
-            text = text_of(document, self.fields)
+            text = text_of(document, self.settings.fields)
         except Exception as error:  # one bad document does not stop the others
             self._pass(action, "unreadable", error)
             return None
@@ -187,7 +212,7 @@ class Sketcher:
 
     def _sketch(self, action: Action, text: str) -> Sketch | None:
         try:
-            return sketch(text, self.recipe)
+            return sketch(text, self.settings.recipe)
         except ImportError:  # MissingExtra, or a broken installation of an extra
             raise
         except Exception as error:
@@ -198,26 +223,14 @@ class Sketcher:
         self.report.unchanged[reason] += 1
         if reason not in ("no text", "unreadable"):
             return
-        what = f"has no text in {', '.join(self.fields)}" if error is None else f"cannot be sketched ({error!r})"
+        what = (
+            f"has no text in {', '.join(self.settings.fields)}" if error is None else f"cannot be sketched ({error!r})"
+        )
         action.unsketched.append(f"{_name(action)} {what}")
         if self.report.unchanged[reason] == 1:
             names = [name for part, _ in action.documents for name in map(str, part) if name[:1] != "_"]
             told = "%s %s and gets no sketch (its fields: %s); further ones are not named"
             logger.warning(told, _name(action), what, ", ".join(names[:_NAMED]))
-
-
-def chosen_fields(fields: Fields, field: str) -> tuple[str, ...]:
-    """Return the text fields of a sketch. field: the object that holds it. Raises ValueError for invalid names."""
-    check_name(field)
-    chosen = tuple(dict.fromkeys(fields_in("fields", fields)))
-    if not chosen:
-        raise ValueError(f"fields must name at least one text field, got {fields!r}")
-    for source in chosen:
-        if "*" in source:
-            raise ValueError(f"{source!r} is a pattern: name each text field")
-        if source.partition(".")[0] == field:
-            raise ValueError(f"{source!r} is a field of the sketch itself ({field}), no text field")
-    return chosen
 
 
 def _name(action: Action) -> str:

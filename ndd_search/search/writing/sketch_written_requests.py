@@ -185,7 +185,8 @@ class SketchedWrites:
                 numbered = stored.get("numbers") is not None
                 with suppress(ValueError):  # it is stale, of another version, or of another key
                     recipe = known if stored["recipe"] == known.id else Recipe.parse(stored["recipe"])
-                    return Sketcher(fields_in_text(text), where.name, recipe, len(listed(keys)), numbered)
+                    kept = {"field": where.name, "keys": len(listed(keys)), "numbers": numbered}
+                    return Sketcher(fields=fields_in_text(text), recipe=recipe, **kept)
         return None
 
 
@@ -242,8 +243,9 @@ class WrittenLines:
 
 
 def _sketcher(pattern: str, rule: IndexRule) -> Sketcher:
+    stored = {"field": rule.field or "ndd", "keys": rule.keys, "numbers": rule.numbers}
     with named(pattern):
-        return Sketcher(rule.text, rule.field or "ndd", rule.recipe, rule.keys, rule.numbers)
+        return Sketcher(fields=rule.text, recipe=rule.recipe, **stored)
 
 
 def _same(first: Any, second: Any) -> bool:
