@@ -9,14 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.core.immutable import cached_property, dataclass
 from ndd_search.core.options import EVERY_SEARCH
-from ndd_search.core.paging.cache import cache_key
 from ndd_search.core.sketching.stored_sketch import StoredSketches
 from ndd_search.search.rest.candidate_limits import (
     LIMITED,
@@ -150,7 +148,7 @@ class Search:
     def target(self) -> bytes:
         """Hash of what is searched according to the URL: the key of learned facts."""
         which = {name: self.request.params[name] for name in WHICH_INDEXES if name in self.request.params}
-        return cache_key(self.request.path, which) if which else _key_of_path(self.request.path)
+        return _hash(self.request.path, which).digest()
 
     @cached_property
     def target_of_caller(self) -> bytes:
@@ -189,11 +187,6 @@ def identifying(headers: Mapping[str, Any]) -> dict[str, Any]:
 def _hash(*parts: Any) -> blake2b:
     """Return a hash that is equal for equal parts of plain types; `cache_key` takes three times as long."""
     return blake2b(repr(parts).encode(), digest_size=16)
-
-
-@lru_cache(1024)
-def _key_of_path(path: str) -> bytes:
-    return cache_key(path)
 
 
 def read_search(request: Request, pipeline: Piped = "") -> Search | None:
