@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.sketch_rows import Ranks
-from ndd_search.core.recipe import Recipe
-from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.printable import many
-from ndd_search.core.text.shingles import shingle_hashes, shingle_texts
 from ndd_search.corpus.collection_groups import Groups
 from ndd_search.corpus.guard_columns import NUMBERS
 from ndd_search.corpus.read_collection import Documents
 from ndd_search.reports.html import bars, document, html_table
 from ndd_search.reports.side_by_side import as_html, side_by_side
 
-SHOWN = 10  # largest groups, and frames
-_LOOKED_UP = 2_000  # values of the table that frames are made of, the most common first
-_COMPANIONS = 4  # documents that a document is compared with
-_LEAST = 3  # common values of a document, and shingles of a passage
-_LONGEST = 1_500  # characters of a text that are shown
+SHOWN = 10  # largest groups
 _MOST_VALUES = 15  # rows of a table by a field
 
 
@@ -48,8 +36,6 @@ def report_of(groups: Groups) -> str:
     for name in (name for name in corpus.columns if name != NUMBERS):
         parts += [f"<h2>By {escape(name)}</h2>", _by_field(groups, name)]
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
-    if corpus.recipe.measure == "kmv" and (frames := _frames(groups)):
-        parts += ["<h2>Passages that many documents share</h2>", frames]
     return document(f"Near-duplicates among {many(len(corpus), 'document')}", "\n".join(parts))
 
 
@@ -127,15 +113,6 @@ def _largest(groups: Groups) -> str:
     return "\n".join(parts) or "<p>No document is a near-duplicate of another.</p>"
 
 
-def _frames(groups: Groups) -> str:
-    """The frames of the collection as text, "" where there are none or the sources cannot be read again."""
-    corpus = groups.corpus
-    table = corpus.frequency_table
-    found = _find_frames(corpus.sketches, groups.leader, table, corpus.recipe, partial(_texts, corpus))
-    rows = [(f"{frame.share:.1%}", corpus.ids[frame.document], frame.text[:_LONGEST]) for frame in found]
-    return html_table(("share of documents", "for example", "passages"), rows) if rows else ""
-
-
 def _texts(corpus: Documents, places: Iterable[int]) -> dict[int, str]:
     """The texts of some documents; none when the sources cannot be read again."""
     return {} if corpus.pieces is None or corpus.pieces.read_once else corpus.texts(places)
@@ -143,91 +120,3 @@ def _texts(corpus: Documents, places: Iterable[int]) -> dict[int, str]:
 
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "0%"
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """What a document has in common with others that are not near-duplicates of it.
-
-    text: its passages. share: of the documents that hold the most common part of them, 0..1, in a sample.
-    """
-
-    document: int
-    text: str
-    share: float
-
-
-def _find_frames(
-    sketches: Sketches,
-    leader: Ranks,
-    table: FrequencyTable,
-    recipe: Recipe,
-    read: Callable[[Iterable[int]], Mapping[int, str]],
-) -> list[_Frame]:
-    """The most common passages, each out of one document, the most common first.
-
-    leader: of each document, as in Groups; documents of one group are not compared, as they share more than a frame.
-    read:   returns the texts of some documents by place; those that cannot be read may be missing.
-    """
-    order = np.argsort(-table.counts, kind="stable")[:_LOOKED_UP]
-    shares = dict(zip(table.values[order].tolist(), (table.counts[order] / table.documents).tolist(), strict=True))
-    examples = _examples(sketches, leader, table.values[order])
-    texts = read({place for example, others in examples.items() for place in (example, *others)})
-    frames = []
-    for example, others in examples.items():
-        there = [texts[place] for place in others if place in texts]
-        if example in texts and there:
-            passages, share = _passages(texts[example], there, shares, recipe)
-            if passages:
-                frames.append(_Frame(example, " … ".join(passages), share))
-    return sorted(frames, key=lambda frame: -frame.share)
-
-
-def _examples(sketches: Sketches, leader: Ranks, values: np.ndarray) -> dict[int, list[int]]:
-    """A few documents that hold most of some values together, each with others that share most of its values."""
-    at = np.flatnonzero(np.isin(sketches.values, values))
-    owners: Ranks = np.searchsorted(sketches.offsets, at, side="right") - 1
-    held, left = sketches.values[at], np.ones(len(at), np.bool_)
-    examples: dict[int, list[int]] = {}
-    while len(examples) < SHOWN and left.any():
-        counts = np.bincount(owners[left])
-        best = int(counts.argmax())
-        if counts[best] < _LEAST:
-            break
-        covered = np.isin(held, held[(owners == best) & left])
-        shared = np.bincount(owners[covered], minlength=len(leader)) * (leader != leader[best])
-        others = np.argsort(-shared, kind="stable")[:_COMPANIONS]
-        examples[best] = [int(place) for place in others if shared[place] >= _LEAST]
-        left &= ~covered
-    return examples
-
-
-def _passages(text: str, others: list[str], shares: Mapping[int, float], recipe: Recipe) -> tuple[list[str], float]:
-    """The passages of a text that half of some others have, too, and the share of their most common shingle."""
-    holders = Counter[int]()
-    for other in others:
-        holders.update(set(_values(other, recipe)))
-    values, shingles = _values(text, recipe), shingle_texts(text, recipe)
-    common = [place for place, value in enumerate(values) if 2 * holders[value] >= len(others)]
-    passages, share, start = [], 0.0, 0
-    for end in range(1, len(common) + 1):
-        if end < len(common) and common[end] == common[end - 1] + 1:
-            continue
-        if end - start >= _LEAST:
-            passages.append(_joined([shingles[place] for place in common[start:end]], recipe))
-            share = max(share, *(shares.get(values[place], 0.0) for place in common[start:end]))
-        start = end
-    return passages, share
-
-
-def _values(text: str, recipe: Recipe) -> list[int]:
-    """The sketch value of each shingle of a text, in order."""
-    values: list[int] = (shingle_hashes([text], recipe)[0] >> np.uint64(33)).tolist()
-    return values
-
-
-def _joined(shingles: list[str], recipe: Recipe) -> str:
-    """The text of consecutive shingles. Those of words overlap in all but one word."""
-    if recipe.kind != "words":
-        return " ".join(shingles)
-    return " ".join([*(shingle.split(" ")[0] for shingle in shingles[:-1]), shingles[-1]])

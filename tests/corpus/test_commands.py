@@ -93,9 +93,6 @@ def test_no_source_is_overwritten(option: str, source: Path, capsys: pytest.Capt
     assert run("groups", f"{source.parent}/*.jsonl", "--text", "body", option, source) == 2
     assert f"{source} is one of the sources, and would be overwritten" in capsys.readouterr().err
     assert main(["items", "learn", str(source), "--out", str(source)]) == 2
-    labels = write_lines(source.parent / "labels.json", [{"a": "a", "b": "b", "label": 1}])
-    assert main(["items", "learn", str(source), "--labels", str(labels), "--out", str(labels)]) == 2
-    assert f"{labels} is one of the sources" in capsys.readouterr().err
     assert source.read_bytes() == before
 
 
