@@ -27,11 +27,7 @@ def index_template(component: str = "ndd", data_stream: bool = False) -> dict[st
 def files() -> dict[str, dict[str, Any]]:
     """Return the content of the files of index_templates/, by name."""
     return {
-        f"{engine}/{name}.json": content
-        for engine in ("elasticsearch", "opensearch")
-        for name, content in {
-            "component": component_template(),
-            "example-index": index_template(),
-            "example-data-stream": index_template(data_stream=True),
-        }.items()
+        "component.json": component_template(),
+        "example-index.json": index_template(),
+        "example-data-stream.json": index_template(data_stream=True),
     }

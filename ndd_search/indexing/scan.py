@@ -204,10 +204,9 @@ def with_json(client: Any, parse: Callable[[bytes | str], Any]) -> Any:
     client: of elasticsearch-py or opensearch-py, synchronous, wrapped or not; it is not changed.
     parse:  raises ValueError for what is no JSON; the client then raises its own error.
     """
-    reader = copy.copy(client)
+    reader = unwrap(copy.copy(client))
     attribute = "_transport" if hasattr(reader, "_transport") else "transport"
-    setattr(reader, attribute, copy.copy(getattr(reader, attribute)))  # unwrapping may change the transport itself
-    transport = copy.copy(getattr(unwrap(reader), attribute))
+    transport = copy.copy(getattr(reader, attribute))
     loader = "serializers" if hasattr(transport, "serializers") else "deserializer"
     setattr(transport, loader, _Loader(getattr(transport, loader), parse))
     setattr(reader, attribute, transport)
