@@ -88,27 +88,24 @@ class View:
     def _in_order(self, sort: Sort, count: int) -> list[str]:
         """Return the ids of the first hits, ordered by a field; those without it come last.
 
-        Raises ValueError if there are hits and none has the field.
+        Raises ValueError if there are hits and no document has the field.
         """
+        keys = self._keys(self.query, sort, count)
+        if keys and keys[0]["value"] is None and self._keys(tantivy.Query.all_query(), sort, 1)[0]["value"] is None:
+            raise ValueError(f"no document has the field {sort.field!r} to sort by")
+        return [key["id"] for key in keys]
+
+    def _keys(self, query: tantivy.Query, sort: Sort, count: int) -> list[dict[str, Any]]:
+        """Return value and id of the first hits of a query, in order."""
+        order = "desc" if sort.descending else "asc"
+        value = {"field": f"order.{searchable(sort.field)}", "order": order}
         sources = [
-            {
-                "value": {
-                    "terms": {
-                        "field": f"order.{searchable(sort.field)}",
-                        "order": "desc" if sort.descending else "asc",
-                        "missing_bucket": True,
-                        "missing_order": "last",
-                    }
-                }
-            },
+            {"value": {"terms": {**value, "missing_bucket": True, "missing_order": "last"}}},
             {"id": {"terms": {"field": "id"}}},
         ]
         with engine_errors(self.folder):
-            found = self.searcher.aggregate(self.query, {"hits": {"composite": {"size": count, "sources": sources}}})
-        keys = [bucket["key"] for bucket in found["hits"]["buckets"]]
-        if keys and keys[0]["value"] is None:
-            raise ValueError(f"none of the documents found has the field {sort.field!r} to sort by")
-        return [key["id"] for key in keys]
+            found = self.searcher.aggregate(query, {"hits": {"composite": {"size": count, "sources": sources}}})
+        return [bucket["key"] for bucket in found["hits"]["buckets"]]
 
     def mark(self, hits: Sequence[dict[str, Any]], marks: tuple[str, str]) -> None:
         """Add to each hit, under "highlight", a passage of each text field with a matched word."""
