@@ -10,19 +10,7 @@ if TYPE_CHECKING:
     from ndd_search.items.fields import Category, Date, Exact, Name, Number, Place, Text, Url
     from ndd_search.items.items import Items
 
-_LATER = {
-    "Category": "fields",
-    "Date": "fields",
-    "Exact": "fields",
-    "Items": "items",
-    "Name": "fields",
-    "Number": "fields",
-    "Place": "fields",
-    "Text": "fields",
-    "Url": "fields",
-}
-
 __all__ = ["Category", "Date", "Exact", "Items", "Name", "Number", "Place", "Text", "Url"]
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
-    __getattr__ = later(__name__, _LATER)
+    __getattr__ = later(__name__, {name: "items" if name == "Items" else "fields" for name in __all__})

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.errors import importing
 from ndd_search.items.compare_values import Compared, CoreRows, Rareness, letters_of
@@ -60,12 +59,9 @@ class Names:
         return np.fromiter((ord(word[0]) for word in self._vocabulary), np.int64, len(self._vocabulary))
 
     @cached_property
-    def _is_number(self) -> npt.NDArray[np.bool_]:
-        return np.fromiter(map(str.isdigit, self._vocabulary), np.bool_, len(self._vocabulary))
-
-    @cached_property
-    def _has_synonyms(self) -> npt.NDArray[np.bool_]:
-        return np.fromiter((word in self._synonyms for word in self._vocabulary), np.bool_, len(self._vocabulary))
+    def _kinds(self) -> Places:
+        """Of each word whether it is a number (1), and has synonyms (2)."""
+        return np.array([word.isdigit() + 2 * (word in self._synonyms) for word in self._vocabulary], np.int64)
 
     @cached_property
     def _joined(self) -> list[str]:
@@ -105,9 +101,8 @@ class Names:
         letters, ends = letters_of(self._vocabulary)
         joined, joined_ends = letters_of([""] * len(self._values) if one_word else self._joined)
         digits = np.zeros(len(self._values), np.int64) if one_word else self._digits
-        kinds = self._is_number + 2 * self._has_synonyms.astype(np.int64)
         weights, shares = self._weight.view(np.int64), self._share.view(np.int64)
-        words = (letters, ends, kinds, weights, shares)
+        words = (letters, ends, self._kinds, weights, shares)
         return 0, (*words, *self._words, joined, joined_ends, digits, self._synonymous)
 
     def _words_met(self, first: Places, second: Places) -> tuple[Floats, Floats]:
@@ -161,7 +156,7 @@ class Names:
         first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
         found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST - _SLACK, dtype=np.float64)
         found = np.where(found < _LEAST - 1 / _FINE, 0.0, np.minimum(found, _DIFFERENT))
-        is_special = (self._lengths == 1) | self._is_number | self._has_synonyms  # not compared by letters alone
+        is_special = (self._lengths == 1) | (self._kinds > 0)  # not compared by letters alone
         special = np.flatnonzero(is_special[low] | is_special[high])
         if len(special):
             found[special] = self._special_alike(low[special], high[special], found[special])
@@ -174,7 +169,7 @@ class Names:
         single = self._lengths[low] == 1, self._lengths[high] == 1
         same_letter = self._initial[low] == self._initial[high]
         alike = np.where(single[0] | single[1], np.where(same_letter, _INITIAL, 0.0), otherwise)
-        of_numbers = self._is_number[low] | self._is_number[high]
+        of_numbers = (self._kinds[low] | self._kinds[high]) & 1 > 0
         alike[of_numbers] = 0.0
         longer = np.minimum(self._lengths[low], self._lengths[high]) > 2  # of shorter numbers each digit counts
         near = np.abs(self._lengths[low] - self._lengths[high]) < 2

@@ -24,15 +24,16 @@ from ndd_search.items.parse_values import is_absent
 
 Rules = Mapping[str, str]
 
-RULES = (
-    "frequent: the value of most records",
-    "longest: the longest text",
-    "first: that of the first record that has one",
-    "central: the place or number with the smallest sum of distances to the others",
-    "union: a list of all values; that of a web address or a code, if there are several",
-    "newest:FIELD, oldest:FIELD: that of the record with the latest, or earliest, time in FIELD",
-    "preferred:FIELD=a,b: that of the first record whose FIELD is a, else b, else any",
-)
+RULES = {
+    "frequent": "the value of most records",
+    "longest": "the longest text",
+    "first": "that of the first record that has one",
+    "central": "the place or number with the smallest sum of distances to the others",
+    "union": "a list of all values; that of a web address or a code, if there are several",
+    "newest:FIELD": "that of the record with the latest time in FIELD",
+    "oldest:FIELD": "that of the record with the earliest time in FIELD",
+    "preferred:FIELD=a,b": "that of the first record whose FIELD is a, else b, else any",
+}
 _OF_KIND = {"text": "longest", "place": "central", "url": "union", "exact": "union"}
 _ABOUT = "ndd"
 _IDS = ("id", "_id")  # they are listed as members
@@ -98,10 +99,11 @@ def merge_group(
 def check_rule(name: str, rule: str) -> None:
     """Raise ValueError for a rule that does not exist."""
     head, colon, rest = rule.partition(":")
-    plain = head in ("frequent", "longest", "first", "central", "union") and not colon
-    if not (plain or (head in ("newest", "oldest") and rest) or (head == "preferred" and "=" in rest)):
-        heads = [word.split(":")[0] for each in RULES for word in each.split(": ")[0].split(", ")]
-        raise ValueError(f"{name}: {rule!r} is no rule{nearest(head, heads)}; rules are {'; '.join(RULES)}")
+    heads = {each.partition(":")[0]: ":" in each for each in RULES}
+    fits = bool(rest) == bool(colon) == heads.get(head) and ("=" in rest or head != "preferred")
+    if not fits:
+        rules = "; ".join(f"{each}: {what}" for each, what in RULES.items())
+        raise ValueError(f"{name}: {rule!r} is no rule{nearest(head, heads)}; rules are {rules}")
 
 
 def _fields(fields: Mapping[str, Field], records: Sequence[Any]) -> list[tuple[str, tuple[str, ...], Field | None]]:
@@ -192,7 +194,5 @@ def _distances(field: Field | None, held: Sequence[_Held]) -> list[float]:
     except (TypeError, ValueError):
         return [0.0] * len(held)
     if isinstance(field, Place) and values.ndim == 2:
-        return [
-            float(kilometres(np.repeat(values[i : i + 1], len(values), 0), values).sum()) for i in range(len(values))
-        ]
+        return [float(kilometres(np.broadcast_to(one, values.shape), values).sum()) for one in values]
     return np.abs(values[:, None] - values[None]).sum(axis=1).tolist() if values.ndim == 1 else [0.0] * len(held)

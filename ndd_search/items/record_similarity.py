@@ -77,30 +77,23 @@ def similarity_of(schema: Schema, a: Any, b: Any) -> Similarity:
     graded = schema.graded(schema.comparison(table), np.array([0]), np.array([1]))
     log_odds = float(schema.log_odds(graded)[0])
     whole = float(model.log_odds(graded.grades, vetoes=False)[0])
-    found = []
-    vetoes = []
+    found, vetoes = [], []
     for place, (name, field) in enumerate(fields.items()):
         column = table.columns[name]
-        values = tuple(None if code < 0 else column.values[code] for code in column.codes.tolist())
-        similarity = float(graded.similarity[0, place])
-        missing = np.isnan(similarity)
-        rest = float(model.log_odds(graded.grades, without=place, vetoes=False)[0])
-        found.append(
-            FieldSimilarity(
-                name, (values[0], values[1]), None if missing else similarity, 0.0 if missing else whole - rest
-            )
-        )
+        first, second = (None if code < 0 else column.values[code] for code in column.codes.tolist())
+        similarity = None if np.isnan(alike := graded.similarity[0, place]) else float(alike)
+        rest = whole if similarity is None else float(model.log_odds(graded.grades, without=place, vetoes=False)[0])
+        found.append(FieldSimilarity(name, (first, second), similarity, whole - rest))
         if field.veto and model.is_vetoed(graded.grades[:, place], place)[0]:
             vetoes.append(name)
-    has = np.flatnonzero(~np.isnan(graded.similarity[0]))
-    alike, weights = graded.similarity[0, has], np.array([field.weight for field in fields.values()])[has]
+    known = [(one.similarity, fields[one.name].weight) for one in found if one.similarity is not None]
     prevented = f"{' and '.join(vetoes)} differs, which keeps records apart" if vetoes else ""
     if not prevented and np.isneginf(log_odds):
         needs = ", or ".join(" and ".join(each) for each in schema.needs)
         prevented = f"needed is agreement of {needs}"
     return Similarity(
         float(probabilities(np.array([log_odds]))[0]),
-        float(np.average(alike, weights=weights)) if len(alike) else 0.0,
+        sum(alike * weight for alike, weight in known) / sum(weight for _, weight in known) if known else 0.0,
         log_odds,
         tuple(found),
         prevented,
