@@ -252,6 +252,7 @@ class _Checked:
 
 
 def _kind(mapping: Mapping[str, Any], path: str) -> str:
+    """Return the type of a field, "" for one that is not mapped, or that no aggregation can count."""
     for name in path.split("."):
         mapping = mapping.get("properties", {}).get(name, {})
-    return str(mapping.get("type", ""))
+    return "" if mapping.get("doc_values") is False else str(mapping.get("type", ""))

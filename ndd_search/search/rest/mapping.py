@@ -11,6 +11,8 @@ from ndd_search.core.sketching.stored_sketch import SketchField
 
 Level = Literal["ok", "note", "warning", "error"]
 VERSION = 3  # of the mapping below
+_INSTALL = "run ndd-search backfill, or install the template"
+_RENAME = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
 _MARKS = {"group": "keyword", "group_size": "integer", "leads": "boolean"}  # as `corpus mark` maps them
 
 
@@ -85,56 +87,45 @@ def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Fi
 
 
 def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
-    where, fields = SketchField(field), mapping.get("properties", {})
+    where, fields, wanted = SketchField(field), mapping.get("properties", {}), mapping_properties(field)
     found = fields.get(field)
     if found is None:
-        yield Finding(
-            "error", "mapping", f"there is no field {field}", "run ndd-search backfill, or install the template"
-        )
+        yield Finding("error", "mapping", f"there is no field {field}", _INSTALL)
         return
-    if "properties" not in found:
-        kind = found.get("type", "object")
-        yield Finding(
-            "error",
-            "mapping",
-            f"{field} is a field of type {kind}, not an object with sketches",
-            "choose another name: --field",
-        )
+    if (kind := found.get("type", "object")) != "object" or "properties" not in found:
+        what = f"{field} is a field of type {kind}, not an object with sketches"
+        yield Finding("error", "mapping", what, "choose another name: --field")
         return
-    yield from _check_sketch(where, found["properties"].get("sketch"))
-    recipe = found["properties"].get("recipe", {}).get("type")
-    if recipe != "keyword":
-        what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
-        what += ": searches read it from each document, and backfill cannot query it" if recipe == "text" else ""
-        remedy = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
-        yield Finding("error", "mapping", what, remedy)
-    if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
-        what = f"{where.numbers} is {numbers.get('type')}, not integer: the guard numbers cannot read it"
-        yield Finding("warning", "mapping", what, "use another name (--field) and run backfill")
-    keys = fields.get(where.keys, {}).get("type")
-    if keys is None:
-        what = f'{where.keys} is not mapped: no search finds duplicates, or copies beyond its window (members="all")'
-        yield Finding("note", "mapping", what, "run ndd-search backfill, which maps and stores keys")
-    elif keys != "keyword":
-        yield Finding("error", "mapping", f"{where.keys} is {keys}, not keyword", "reindex with the template")
+    given = {f"{field}.{name}": one for name, one in found["properties"].items()}
+    ours = {f"{field}.{name}": one for name, one in wanted[field]["properties"].items()}
+    for path in (where.sketch, where.recipe, where.smallest, where.numbers):
+        yield from _check_field(path, ours[path], given.get(path), where)
+    yield from _check_field(where.keys, wanted[where.keys], fields.get(where.keys), where)
 
 
-def _check_sketch(where: SketchField, found: Mapping[str, Any] | None) -> Iterator[Finding]:
-    new_index = "install the template for new indexes; reindex this one if its space matters"
+def _check_field(
+    path: str, wanted: Mapping[str, Any], found: Mapping[str, Any] | None, where: SketchField
+) -> Iterator[Finding]:
+    """Yield what is wrong with the mapping of one of our fields."""
     if found is None:
-        remedy = "run ndd-search backfill, or install the template"
-        yield Finding("error", "mapping", f"{where.sketch} is not mapped", remedy)
-    elif found.get("type") not in ("integer", "long"):
-        remedy = "choose another name: --field"
-        yield Finding("error", "mapping", f"{where.sketch} is {found.get('type')}, not integer", remedy)
-    elif found.get("doc_values") is False:
-        remedy = "use another name (--field) and run backfill"
-        yield Finding("error", "mapping", f"{where.sketch} has no doc values, so no search can read it", remedy)
-    elif found.get("index") is not False:
-        what = f"{where.sketch} is an indexed {found['type']} (dynamic mapping makes these): about twice the space"
-        yield Finding("warning", "mapping", what, new_index)
-    elif found.get("type") == "long":
-        yield Finding("note", "mapping", f"{where.sketch} is long, although integer is enough; this costs no space")
+        if path in where.read:
+            yield Finding("error", "mapping", f"{path} is not mapped", _INSTALL)
+        elif path == where.keys:
+            what = f'{path} is not mapped: no search finds duplicates, or copies beyond its window (members="all")'
+            yield Finding("note", "mapping", what, "run ndd-search backfill, which maps and stores keys")
+        return
+    kind = found.get("type", "an object")
+    if kind != wanted["type"] and (kind, wanted["type"]) != ("long", "integer"):
+        what = f"{path} is {kind}, not {wanted['type']}{' (dynamic mapping makes it text)' if kind == 'text' else ''}"
+        if path == where.recipe and kind == "text":
+            what += ": searches read it from each document, and backfill cannot query it"
+        yield Finding("warning" if path == where.numbers else "error", "mapping", what, _RENAME)
+    elif wanted.get("doc_values", True) and found.get("doc_values") is False:
+        yield Finding("error", "mapping", f"{path} has no doc values, so no search can read it", _RENAME)
+    elif path == where.sketch and found.get("index") is not False:
+        what = f"{path} is an indexed {kind} (dynamic mapping makes these): about twice the space"
+        remedy = "install the template for new indexes; reindex this one if its space matters"
+        yield Finding("warning", "mapping", what, remedy)
 
 
 def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
