@@ -19,6 +19,7 @@ from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
+from ndd_search.embedded import ranked_hits
 from ndd_search.embedded.tantivy_files import analyzer_of
 
 KOREAN = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
@@ -286,6 +287,21 @@ def test_texts_and_numbers_of_one_field_are_sorted_across_commits(tmp_path: Path
         assert inorder == ["10", "21", "20", "03", "12", "01", "00", "31", "30", "11", "02", "22"]
         backwards = ids(index.search("*", sort="v:desc", mode="annotate", size=20))
         assert backwards == ["11", "30", "00", "31", "01", "12", "03", "20", "21", "10", "02", "22"]
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_hits_are_sorted_in_any_number_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """tantivy refuses to order more than 65,000 at once."""
+    values = [None, "a", "B", "ä", "10", 10, -3, 2.5, ["x", "y"], "2024-01-01"]
+    with ndd.Index.open(tmp_path / "many", text="body") as index:
+        for part in range(3):
+            index.add({"id": f"{part}-{n}", "body": "volcano", "v": values[n % 7 + part]} for n in range(20))
+        for sort in ("v", "v:desc"):
+            monkeypatch.setattr(ranked_hits, "_MOST_ORDERED", 50_000)
+            whole = ids(index.search("volcano", sort=sort, size=60, mode="annotate"))
+            monkeypatch.setattr(ranked_hits, "_MOST_ORDERED", most)
+            assert ids(index.search("volcano", sort=sort, size=60, mode="annotate", window=60)) == whole
+            assert len(set(whole)) == 60
 
 
 def test_a_sorted_page_reads_the_documents_of_its_window_alone(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from ndd_search.errors import importing
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
+_MOST_ORDERED = 50_000  # hits that tantivy orders at once: it refuses 65,000
 _PASSAGE = 200  # characters of a passage around the matched words
 
 
@@ -103,9 +104,17 @@ class View:
             {"value": {"terms": {**value, "missing_bucket": True, "missing_order": "last"}}},
             {"id": {"terms": {"field": "id"}}},
         ]
-        with engine_errors(self.folder):
-            found = self.searcher.aggregate(query, {"hits": {"composite": {"size": count, "sources": sources}}})
-        return [bucket["key"] for bucket in found["hits"]["buckets"]]
+        keys: list[dict[str, Any]] = []
+        after: dict[str, Any] = {}
+        while len(keys) < count:
+            wanted = {"size": min(count - len(keys), _MOST_ORDERED), "sources": sources, **after}
+            with engine_errors(self.folder):
+                found = self.searcher.aggregate(query, {"hits": {"composite": wanted}})["hits"]
+            keys += [bucket["key"] for bucket in found["buckets"]]
+            if len(found["buckets"]) < wanted["size"]:
+                break
+            after = {"after": found["after_key"]}
+        return keys
 
     def mark(self, hits: Sequence[dict[str, Any]], marks: tuple[str, str]) -> None:
         """Add to each hit, under "highlight", a passage of each text field with a matched word."""
