@@ -27,7 +27,7 @@ from ndd_search.core.matching.document_frequency import count_document_frequency
 from ndd_search.core.matching.frequency_table import FrequencyTable
 from ndd_search.core.recipe import Recipe
 from ndd_search.core.setting_values import Whole, YesNo, checked, setting
-from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, StoredSketches, fields_text, is_sketch_object
+from ndd_search.core.sketching.stored_sketch import MARKS, SketchField, fields_text, is_sketch_object
 from ndd_search.core.text.printable import many
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.concurrent_updates import Rewriter, Tally
@@ -37,7 +37,6 @@ from ndd_search.indexing.scan import sampled, snapshot
 from ndd_search.indexing.sketch_or_remove import RemoveSketches, SketchDocuments
 from ndd_search.search.flow.choose_frequency_table import TABLES, document, document_id, named
 from ndd_search.search.flow.client_settings import options
-from ndd_search.search.flow.learned_targets import MAX_RESULT_WINDOW
 from ndd_search.search.rest.mapping import (
     check_mapping,
     holds_sketches,
@@ -46,13 +45,14 @@ from ndd_search.search.rest.mapping import (
     mapping_properties,
 )
 from ndd_search.search.rest.read_answer import window_limit
-from ndd_search.search.rest.wider_requests import SAMPLE, sample_body, sketch_reading, stored_sketch
+from ndd_search.search.rest.wider_requests import stored_sketch
 from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
 _PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
 _LOOKED_AT = 100  # documents that are checked for text
+_SAMPLE = 5000  # documents: enough to see a template that one document in a thousand uses
 _NAMED = 12  # fields with text that are named if the given ones have none
 
 # Hidden, so that searches of every index do not find it. No field is indexed: it is read by id.
@@ -377,11 +377,13 @@ def store_frequency_table(client: Any, index: str, field: SketchField, recipe: R
 
 
 def sample(client: Any, index: str, field: SketchField, recipe: Recipe) -> list[dict[str, Any]]:
-    """Return documents drawn at random."""
-    stored = StoredSketches(field, recipe)
-    body = sample_body(stored, min(SAMPLE, MAX_RESULT_WINDOW), sketch_reading(stored))
+    """Return at most 5,000 documents of a recipe, drawn at random, with their sketches. The draw has a fixed seed."""
+    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # works for keyword and text
+    chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
+    query = {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}}
+    body = {"query": query, "_source": False, "track_total_hits": False, "docvalue_fields": list(field.read)}
     try:
-        found = client.search(index=named(index), body=body)["hits"]
+        found = client.search(index=named(index), body={**body, "size": _SAMPLE})["hits"]
     except Exception as error:
         if (most := window_limit(str(error))) is None:
             raise

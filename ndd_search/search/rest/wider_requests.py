@@ -20,7 +20,6 @@ from ndd_search.search.rest.search_body import names_of
 
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 _LOOK = 2.0  # seconds to wait at most for mappings
-SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
 
 
 @dataclass(frozen=True)
@@ -77,24 +76,6 @@ def widened(
         params["preference"] = search.preference
     shown = {*reading.fields, *asked_for(search, field, field.read)}
     return search.request.asking(body, params, reading.sketches if shown.isdisjoint(field.read) else None)
-
-
-def sample_body(sketches: StoredSketches, size: int, reading: Reading) -> dict[str, Any]:
-    """Return the body of a search for the sketches of a random sample of documents. The sample has a fixed seed.
-
-    size: number of documents.
-    """
-    named = {"query": sketches.recipe.id, "operator": "and"}
-    of_recipe = {"match": {sketches.field.recipe: named}}  # works for keyword and text
-    chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
-    body = {
-        "size": size,
-        "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
-        "_source": False,
-        "track_total_hits": False,
-        "docvalue_fields": list(reading.stored),
-    }
-    return {**body, "fields": list(reading.fields)} if reading.fields else body
 
 
 def any_sketch(search: Search, field: SketchField) -> Request:
