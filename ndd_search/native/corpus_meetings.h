@@ -166,20 +166,6 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
                    (int32_t)(second_ends_first ? all : some)}, (int32_t)common, {0}};
     if (!common || (double)common < bar * (double)(all + some - common)) /* empty sketches make no pair */
         return NO;
-    if ((length_of(page, first) < rule->shortest || length_of(page, second) < rule->shortest)
-        && resemblance_of(pair) < 1)
-        return NO;
-    Weights *weights = corpus->weights;
-    if (hardly_differs(rule, pair, sizes.shorter)
-        || (edges && differ_at_edges(page, rule, weights, first, second)))
-        return YES;
-    if (!weights)
-        return counts_unweighed(rule, pair, &sizes);
-    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
-    if (surely_counts(rule, pair, &sizes, pair->weights[0]))
-        return YES;
-    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
-    if (pair->weights[0] && pair->weights[1])
-        pair->weights[2] = weigh_common(weights, page, first, second);
-    return counts(rule, pair, &sizes) != NO; /* closer to the bar than any power function errs: it counts */
+    /* closer to the bar than any power function errs: it counts */
+    return decide(page, rule, corpus->weights, pair, sizes, edges, NULL) != NO;
 }

@@ -293,8 +293,7 @@ static uint32_t usual_weight(const Index *index, const uint32_t *weights)
     return usual;
 }
 
-/* Sum the weights of the values that the hit counted last shares with each hit inserted, into `weighed`: the usual
- * weight
+/* Sum the weights of the values that the hit counted last shares with each hit inserted, into `weighed`: the usual weight
    for each value, plus the difference for values of another weight, modulo 2**32. Unless exactly: a lower bound, which
    assumes that each hit shares all values of a lower weight. weights: of all positions. */
 static void weigh_shared(Index *index, const uint32_t *weights, int64_t hit, int exactly)

@@ -135,14 +135,6 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
     return count_shared(search->index, hit) ? list_met(search, hit, leaders) : 0;
 }
 
-/* Weigh what the hit counted last shares with any other, exactly or at least. */
-static void weigh_all(Search *search, int64_t hit, int exactly)
-{
-    weights_of(search->weights, search->page, hit);
-    weigh_shared(search->index, search->weights->weights, hit, exactly);
-    search->weighed = exactly;
-}
-
 /* Set the idf sums of a hit in `sides`. */
 static void tell_rare(Search *search, int64_t hit)
 {
@@ -174,7 +166,8 @@ static int64_t drop_different(Search *search, int64_t hit, int64_t met)
             tell_rare(search, search->met[i]);
     for (int exactly = 0; exactly <= 1 && met > FEW_MET; exactly++) {
         int64_t left = 0;
-        weigh_all(search, hit, exactly);
+        weigh_shared(index, search->weights->weights, hit, exactly); /* those of the hit are looked up */
+        search->weighed = exactly;
         tell_possible(search->rule, &search->sides, hit, index->shared, index->weighed, search->possible);
         for (int64_t i = 0; i < met; i++) {
             int32_t other = search->met[left] = search->met[i];
@@ -207,39 +200,13 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
     return found;
 }
 
-/* What the values weigh that the hit counted last (second) shares with an earlier one. */
-static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
-{
-    if (!search->index->all || !search->index->can_weigh || search->few)
-        return weigh_common(search->weights, search->page, first, second);
-    if (!search->weighed)
-        weigh_all(search, second, 1);
-    return search->index->weighed[first];
-}
-
 /* Whether a pair of find_resembling counts. */
-static int judge(Search *search, Pair *pair)
+static int judge(const Search *search, Pair *pair)
 {
-    const Page *page = search->page;
-    Weights *weights = search->weights;
-    int64_t first = pair->hits[0], second = pair->hits[1], shortest = search->rule->shortest;
-    if ((length_of(page, first) < shortest || length_of(page, second) < shortest) && resemblance_of(pair) < 1)
-        return NO;
-    Sizes sizes = sizes_of(search->asked[first].shingles, search->asked[second].shingles);
-    int edges = may_differ_at_edges(search->asked[first].edges, search->asked[second].edges);
-    if (hardly_differs(search->rule, pair, sizes.shorter))
-        return YES;
-    if (edges && differ_at_edges(page, search->rule, weights, first, second))
-        return YES;
-    if (!weights)
-        return counts_unweighed(search->rule, pair, &sizes);
-    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
-    if (!search->weighed && surely_counts(search->rule, pair, &sizes, pair->weights[0]))
-        return YES;
-    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
-    if (pair->weights[0] && pair->weights[1])
-        pair->weights[2] = weigh_pair(search, first, second);
-    return counts(search->rule, pair, &sizes);
+    const Asked *first = search->asked + pair->hits[0], *second = search->asked + pair->hits[1];
+    return decide(search->page, search->rule, search->weights, pair, sizes_of(first->shingles, second->shingles),
+                  may_differ_at_edges(first->edges, second->edges),
+                  search->weighed ? search->index->weighed + pair->hits[0] : NULL);
 }
 
 /* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.

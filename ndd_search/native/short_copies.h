@@ -116,3 +116,24 @@ static int differ_at_edges(const Page *page, const Rule *rule, Weights *weights,
         && (!smaller || (most > 0 && (most + rule->twice) * count >= usual
             && FRAME * count_commoner(page, weights, first, second, usual / count + rule->twice) < shared));
 }
+
+/* Whether a pair counts whose resemblance may be enough: the first before the second. edges: see may_differ_at_edges.
+ * weighs: what the values that both hold weigh, NULL if that is not known yet. */
+static int decide(const Page *page, const Rule *rule, Weights *weights, Pair *pair, Sizes sizes, int edges,
+                  const uint32_t *weighs)
+{
+    int64_t first = pair->hits[0], second = pair->hits[1];
+    if ((length_of(page, first) < rule->shortest || length_of(page, second) < rule->shortest) && resemblance_of(pair) < 1)
+        return NO;
+    if (hardly_differs(rule, pair, sizes.shorter) || (edges && differ_at_edges(page, rule, weights, first, second)))
+        return YES;
+    if (!weights)
+        return counts_unweighed(rule, pair, &sizes);
+    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
+    if (!weighs && surely_counts(rule, pair, &sizes, pair->weights[0]))
+        return YES;
+    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = weighs ? *weighs : weigh_common(weights, page, first, second);
+    return counts(rule, pair, &sizes);
+}
