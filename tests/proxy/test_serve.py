@@ -9,9 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,11 +51,12 @@ def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]
 
 
 @contextmanager
-def running(*words: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process that serves, and the address that it names."""
+def running(*words: str, files: int = 0, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that serves, and the address that it names. files: that it may open at first, 0 for as many as we."""
     variables = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+    limited = ["sh", "-c", f'ulimit -Sn {files}; exec "$@"', "sh"] if files else []
     with subprocess.Popen(
-        [*COMMAND, *words], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*limited, *COMMAND, *words], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
@@ -89,6 +92,24 @@ def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: P
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=SECONDS)
         assert (process.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_opens_as_many_connections_as_the_system_allows(behind: Engine, workers: int) -> None:
+    """Shells and services begin with a limit that 500 callers reach: then no node could be connected to."""
+    callers = 60
+    together = threading.Barrier(callers)
+
+    def reply(heard: Any) -> bytes:
+        if heard.target == "/_cat/together":
+            together.wait(SECONDS)
+        return response(b"{}")
+
+    behind.reply = reply
+    words = ("--upstream", behind.url, "--listen", "127.0.0.1:0", "--set", f"workers={workers}")
+    with running(*words, files=64 if workers == 1 else 40) as (_, url), ThreadPoolExecutor(callers) as pool:
+        answers = pool.map(lambda _: ask(url, "GET", "/_cat/together").status, range(callers))
+        assert list(answers) == [200] * callers
 
 
 def test_an_address_that_is_taken_leaves_the_other_one_free() -> None:

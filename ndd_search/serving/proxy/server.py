@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from http import HTTPStatus
 from tempfile import TemporaryDirectory
@@ -232,6 +232,11 @@ def listening(settings: ProxySettings) -> list[socket.socket]:
 
 def serve(settings: ProxySettings, sockets: list[socket.socket]) -> None:
     """Serve until a signal to stop; requests in flight then end first."""
+    with suppress(ImportError, OSError, ValueError):  # each request takes two files, and shells allow 1,024
+        import resource  # imported here: Windows has none
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     config = configuration(settings)
     if settings.workers > 1:
         with TemporaryDirectory(prefix="ndd-search-metrics-") as shared:
