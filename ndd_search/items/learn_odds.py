@@ -39,6 +39,7 @@ _SOMETIMES = 1e-4  # share from which a kind counts
 _CHANCE = 0.15  # information of a field, as a share of that in pairs of one thing, up to which a kind agrees by chance
 _FAMILY = 0.2  # the same, up to which pairs of one thing by one reading are a family by another
 _TELLING = 1.0  # information of a field about pairs of one thing from which it can tell a kind of others from them
+_TRUSTED = 1 / 3  # expected wrong verdicts, as below, up to which odds tell that others unite families
 _SHARP = 0.08  # expected wrong verdicts, as a share of the pairs called one thing, up to which odds are of use
 
 
@@ -83,7 +84,8 @@ def learn_odds(fields: Sequence[Field], sample: Sample) -> list[Odds]:
     (Fellegi and Sunter's model as it is mostly used). The first one knows families, the second one does not; but where
     most candidates are one thing, the first one takes variants for a kind of others, and its verdicts become vague.
     Those odds count that let expect the fewest wrong verdicts; of several that let expect few, the first way's. Odds
-    that unite families, or call no pair one thing, do not: if no others are left, the assumed ones are the safest.
+    that call no pair one thing do not, nor those that unite families, as other odds that are sure show: if none are
+    left, the assumed ones are the safest.
     """
     assumed = default_odds(fields)
     graded, known, random = sample.graded, sample.known, sample.random
@@ -99,14 +101,13 @@ def learn_odds(fields: Sequence[Field], sample: Sample) -> list[Odds]:
     by_chance = chance.improved(chance.first_guess(None), _TRIED, share)
     judged = {odds: probabilities(Model(fields, odds).log_odds(graded.grades)) for odds in (*by_kinds, by_chance)}
     wrong = {odds: expected_wrong(probability, known.said) for odds, probability in judged.items()}
-    told = {odds: _information(odds.m, usual) for odds in judged if wrong[odds] < 1}
-    things = [
-        odds
-        for odds, same in told.items()
-        if (judged[odds] > 0.5).any()
-        and not _unites_families(fields, odds, usual)
-        and not any(_agrees_by_chance(same, other, _FAMILY) for other in told.values())
-    ]
+    told = {
+        odds: _information(odds.m, usual)
+        for odds, of in judged.items()
+        if wrong[odds] < 1 and (of > 0.5).any() and not _unites_families(fields, odds, usual)
+    }
+    sure = [same for odds, same in told.items() if wrong[odds] <= _TRUSTED]
+    things = [odds for odds, same in told.items() if not any(_agrees_by_chance(same, other, _FAMILY) for other in sure)]
     best = min(things, key=lambda odds: (max(wrong[odds], _SHARP), odds == by_chance, wrong[odds]), default=assumed)
     return list(dict.fromkeys((best, *[by_chance] * (expected_wrong(judged[by_chance]) <= _SHARP), assumed)))
 
@@ -234,20 +235,30 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
-        return self._guessed(match, evidence)
+        return self._guessed(match, evidence, self.rows.T >= 0)
 
     def by_rule(self, *places: int) -> Floats:
-        """Return the same, where pairs that are equal in some fields are one thing, and no others."""
+        """Return the same, where pairs that are equal in some fields are one thing, and no others.
+
+        Only fields whose evidence is positive divide the others: a household, which is rare, is a kind of its own then,
+        and is not lost among the many pairs whose streets share a word.
+        """
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         equal = [full_agreement(self.fields[f], self.rows[:, f]) for f in places]
-        return self._guessed(np.logical_and.reduce(equal).astype(np.float64), evidence)
+        return self._guessed(np.logical_and.reduce(equal).astype(np.float64), evidence, np.stack(evidence) > 0)
 
-    def _guessed(self, match: Floats, evidence: Sequence[Floats]) -> Floats:
-        """Divide other pairs among the kinds. match: probability that each row is one thing, which is changed."""
+    def _guessed(self, match: Floats, evidence: Sequence[Floats], agree: npt.NDArray[np.bool_]) -> Floats:
+        """Divide other pairs among the kinds.
+
+        match: probability that each row is one thing, which is changed. agree: the rows that each field may divide;
+        shape (fields, rows). Those that no field may are of the kind of the field that may divide most pairs.
+        """
         match[self.one], match[self.two] = 1.0, 0.0
         if self.kinds == 1:
             return np.stack((match, 1 - match), axis=1)
-        rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
+        surprise = [self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)]
+        rarest = np.where(agree, surprise, -1.0)
+        rarest[int((agree @ self.counts).argmax()), ~agree.any(axis=0)] = 0.0
         chosen = (rarest >= rarest.max(axis=0) - _ROUNDING).astype(np.float64)
         weight: Floats = np.concatenate((match[None], (1 - match) * chosen / chosen.sum(axis=0))).T
         return weight

@@ -114,7 +114,7 @@ def lists_by_fields(table: Table, fields: Mapping[str, Field]) -> Lists:
 
     Records with the same fields are a list if far fewer values of a field that names things are held by two of them
     than chance lets expect. Of the values of a field, those count that have the most frequent number of holders; if
-    many have one holder more, as a number that some persons have on two forms of one list, the field shows no lists.
+    many have one holder more, as a number that some persons have on two forms of one list, these count, too.
     """
     columns, records = _naming(table, fields), table.records
     every = np.stack([column.codes for column in table.columns.values()])
@@ -125,14 +125,17 @@ def lists_by_fields(table: Table, fields: Mapping[str, Field]) -> Lists:
         sizes = np.bincount(codes[codes >= 0])
         values = np.bincount(np.minimum(sizes, _MOST), minlength=_MOST + 2)
         count = int(values[2:].argmax()) + 2
-        held = np.flatnonzero(_held_by(codes, count)[codes])
         falls = values[count + 1] <= _CLIFF * values[count]
-        if len(sizes) < _VALUES * records or not len(held) or not falls:
+        if len(sizes) < _VALUES * records or not values[count]:
             continue
-        holders = filled[held[np.argsort(codes[held], kind="stable")]].reshape(-1, count)
-        one, other = (holders[:, ends] for ends in np.triu_indices(count, 1))
         share = np.bincount(filled[codes >= 0], minlength=len(odds)) / (codes >= 0).sum()
-        expected, within = one.size * share**2, np.bincount(one[one == other], minlength=len(odds))
+        expected, within = np.zeros((2, len(odds)))
+        for holding in range(count, count + (1 if falls else 2)):
+            held = np.flatnonzero(_held_by(codes, holding)[codes])
+            holders = filled[held[np.argsort(codes[held], kind="stable")]].reshape(-1, holding)
+            one, other = (holders[:, ends] for ends in np.triu_indices(holding, 1))
+            expected += one.size * share**2
+            within += np.bincount(one[one == other], minlength=len(odds))
         is_list = within + 1 <= _WITHIN * expected
         odds = np.where(is_list, np.minimum(odds, np.log((within + 1) / (expected + 1))), odds)
     names = np.array(list(table.columns))

@@ -82,9 +82,9 @@ def test_names_that_each_source_tells_apart_are_not_one_thing(copies: int) -> No
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.99
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [0, 3, 4, 7])
 def test_a_half_of_the_applicants_is_learnt_from_as_all_are(seed: int) -> None:
-    """One kind of pairs alone, or assumptions, say nothing against odds of random pairs: F1 was 0.154 and 0.243."""
+    """Assumptions, or odds that are vague, say nothing against odds of random pairs: F1 was 0.08 to 0.37."""
     made = labelled_set("patstat")
     things = np.unique(made.person)
     chosen = set(np.random.default_rng(seed).permutation(things)[: len(things) // 2].tolist())
@@ -295,9 +295,13 @@ def test_twins_are_kept_apart_by_a_veto_that_a_doubt_names() -> None:
     assert named
 
 
-@pytest.mark.parametrize(("several", "again"), [(0.3, 0.1), (0.3, 0.5), (0.8, 0.5)])
-def test_persons_of_one_home_who_share_name_street_and_phone_are_not_one_person(several: float, again: float) -> None:
-    made = families(700, several, again)
+@pytest.mark.parametrize(
+    ("several", "again", "seed"), [(0.3, 0.1, 0), (0.3, 0.5, 0), (0.8, 0.5, 0), (0.05, 0.05, 3), (0.05, 0.05, 4)]
+)
+def test_persons_of_one_home_who_share_name_street_and_phone_are_not_one_person(
+    several: float, again: float, seed: int
+) -> None:
+    made = families(700, several, again, seed)
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.85
 
 

@@ -115,6 +115,18 @@ def test_records_that_have_the_fields_of_one_list_are_two_things(both: int, with
     assert known(own_fields(both, within), [(0, 1), (0, 2)]) == [expected, 0]
 
 
+@pytest.mark.parametrize(("twice", "expected"), [(0, -1), (100, 0)])
+def test_lists_that_lack_many_things_hold_each_once_and_one_with_several_forms_of_a_person_does_not(
+    twice: int, expected: int
+) -> None:
+    """Two lists without states hold all or half of the names; a third one, with states, two thirds of them."""
+    names = [f"name {place}" for place in range(300)]
+    rest = [{"name": name} for name in [*names, *names[::2]]]
+    states = [{"name": name, "state": "a"} for name in [*names[:200], *names[:twice]]]
+    others = [{"name": "one", "state": "b"}, {"name": "two", "state": "b"}]
+    assert known([*others, *states, *rest], [(0, 1)]) == [expected]
+
+
 def test_a_pair_of_one_list_counts_once_and_one_of_two_names_for_many() -> None:
     records = own_fields(both=400, within=5)
     first, second = np.array([(0, 1), (3, 414), (3, 413), (0, 2)], np.int64).T
