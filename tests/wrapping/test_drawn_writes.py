@@ -237,8 +237,8 @@ def test_what_a_wrapped_client_writes_is_what_a_plain_one_writes_with_the_right_
             assert found == expected, described
             for id, source in found.items():
                 last = last_of(writes, statuses[1], id)
-                if last == "update" and "page.body" in source:
-                    continue  # an object in an update does not tell of a dotted key that was stored before
+                if last == "update" and ("page.body" in source or source.get("page") == {"n": 1}):
+                    continue  # an object in an update tells of no dotted key, and of no list, that was stored before
                 assert is_right(made[id], source, may_be_stale=last == "update"), (id, source, made[id], described)
                 sketched += bool(made[id] and made[id].get("sketch"))
         assert sketched > COUNT / 3
