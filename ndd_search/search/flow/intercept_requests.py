@@ -150,13 +150,13 @@ class Driver:
             return sent
         unmapped: dict[str, str] = {}
         for index in sorted(lines.indexes):
-            why, _ = yield from self.mapped(index, request.headers)
+            why, _ = yield from self.put_mapping(index, request.headers)
             if why:
                 unmapped[index] = why
                 self.settings.tell(f"/{index}", f"documents pass without a sketch: {why}")
         return writes(request, writes.lines_of(request.path, unmapped)) if unmapped else sent
 
-    def mapped(self, index: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
+    def put_mapping(self, index: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
         """Before the first sketches for an index, put the mapping if it is missing. headers: of the caller.
 
         Returns why documents of the index get no sketch, "" if they do: the engine would map their recipes as text,
@@ -169,7 +169,7 @@ class Driver:
         if not field or self._mapped.get(index, now) > now:
             return "", []
         path = f"/{quote(index, safe='')}"
-        why, faults = yield from _mapping_put(path, index, field, headers)
+        why, faults = yield from _put_where_missing(path, index, field, headers)
         if not why and (index in self._mapped or len(self._mapped) < _MAPPED):
             self._mapped[index] = now + self.settings.bypass_seconds
         return why, [f"/{index}: {self.settings.tell(f'/{index}', sentence)}" for sentence in faults]
@@ -243,7 +243,7 @@ def _told(request: Request, answer: Answer) -> Answer:
     return Answer({**answer.body, "ndd": {"degraded": why_left_alone(request)}}, answer.status, answer.raw)
 
 
-def _mapping_put(path: str, index: str, field: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
+def _put_where_missing(path: str, index: str, field: str, headers: Mapping[str, str]) -> Asking[tuple[str, list[str]]]:
     """Return why an index does not map sketches and cannot be made to, "" if it does, or nothing is known; and faults.
 
     path: of the index.

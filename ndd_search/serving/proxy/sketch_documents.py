@@ -47,7 +47,7 @@ class SketchedDocuments:
         assert lines is not None
 
         async def ask(index: str) -> None:
-            asked = self._driver.mapped(index, _credentials(exchange))
+            asked = self._driver.put_mapping(index, _credentials(exchange))
             why, faults = await run_async(asked, partial(sent, self._upstream))
             lines.unmapped |= {index: why} if why else {}
             for fault in faults:
