@@ -152,6 +152,22 @@ def test_what_follows_a_request_does_not_take_its_answer(behind: Engine, through
     assert len(behind.heard) == 2
 
 
+def test_a_caller_who_sends_on_what_cannot_be_read_does_not_fill_the_log(
+    behind: Engine, through: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    ready = threading.Event()
+    behind.reply = lambda heard: response(b"{}") if ready.wait(SECONDS) else b""
+    with socket.create_connection(through.address, timeout=SECONDS) as caller:
+        caller.sendall(lines(b"PUT /raw/_doc/1 HTTP/1.1", b"Host: x", b"Content-Length: 2") + b"{}")
+        for _ in range(20):
+            caller.sendall(b"\0\0" + END)
+            time.sleep(0.01)
+        ready.set()
+        answers = b"".join(iter(lambda: caller.recv(65536), b""))
+    assert answers.startswith(b"HTTP/1.1 200")
+    assert len(caplog.records) == 1
+
+
 def test_nothing_of_a_request_becomes_a_header(behind: Engine, through: Served) -> None:
     for target in ("/a%0d%0aX-Evil:%201", "/a?q=%0d%0aX-Evil:%201", "/a/_search?preference=%0d%0aX-Evil:%201&q=b"):
         ask(through.url, "GET", target)

@@ -83,7 +83,7 @@ class Parser:
 
     def feed_data(self, data: bytes) -> None:
         """Parse a part of what the caller sends."""
-        while True:
+        while not self._protocol.has_failed:
             try:
                 return self._parser.feed_data(data)
             except HttpParserUpgrade as error:
@@ -105,6 +105,7 @@ class Guarded(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._head, self._in_head = 0, True
         self.framing: list[tuple[bytes, bytes]] = []  # of the body that follows the head of an upgrade
+        self.has_failed = False  # whether what comes can be read no longer
         self.parser = Parser(self)  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -159,6 +160,7 @@ class Guarded(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that cannot be read, or close the connection after the answer to the one before it."""
+        self.has_failed = True
         if self.cycle is not None and not (self.cycle.more_body or self.cycle.response_complete):
             self.cycle.keep_alive = False
             self._stop()
