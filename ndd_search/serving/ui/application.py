@@ -59,18 +59,16 @@ class SearchPage:
         """Serve one ASGI connection."""
         if scope["type"] == "lifespan":
             await lifespan(receive, send, self._searcher.close)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1000})
         else:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            path = scope["path"].removeprefix(scope.get("root_path", ""))
-            reply = await self.reply(scope["method"], path, scope["query_string"].decode("latin-1"), headers)
+            query = scope["query_string"].decode("latin-1")
+            reply = await self.reply(scope["method"], scope["path"], query, headers)
             raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
             await send({"type": "http.response.start", "status": reply.status, "headers": raw})
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
 
     async def reply(self, method: str, path: str, query: str, headers: Headers) -> Reply:
-        """Answer one request. path: below the page's own. query: of the URL. headers: names in lower case."""
+        """Answer one request. query: of the URL. headers: names in lower case."""
         name = path.removeprefix("/")
         if method not in ("GET", "HEAD"):
             return _plain(HTTPStatus.METHOD_NOT_ALLOWED, "the search page is read with GET", {"allow": "GET, HEAD"})
