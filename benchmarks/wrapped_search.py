@@ -67,7 +67,7 @@ STAGES = {
 # The functions that take the time of our stages: their stage, the module or class that holds them, and their names.
 TIMED: tuple[tuple[Any, ...], ...] = (
     (ASK, intercept_requests, "conversation"),
-    (ASK, Plan, "requests", "document_requests"),
+    (ASK, Plan, "requests", "documents"),
     (ASK, carry_out_search, "plan_of"),
     (DECODE, SketchField, "decode"),
     (PAIRS, Stream, "_assign_leaders"),

@@ -121,7 +121,7 @@ class Driver:
     ) -> DrivenFlow:
         """Yield the requests to send and the computations to wait for; return the answer."""
         given = read_once(request)
-        request = _read(given)
+        request = _parsed(given) if isinstance(given.body, str | bytes) else given
         try:
             if (talk := self._conversation(request)) is not None:
                 flow, observers = self._flow(talk, flights, timeout), self.settings.observers
@@ -228,11 +228,10 @@ class Driver:
         return conversation(request, settings, changes) or pipeline_search(request, settings, changes)
 
 
-def _read(request: Request) -> Request:
-    """Return a search with its body parsed, where that is JSON as text; others as they are."""
-    if not isinstance(request.body, str | bytes) or not (is_search(request) or is_template(request)):
-        return request
-    return replace(request, body=found[0]) if (found := parsed([request.body])) else request
+def _parsed(request: Request) -> Request:
+    """Return a search whose body is JSON as text with that parsed; other requests as they are."""
+    found = parsed([request.body]) if is_search(request) or is_template(request) else None
+    return replace(request, body=found[0]) if found else request
 
 
 def _told(request: Request, answer: Answer) -> Answer:
