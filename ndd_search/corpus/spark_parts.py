@@ -2,7 +2,8 @@
 
 A document is looked up by its rarest values (prefix filter, see native/corpus.h): any two documents that count as a
 pair share one of them. A cluster sends each document to the part of each of these values, and searches each part as one
-machine searches a collection. So two documents that count as a pair are together in at least one part.
+machine searches a collection. So two documents that count as a pair are together in at least one part. A collection of
+a few parts is divided into blocks instead, and any two blocks are a part, if that sends each document to fewer parts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ndd_search.core.sketching.sketches import Sketches
 from ndd_search.core.text.tokens import sorted_distinct
 from ndd_search.corpus.collection_pairs import Search
 
-SIZE = 100_000  # documents of a part, about: a process needs 1.4 kB for each
+SIZE = 200_000  # documents of a part, about: a process needs 1.4 kB for each
 LISTED = 20_000  # holders of a value that one part takes, if the budget is not larger
 _MULTIPLIER, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -35,6 +36,7 @@ class Parts:
     holders:   of values, uint32, shape (a power of two,), by slot; values with one slot are counted together. None for
                fingerprints.
     masks:     the bits of the keys by which fingerprints are looked up, one in each block table.
+    blocks:    of documents, any two of which are a part; 0 if documents are looked up by their values.
     """
 
     search: Search
@@ -42,6 +44,7 @@ class Parts:
     number: int = 1
     holders: npt.NDArray[np.uint32] | None = None
     masks: Sequence[np.uint64] = ()
+    blocks: int = 0
 
     @classmethod
     def of(cls, search: Search, documents: int, different: int, sampled: Callable[[], Sketches]) -> Parts:
@@ -66,12 +69,20 @@ class Parts:
             if different > len(sample):
                 counts = np.maximum(counts * (different / max(len(sample), 1)), 2)
             parts = cls(search, documents, 1, np.minimum(counts, 2**32 - 1).astype(np.uint32))
-        looked_up = parts._keys(sample, np.zeros(len(sample), np.int64))[0]
-        entered = len(looked_up) / max(len(sample), 1) * different
+        entries = len(parts._keys(sample, np.zeros(len(sample), np.int64))[0]) / max(len(sample), 1)
+        if (blocks := -(-2 * different // SIZE)) <= entries:
+            return cls(search, documents, blocks * (blocks - 1) // 2, blocks=blocks)
+        entered = entries * different
         return cls(search, documents, int(-(-max(entered, different) // SIZE)), parts.holders, parts.masks)
 
     def entered(self, sketches: Sketches, ranks: Ranks) -> tuple[Ranks, Ranks, int]:
         """The parts that documents are in, as (row, part), and about how many documents the budget leaves out."""
+        if self.blocks:
+            row, other = (one.ravel() for one in np.indices((len(ranks), self.blocks - 1)))
+            own = (ranks * self.blocks // self.documents)[row]
+            other += other >= own
+            low, high = np.minimum(own, other), np.maximum(own, other)
+            return row, high * (high - 1) // 2 + low, 0
         document, keys, cut = self._keys(sketches, ranks)
         parts = (keys * _MULTIPLIER >> np.uint64(32)) % np.uint64(self.number)
         found = sorted_distinct(document * np.int64(self.number) + parts.astype(np.int64))

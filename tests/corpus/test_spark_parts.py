@@ -54,10 +54,22 @@ def pairs_in_parts(search: Search, sketches: Sketches, sampled: int, old: int = 
     return found, cut, sizes
 
 
+@pytest.mark.parametrize(("size", "blocks"), [(1_200, 3), (700, 4)])
+def test_a_few_parts_are_any_two_blocks(size: int, blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_parts, "SIZE", size)
+    sketches = made.sketches(2, COUNT, RECIPE.k)
+    search = Search(recipe=RECIPE, decision=Decision.of(0.5, RECIPE))
+    whole = search.pairs(sketches).pairs
+    found, _, sizes = pairs_in_parts(search, sketches, 1)
+    assert found == set((whole.first * COUNT + whole.second).tolist())
+    assert len(sizes) == blocks * (blocks - 1) // 2
+    assert max(sizes) <= size
+
+
 @pytest.mark.parametrize("bar", ["auto", 0.5])
 def test_no_pair_is_lost_however_many_parts_there_are(bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether holders are counted in all documents or in a seventh of them, and lists cut into blocks of ten."""
-    monkeypatch.setattr(spark_parts, "SIZE", 200)
+    monkeypatch.setattr(spark_parts, "SIZE", 100)
     monkeypatch.setattr(spark_parts, "LISTED", 10)
     sketches = made.sketches(2, COUNT, RECIPE.k)
     table = frequency_table(sketches, RECIPE) if bar == "auto" else None
