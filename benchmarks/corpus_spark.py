@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument(
         "--sampled", type=int, help="documents in which holders are counted, as if there were many more"
     )
+    parser.add_argument("--part", type=int, help="documents of a part, as if there were many more")
     parser.add_argument("--recipes", nargs="+", default=[None], help="ids of other recipes than the default")
     parser.add_argument("--published", action="store_true", help="by each published method, each at its own bar")
     parser.add_argument("--memory", default="1g", help="of the driver, and of each executor")
@@ -135,6 +136,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.sampled:
         vars(import_module("ndd_search.corpus.spark_pairs"))["SAMPLED"] = arguments.sampled
+    if arguments.part:
+        vars(import_module("ndd_search.corpus.spark_parts"))["SIZE"] = arguments.part
     bar = arguments.min_similarity
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     settings = {"sql.shuffle.partitions": arguments.partitions, "sql.adaptive.enabled": "false"}
