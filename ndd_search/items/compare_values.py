@@ -281,16 +281,10 @@ class Codes(Sets):
         jaccard, share = super().compare(first, second)
         similarity = np.where(jaccard > 0, 0.5 + jaccard / 2, 0.0)
         for place in np.flatnonzero(jaccard == 0).tolist() if self._slips else ():
-            codes = _met(self._values[first[place]], self._values[second[place]])
-            similarity[place] = 0.25 * any(_is_slip(one, other) for one, other in codes)
+            one, other = self._values[first[place]], self._values[second[place]]
+            if len(one) * len(other) <= _MOST_SLIPS:
+                similarity[place] = 0.25 * any(_is_slip(*codes) for codes in product(one, other))
         return Compared(similarity, share)
-
-
-def _met(one: Collection[Any], other: Collection[Any]) -> Iterable[tuple[Any, Any]]:
-    """Return pairs of members of two lists: all of them, or those of equal members if the lists are long."""
-    if len(one) * len(other) <= _MOST_SLIPS:
-        return product(one, other)
-    return ((member, member) for member in set(one).intersection(other))
 
 
 def _ends_of(code: str) -> tuple[str, ...]:
@@ -309,23 +303,27 @@ class Urls:
     rows = None
 
     def __init__(self, values: Sequence[frozenset[tuple[str, str]]], rareness: Rareness) -> None:
-        self._values, self._rareness = values, rareness
+        self._values = [frozenset((host, *path.split("/")) for host, path in value) for value in values]
+        self._sites, self._rareness = values, rareness
 
     def tokens(self, *, across: bool) -> list[Collection[Any]]:
-        return [dict.fromkeys(token for one in sorted(value) for token in (one, one[0])) for value in self._values]
+        return [dict.fromkeys(token for one in sorted(value) for token in (one, one[0])) for value in self._sites]
 
     def compare(self, first: Places, second: Places) -> Compared:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
         for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-            met = _met(self._values[i], self._values[j])
-            alike = [(_paths_alike(path, way), host) for (host, path), (other, way) in met if host == other]
+            one, other = self._values[i], self._values[j]
+            alike = [(1.0, host) for host, *_ in one & other]
+            if not alike and len(one) * len(other) <= _MOST_SLIPS:
+                alike = [(_paths_alike(path, way), path[0]) for path, way in product(one, other) if path[0] == way[0]]
             if alike:
                 similarity[place] = max(alike)[0]
                 share[place] = self._rareness.of(host for one, host in alike if one == similarity[place]).min()
         return Compared(similarity, share)
 
 
-def _paths_alike(path: str, way: str) -> float:
-    steps, more = path.split("/")[1:], way.split("/")[1:]
-    common = next((n for n, (a, b) in enumerate(zip(steps, more, strict=False)) if a != b), min(len(steps), len(more)))
-    return 1.0 if path == way else 0.5 + 0.4 * common / max(len(steps), len(more), 1)
+def _paths_alike(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the similarity of two addresses that differ: the host, what stands before the first slash, and steps."""
+    path, way = one[2:], other[2:]
+    common = next((n for n, (a, b) in enumerate(zip(path, way, strict=False)) if a != b), min(len(path), len(way)))
+    return 0.5 + 0.4 * common / max(len(path), len(way), 1)
