@@ -90,6 +90,8 @@ def unmarked(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Sketches:
         sketches = Sketches(rows.values, rows.offsets)
     lengths = np.diff(sketches.offsets)
     few = np.flatnonzero(lengths < k)
+    if not len(few):
+        return sketches
     places = runs(sketches.offsets[few], lengths[few])
     short = Rows(sketches.values[places], _offsets(lengths[few]), k)
     marks = short.values & np.repeat(short.whole, short.lengths)
