@@ -127,7 +127,8 @@ def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
     plain.update(hits=list(stream.hits), lacking=list(stream.lacking))
     if isinstance(stream.sketches, Sketches):
         offsets = stream.sketches.offsets
-        plain["lengths"], values = np.diff(offsets).tolist(), stream.sketches.values[offsets[0] : offsets[-1]]
+        plain["lengths"] = (offsets[1:] - offsets[:-1]).tolist()
+        values = stream.sketches.values[offsets[0] : offsets[-1]]
     else:
         plain["lengths"] = [len(one) for one in stream.sketches]
         values = np.concatenate((np.empty(0, np.int32), *stream.sketches))

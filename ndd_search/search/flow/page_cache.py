@@ -198,13 +198,14 @@ class Memory:
             return None
         if self._to_replace:
             self._replace_tokens(cache)
+        if self._shared is None and (entry := cache.get(key)) is None:
+            return None
         of_target = _token_keys(self._cluster, target)
         keys = list(dict.fromkeys((self._latest, *of_target, *self._behind_alias.get(target, ()))))
-        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
-        found = None if entry is None else unsealed(key, entry, self._own)
-        if found is None:
+        entry, tokens = (entry, cache.get_many(keys)) if self._shared is None else self._shared.get_with(key, keys)
+        if entry is None or (found := unsealed(key, entry, self._own)) is None:
             return None
-        current = dict(zip(keys, cache.get_many(keys) if tokens is None else tokens, strict=True))
+        current = dict(zip(keys, tokens, strict=True))
         try:
             (latest, depends, value), arrays = found
             needed = {bytes.fromhex(name): bytes.fromhex(token) for name, token in depends.items()}
