@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.corpus.mirrored_hosts import (
     MOST_HOSTS,
     HostPair,
+    Page,
+    Shared,
     host_pair,
     is_shared,
     joined,
@@ -34,7 +35,7 @@ with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
     from pyspark.sql.pandas.types import from_arrow_schema
 
 _PAGE = "url string, host string"
-_SHARED = pa.schema({"first": pa.string(), "second": pa.string(), "leader": pa.int64(), "shared": pa.binary()})
+_SHARED = pa.schema({"first": pa.string(), "second": pa.string(), "leader": pa.int64(), "shared": pa.string()})
 _KINDS = {"str": pa.string(), "str | None": pa.string(), "int": pa.int64(), "float": pa.float64()}
 _PAIRS = pa.schema({**{one.name: _KINDS[str(one.type)] for one in fields(HostPair)}, "mirror": pa.bool_()})
 
@@ -72,7 +73,7 @@ class Hosting:
     def share(self, members: pa.Table) -> pa.Table:
         """The pages of one group, with `leader` and `total` (pages of the host), to rows of _SHARED.
 
-        shared: pickled pages of the two hosts, what they share (Shared), and the similarity of each match.
+        shared: as JSON the pages of the two hosts, the fields of Shared, and the similarity of each match.
         """
         rows = members.sort_by("place").to_pylist()
         totals = {row["host"]: row["total"] for row in rows}
@@ -81,16 +82,17 @@ class Hosting:
         found: list[dict[str, Any]] = []
         for (first, second), shared in (shared_pages(pages, totals) or {}).items():
             alike = similarities_of(shared.matches, sketches, self.recipe)
-            pickled = pickle.dumps(((totals[first], totals[second]), shared, alike))
-            found.append({"first": first, "second": second, "leader": rows[0]["leader"], "shared": pickled})
+            text = json.dumps([(totals[first], totals[second]), shared.counts, shared.matches, alike.tolist()])
+            found.append({"first": first, "second": second, "leader": rows[0]["leader"], "shared": text})
         return pa.Table.from_pylist(found, _SHARED)
 
     def pair(self, parts: pa.Table) -> pa.Table:
         """What two hosts share, rows of _SHARED, to a row of _PAIRS or none."""
         hosts = parts.column("first")[0].as_py(), parts.column("second")[0].as_py()
-        pickled = parts.sort_by("leader").column("shared").to_pylist()
-        totals, shared, alike = zip(*map(pickle.loads, pickled), strict=True)
-        both, found = joined(shared), list[dict[str, Any]]()
+        texts = parts.sort_by("leader").column("shared").to_pylist()
+        totals, counts, matches, alike = zip(*map(json.loads, texts), strict=True)
+        paired = [[(Page(*one), Page(*other)) for one, other in pages] for pages in matches]
+        both, found = joined([Shared(*shared) for shared in zip(counts, paired, strict=True)]), list[dict[str, Any]]()
         if is_shared(totals[0], both, self.min_share):
             pair = host_pair(hosts, totals[0], both, np.concatenate(alike))
             found.append({**asdict(pair), "mirror": pair.is_mirror})
