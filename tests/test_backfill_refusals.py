@@ -14,6 +14,7 @@ import pytest
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.rate_and_retries import Retry, Stopped
+from ndd_search.indexing.sketch_or_remove import SketchDocuments
 from tests.backfilling import DYNAMIC, TEXT, backfill, fill, writing
 from tests.command_line import run
 from tests.engines.find import Engine
@@ -67,6 +68,35 @@ def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(
         ):
             backfill(client, index, ["text"], rate=500, on_progress=lambda done, total: began.set())
         client.indices.put_settings(index=index, body={f"index.blocks.{name}": None})
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_an_index_that_is_deleted_in_the_middle_is_not_made_anew(
+    engine: Engine, index: str, is_slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engines make the index of an update that is not there, and an alias of its name is then refused."""
+    began, sketch = threading.Event(), SketchDocuments.changes
+    with engine.client() as client, engine.client() as other:
+        fill(client, index, [{"id": str(number), "text": TEXT} for number in range(1_000)])
+
+        def delete(_: Any = None) -> None:
+            began.wait(30)
+            time.sleep(0.2)
+            other.indices.delete(index=index)
+
+        def sketch_late(job: SketchDocuments, hits: Any) -> Any:
+            made = sketch(job, hits)
+            delete() if began.is_set() and hits else None
+            return made
+
+        if is_slow:  # it is deleted while the rate has the next page wait
+            with writing(engine, index, delete), pytest.raises(Exception, match=r"404|no such index|deleted"):
+                backfill(client, index, ["text"], rate=500, on_progress=lambda done, total: began.set())
+        else:  # it is deleted between the reading of a page and its writing
+            monkeypatch.setattr(SketchDocuments, "changes", sketch_late)
+            with pytest.raises(IndexUnusable, match="somebody has deleted it meanwhile"):
+                backfill(client, index, ["text"], on_progress=lambda done, total: began.set())
+        assert not client.indices.exists(index=index)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,6 @@ from ndd_search.search.writing.sketch_or_mark_stale import SketchSettings
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
-_PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
 _LOOKED_AT = 100  # documents that are checked for text
 _SAMPLE = 5000  # documents: enough to see a template that one document in a thousand uses
 _NAMED = 12  # fields with text that are named if the given ones have none
@@ -160,8 +159,7 @@ class Backfill(SketchSettings):
 
     def _process(self, client: Any, item: Work, retry: Retry, advance: Callable[[int], None]) -> Tally:
         """Process the documents of one index, and those that others write meanwhile."""
-        at_rate = self.rate * _PAGE_SECONDS / self.slices if self.rate else _PAGE
-        size = max(int(min(page_size(item.facts), at_rate)), 1)
+        size = page_size(item.facts)
         rewriter = Rewriter(client, item.index, size=size, slices=self.slices, retry=retry, on_progress=advance)
         waiting = self.waiting(item.facts)
         if self.remove:

@@ -26,6 +26,7 @@ EXAMPLES = 5  # ids of documents that are named for each reason
 # An engine that updates a document writes the doubles that it has parsed: 3.14159265358979323846 loses its last digits,
 # and 1e400 becomes the text "Infinity". Integers of any length are kept.
 _INEXACT = "a number has more digits than the engine keeps in an update"
+_PAGE_SECONDS = 1.0  # with a rate, a page of all threads together, to avoid bursts
 _PAUSE = 0.5  # seconds before a check for documents that others changed
 _TRACKED = 100_000  # documents that were not written
 _COUNTS = ("seen", "written", "noops", "conflicts", "gone")
@@ -125,7 +126,7 @@ class Position:
 class Rewriter:
     """Runs jobs on one index.
 
-    size:        documents per page. slices: number of threads.
+    size:        most documents per page; with a rate, a page holds those of one second. slices: number of threads.
     on_progress: called with the number of documents of each page, repeated ones included; from any of the threads, but
                  never from two at once.
     """
@@ -140,7 +141,9 @@ class Rewriter:
         retry: Retry,
         on_progress: Callable[[int], None],
     ) -> None:
-        self.client, self.index, self.size, self.slices = client, index, size, slices
+        at_rate = retry.rate * _PAGE_SECONDS / slices if retry.rate else size
+        self.client, self.index, self.slices = client, index, slices
+        self.size = max(int(min(size, at_rate)), 1)
         self.retry, self._on_progress = retry, on_progress
         self._lock = threading.Lock()
         self._reader = with_json(client, json_with_written)
@@ -206,8 +209,11 @@ class Rewriter:
         return total
 
     def _part(self, now: Snapshot, job: Job, search: Mapping[str, Any], part: tuple[int, int], total: Tally) -> None:
-        for hits in now.pages(search, self.size, part):
-            self.retry.admit(len(hits))
+        pages = now.pages(search, self.size, part)
+        while True:
+            self.retry.admit(self.size)  # before a page is read: others change what waits to be written
+            if (hits := next(pages, None)) is None:
+                return
             tally = self._write(hits, job.changes(hits))
             with self._lock:
                 total.add(tally)
@@ -235,10 +241,12 @@ class Rewriter:
         """Send updates, and remove them from a list. Raises _Busy if the server was too busy for some, which stay."""
         if not waiting:
             return
+        if not self.client.indices.exists(index=self.index):  # the engine would make it anew, empty
+            raise IndexUnusable(self.index, "somebody has deleted it meanwhile", "nothing is left to do")
         response = self.client.bulk(body=[line for _, *lines in waiting for line in lines])
         busy = []
         for line, item in zip(waiting, response["items"], strict=True):
-            result = item["update"]
+            (result,) = item.values()
             status = result["status"]
             if status in (401, 403) or is_blocked(result.get("error")):
                 remedy = "remove the block, or give this user the right to write; then run the same command again"

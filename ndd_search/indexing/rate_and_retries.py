@@ -27,7 +27,7 @@ class Retry:
     def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         if rate is not None and (not isinstance(rate, int | float) or not rate > 0):
             raise ValueError(f"rate must be above 0 documents a second, got {rate!r}")
-        self._rate, self._clock = rate, clock
+        self.rate, self._clock = rate, clock
         self._free = clock()
         self._lock = Lock()
         self._stop = Event()
@@ -46,7 +46,7 @@ class Retry:
         with self._lock:
             now = self._clock()
             begin = max(now, self._free)
-            self._free = begin + (documents / self._rate if self._rate else 0.0)
+            self._free = begin + (documents / self.rate if self.rate else 0.0)
         self.pause(begin - now)
 
     def call(self, request: Callable[[], Answer]) -> Answer:
