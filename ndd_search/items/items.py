@@ -138,9 +138,11 @@ class Items(Schema):
         of_all = max(table.records * (table.records - 1) / 2, 1)
         sample = Sample(graded, known, by_chance, of_all)
         best, *rest = learn_odds(schema.kinds, sample)
-        model = Model(schema.kinds, best)
-        all_odds = model.log_odds(graded.grades) + evidence_of(lists, table, *pairs)
-        assumed = default_odds(schema.kinds)
+        model, assumed = Model(schema.kinds, best), default_odds(schema.kinds)
+        # Candidates of one list have evidence of their own: those of two lists are one thing more often than all are.
+        of_lists = evidence_of(lists, table, *pairs)
+        share = 1.0 if best == assumed else float((of_lists == 0).sum() + 1) / (len(of_lists) + 1)
+        all_odds = model.log_odds(graded.grades) + np.where(of_lists < 0, of_lists, -np.log(share))
         notes = doubts_of_fields(comparison, *pairs, graded, model)
         if best == assumed and len(graded):
             notes += (NOT_LEARNT,)
@@ -149,14 +151,14 @@ class Items(Schema):
         notes += disagreement(comparison, pairs, graded, model, ways, schema.bar)
         learnt = schema._with(
             learnt=Learnt(
-                best,
+                replace(best, prior=best.prior / (best.prior + (1 - best.prior) * share)),
                 common,
                 table.records,
                 len(found),
                 round(float(probabilities(all_odds).sum()) * len(found) / max(len(graded), 1)),
                 unsure(all_odds - schema.bar),
                 notes,
-                lists,
+                {own: odds + float(np.log(share)) for own, odds in lists.items()},
                 basis(comparison, graded, known.said, model, others.get(assumed)),
             )
         )

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.items.candidate_pairs import Bounds
+from ndd_search.items.candidate_pairs import Bounds, find_candidates
+from ndd_search.items.items import _LEARNT
 from ndd_search.items.lists_without_duplicates import known_pairs, lists_by_fields
 from ndd_search.items.probability_model import default_odds, unsure
 from ndd_search.items.record_columns import read_table
@@ -198,6 +199,19 @@ def test_volumes_of_one_series_are_different_things_where_lists_have_fields_of_t
 ) -> None:
     made = volumes(count, shared)
     assert quality(ndd.items.Items.learn(made.records).groups(made.records), made)[2] > 0.95  # 0.1 without their fields
+
+
+def test_the_share_of_things_that_is_learnt_is_that_among_pairs_of_two_lists() -> None:
+    made = volumes(1_200, 400)
+    schema = ndd.items.Items.learn(made.records)
+    table = read_table(schema.fields, made.records)
+    assert schema.learnt is not None
+    assert len(schema.learnt.lists) == 2
+    met = find_candidates(schema.comparison(table), _LEARNT, across=False)
+    apart = met.where(schema.of_lists(table, met.first, met.second) == 0)
+    person = np.array(made.person)
+    assert len(apart) < 0.6 * len(met)
+    assert schema.learnt.odds.prior > 0.7 * (person[apart.first] == person[apart.second]).mean()  # 0.31 among all pairs
 
 
 def test_names_that_half_of_the_lists_write_in_another_way_are_one_thing() -> None:
