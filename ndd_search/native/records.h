@@ -1,4 +1,4 @@
-/* Compares pairs of records field by field (items/rule_out_pairs.py). */
+/* Compares pairs of records field by field (items/grades.py). */
 #pragma once
 #include "values.h"
 
