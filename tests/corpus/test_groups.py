@@ -178,8 +178,8 @@ def test_numbers_of_any_length_keep_all_their_digits(
     main(["corpus", "unique", str(source), "--text", "body"])
     assert capsys.readouterr().out == f"{line}\n"
     stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
-    task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source), "prefix": ""}])
-    rows, _ = stages.ReadingWhole(None).read_files(iter([task]))
+    task = pa.RecordBatch.from_pylist([{"part": 0}])
+    rows, _ = stages.ReadingWhole(None).read_sources([str(source)], iter([task]))
     assert rows.column("document").to_pylist() == [line]
 
 
