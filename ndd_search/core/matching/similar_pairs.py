@@ -18,7 +18,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_sketch_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of, unmarked
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches, core_arguments
 from ndd_search.core.text.tokens import runs
@@ -68,26 +68,14 @@ def as_compared(sketches: Rowwise, k: int, decision: Decision) -> Rowwise | Sket
 def leaders_of(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
 ) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
-    """Return the leaders of a page and the similarity to them, from the native core; None if only numpy can decide.
+    """Return the leaders of a page and the similarity to them, from the native core; None if it tells pairs alone.
 
     old: the first `old` hits are leaders. min_shingles: a document of fewer is a near-duplicate only of an equal one.
     """
-    if not native.core or k < 1 or decision.measure != "kmv":
+    if not native.core or k < 1 or decision.measure != "kmv" or (decision.frequency_table and len(sketches) > LONG):
         return None
     rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
-    sketches, weights = as_compared(sketches, k, decision), _weights(decision)
-    if (
-        weights
-        and len(sketches) > LONG
-        and (many := collection_pairs(rows_of(sketches, k), k, rule, weights, (_EVERY, 0, old, 1)))
-    ):
-        pairs, same, _ = many
-        leader, similarity = np.arange(len(same)), np.ones(len(same))
-        leader[pairs.second], similarity[pairs.second] = pairs.first, pairs.similarity
-        leader, similarity = leader[same], similarity[same]
-        leader[:old], similarity[:old] = np.arange(old), 1.0
-        return leader, similarity
-    found = native.core.leaders(*core_arguments(sketches), k, rule, weights, old)
+    found = native.core.leaders(*core_arguments(as_compared(sketches, k, decision)), k, rule, _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
