@@ -111,7 +111,7 @@ class Parts:
         return row[at], keys, int(np.maximum(block - 1, 0).sum()) * size
 
 
-def _slots(values: npt.NDArray[np.int32], count: int) -> Keys:
+def _slots(values: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.int64]:
     """The slot of each value in a table of `count` slots."""
-    slots: Keys = (values.astype(np.uint64) * _MULTIPLIER) >> np.uint64(65 - count.bit_length())
-    return slots
+    slots = (values.astype(np.uint64) * _MULTIPLIER) >> np.uint64(65 - count.bit_length())
+    return slots.astype(np.int64)

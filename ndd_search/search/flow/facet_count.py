@@ -95,7 +95,8 @@ def _counts(
     (answer,) = yield from round_trips.later([request])
     if reason := trouble([answer], like=answer):
         return LATE if reason == LATE else "its answer is partial" if answer.has_hits else reason_of(answer.body)
-    aggregations = answer.body.get("aggregations")
+    typed = plan.search.request.params.get("typed_keys", "false") != "false"
+    aggregations = untyped(answer.body.get("aggregations")) if typed else answer.body.get("aggregations")
     sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
     counter = _Counter(state, plan, held)
     return {name: counter.counts(facet, buckets[name], sampled[name]) for name, facet in facets.items()}
@@ -289,7 +290,7 @@ def sampling(search: Search, facets: Mapping[str, Any], sampler: Mapping[str, An
     params = {
         name: value
         for name, value in search.request.params.items()
-        if name not in ("size", "from", "filter_path", "track_total_hits", "track_scores", "typed_keys")
+        if name not in ("size", "from", "filter_path", "track_total_hits", "track_scores")
         and not name.startswith(("docvalue", "stored"))
     }
     body = {name: value for name, value in search.body.items() if name in _WHICH}
@@ -297,6 +298,15 @@ def sampling(search: Search, facets: Mapping[str, Any], sampler: Mapping[str, An
     return replace(
         search.request, body={**body, "size": 0, "track_total_hits": False, "aggs": aggregations}, params=params
     )
+
+
+def untyped(node: Any) -> Any:
+    """Return aggregations that were asked for with `typed_keys` by the names that the request gave them."""
+    if isinstance(node, list):
+        return [untyped(one) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {name.partition("#")[2] or name: one if name == "hits" else untyped(one) for name, one in node.items()}
 
 
 def buckets_of(aggregations: Mapping[str, Any] | None, name: str) -> list[tuple[Any, dict[str, Any]]]:
