@@ -18,7 +18,7 @@ from ndd_search.core.matching.choose_leaders import assign_leaders, leaders
 from ndd_search.core.matching.decision import Constants, Decision
 from ndd_search.core.matching.document_frequency import count_in_list
 from ndd_search.core.matching.frequency_table import FrequencyTable
-from ndd_search.core.matching.similar_pairs import accepted, overlapping_pairs, resembling_pairs
+from ndd_search.core.matching.similar_pairs import accepted, leaders_of, overlapping_pairs, resembling_pairs
 from ndd_search.core.matching.sketch_rows import Rows, rows_of
 from ndd_search.core.options import CollapseOptions
 from ndd_search.core.paging.collapse import collapse
@@ -26,7 +26,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.errors import InvalidSketch
 from ndd_search.native import Core
-from tests.native.both import FLOORS, both, in_frames, pages, same_answers, same_decisions, same_fields
+from tests.native.both import FLOORS, as_long, both, in_frames, pages, same_answers, same_decisions, same_fields
 
 
 @given(pages, st.integers(1, 30), st.sampled_from(FLOORS))
@@ -74,6 +74,23 @@ def test_sketches_of_very_unequal_length_get_the_same_answers() -> None:
         same_answers(page, 64, floor)
 
 
+@given(pages, st.integers(1, 30), st.integers(0, 30), st.integers(0, 8), st.integers(2, 40))
+def test_a_long_list_has_the_leaders_of_any_other(
+    page: list[list[int]], k: int, old: int, min_shingles: int, every: int
+) -> None:
+    """With equal texts, short ones, and hits at the head that are leaders already."""
+    sketches = [np.array(sketch, np.int32) for sketch in (*page, *page[::2])]
+    common = np.arange(0, 41, every, dtype=np.int32)
+    table = FrequencyTable(100, common, np.full(len(common), 60, np.int32), "any")
+    decision, old = Decision(None, 3, table), min(old, len(sketches))
+    wanted = leaders_of(sketches, k, decision, old, min_shingles)
+    with as_long():
+        found = leaders_of(sketches, k, decision, old, min_shingles)
+    if wanted is not None:
+        assert found is not None
+        assert [column.tolist() for column in found] == [column.tolist() for column in wanted]
+
+
 @given(pages, st.integers(1, 30), st.integers(2, 40))
 def test_a_long_list_has_the_pairs_and_leaders_of_any_other_with_equal_texts(
     page: list[list[int]], k: int, every: int
@@ -82,6 +99,24 @@ def test_a_long_list_has_the_pairs_and_leaders_of_any_other_with_equal_texts(
     common = np.arange(0, 41, every, dtype=np.int32)
     table = FrequencyTable(100, common, np.full(len(common), 60, np.int32), "any")
     same_decisions(sketches, rows_of(sketches, k), Decision(None, 3, table))
+
+
+def test_the_leaders_of_a_long_list_of_copies_take_memory_for_hits_and_not_for_pairs(core: Core) -> None:
+    """Also where many hits are equal, or all resemble one another: 3,000 hits are 4.5 million pairs."""
+    rng = np.random.default_rng(2)
+    text = np.sort(rng.choice(2**31, 64, replace=False)).astype(np.int32)
+    copies = [np.delete(text, place % 64) for place in range(1_500)]
+    table = FrequencyTable(100, text[:2], np.full(2, 60, np.int32), "any")
+    tracemalloc.start()
+    try:
+        with as_long():
+            found = leaders_of([text] * 1_500 + copies, 64, Decision(None, 3, table))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert not found[0].any()
+    assert most < 5_000_000
 
 
 def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: Core) -> None:

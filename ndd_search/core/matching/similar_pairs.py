@@ -18,7 +18,7 @@ from ndd_search.core.matching.decision import ROUNDING, Decision, Overlaps
 from ndd_search.core.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.core.matching.shared_sketch_values import count_shared, shared_values
 from ndd_search.core.matching.short_copies import differ_at_edges, may_differ_at_edges
-from ndd_search.core.matching.sketch_rows import Ranks, Rows, unmarked
+from ndd_search.core.matching.sketch_rows import Ranks, Rows, rows_of, unmarked
 from ndd_search.core.sketching.estimate_similarity import estimated_shingles
 from ndd_search.core.sketching.sketches import VALUES, Sketches, core_arguments
 from ndd_search.core.text.tokens import runs
@@ -68,14 +68,26 @@ def as_compared(sketches: Rowwise, k: int, decision: Decision) -> Rowwise | Sket
 def leaders_of(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
 ) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
-    """Return the leaders of a page and the similarity to them, from the native core; None if it tells pairs alone.
+    """Return the leaders of a page and the similarity to them, from the native core; None if only numpy can decide.
 
     old: the first `old` hits are leaders. min_shingles: a document of fewer is a near-duplicate only of an equal one.
     """
-    if not native.core or k < 1 or decision.measure != "kmv" or (decision.frequency_table and len(sketches) > LONG):
+    if not native.core or k < 1 or decision.measure != "kmv":
         return None
     rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
-    found = native.core.leaders(*core_arguments(as_compared(sketches, k, decision)), k, rule, _weights(decision), old)
+    sketches, weights = as_compared(sketches, k, decision), _weights(decision)
+    if (
+        weights
+        and len(sketches) > LONG
+        and (many := collection_pairs(rows_of(sketches, k), k, rule, weights, (_EVERY, 0, old, 1)))
+    ):
+        pairs, same, _ = many
+        leader, similarity = np.arange(len(same)), np.ones(len(same))
+        leader[pairs.second], similarity[pairs.second] = pairs.first, pairs.similarity
+        leader, similarity = leader[same], similarity[same]
+        leader[:old], similarity[:old] = np.arange(old), 1.0
+        return leader, similarity
+    found = native.core.leaders(*core_arguments(sketches), k, rule, weights, old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
@@ -187,16 +199,16 @@ def collection_pairs(
 def _with_equals(pairs: Pairs, same: Ranks) -> Pairs:
     """Return pairs of different rows with those of rows that have the same values. same: as collection_pairs."""
     order, sizes = np.argsort(same, kind="stable"), np.bincount(same, minlength=len(same))
-    several = np.flatnonzero(sizes > 1)
-    pairs = pairs.with_more(Pairs(several, several, np.ones(len(several))))
-    each = sizes[pairs.first] * sizes[pairs.second]
-    of, nth, starts = np.repeat(np.arange(len(pairs)), each), runs(np.zeros_like(each), each), np.cumsum(sizes) - sizes
-    first, second = pairs.first[of], pairs.second[of]
-    left, right = order[starts[first] + nth // sizes[second]], order[starts[second] + nth % sizes[second]]
-    one, other = np.minimum(left, right), np.maximum(left, right)
-    kept = np.flatnonzero((first != second) | (left < right))
-    kept = kept[np.lexsort((other[kept], one[kept]))]
-    return Pairs(one[kept], other[kept], pairs.similarity[of[kept]])
+    ends, numbers = np.cumsum(sizes), np.arange(len(same))
+    starts, each = ends - sizes, sizes[pairs.first] * sizes[pairs.second]
+    of, nth = np.repeat(np.arange(len(pairs)), each), runs(np.zeros_like(each), each)
+    second = pairs.second[of]
+    left, right = order[starts[pairs.first[of]] + nth // sizes[second]], order[starts[second] + nth % sizes[second]]
+    behind = ends[same[order]] - numbers - 1  # of each row of `order`, those with its values that follow there
+    equal = Pairs(np.repeat(order, behind), order[runs(numbers + 1, behind)], np.ones(behind.sum()))
+    every = Pairs(np.minimum(left, right), np.maximum(left, right), pairs.similarity[of]).with_more(equal)
+    kept = np.lexsort((every.second, every.first))
+    return Pairs(every.first[kept], every.second[kept], every.similarity[kept])
 
 
 def _native_pairs(rows: Rows, rule: Rule, weights: bytes | None) -> Pairs | None:
