@@ -106,6 +106,24 @@ def test_a_document_with_comments_that_no_client_can_read_is_left_alone_and_told
     assert found["text"] == TEXT
 
 
+def test_documents_behind_some_that_are_deleted_meanwhile_are_read_beside_one_with_comments(
+    engine: Engine, index: str
+) -> None:
+    """Also where a search may have no more hits than a page."""
+    with engine.client() as client:
+        settings = {"number_of_shards": 1, "index.max_result_window": 10}
+        client.indices.create(index=index, body={"settings": settings})
+        put(engine, index, {str(n): f'{{"text": "{TEXT}"{" /* why */" * (10 <= n < 20)}}}' for n in range(30)})
+        with snapshot(client, index, Retry()) as now:
+            pages = now.pages({"query": {"match_all": {}}}, 10)
+            read = next(pages)
+            for hit in range(10, 20):
+                client.delete(index=index, id=str(hit))
+            client.indices.refresh(index=index)
+            read += [hit for page in pages for hit in page]
+    assert sorted(int(hit["_id"]) for hit in read) == [*range(10), *range(20, 30)]
+
+
 def test_a_document_with_bytes_that_are_not_utf_8_is_left_alone_and_told(engine: Engine, index: str) -> None:
     """Engines store them in fields that they do not read; the others are done, and checked as usual."""
     documents = {str(number): f'{{"text": "{TEXT}", "n": {number}}}' for number in range(12)}

@@ -21,7 +21,6 @@ from ndd_search.search.flow.client_settings import options
 from ndd_search.search.rest.point_in_time import TIEBREAK
 
 _KEEP = "15m"  # keep-alive: the longest time between two pages
-_MOST = 10_000  # hits of a search by default
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 _OF_A_PAGE = ("slice", "pit", "sort", "search_after")
 
@@ -55,12 +54,12 @@ class Snapshot:
         page = {**body, "sort": list(TIEBREAK)}
         while True:
             page["pit"] = {"id": point, "keep_alive": _KEEP}
-            response = self.search(page)
-            if not (hits := response["hits"]["hits"]):
+            response, hits = self.read(page)
+            if not (found := response["hits"]["hits"]):
                 return
             yield hits
             point = response.get("pit_id", point)
-            page["search_after"] = hits[-1]["sort"]
+            page["search_after"] = found[-1]["sort"]
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         """Read which documents there are, and each page of them as they are then: a scroll gives no page again."""
@@ -77,32 +76,38 @@ class Snapshot:
             with suppress(Exception):  # see _close
                 self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
 
-    def search(self, body: dict[str, Any]) -> Any:
-        """Return the answer to a search, also if some of its documents are such that no client can read them."""
+    def read(self, body: dict[str, Any]) -> tuple[Any, Hits]:
+        """Return the answer to a search, and its hits with their documents, also if no client can read one of these.
+
+        The hits are then fewer than those of the answer if documents are gone meanwhile.
+        """
         try:
-            return self._search(body)
+            response = self._search(body)
         except Exception as error:
             _check_unreadable(error)
+        else:
+            return response, response["hits"]["hits"]
         response = self._search({**body, "_source": False})
-        hits = response["hits"]
-        hits["hits"] = [one for hit in hits["hits"] for one in self._documents(body, [hit])]
-        return response
+        return response, [one for hit in response["hits"]["hits"] for one in self._documents(body, [hit])]
 
     def _documents(self, body: dict[str, Any], hits: Hits) -> Hits:
         """Return these hits of a search with their documents as they are now, without those that are gone."""
         found = {_key(hit): hit for hit in hits}
         which = {"ids": {"values": [hit["_id"] for hit in hits]}}
         where = {"terms": {"_index": sorted({hit["_index"] for hit in hits})}}
+        filters = [body["query"], which, where, *([_with_routing(hits[0])] if len(hits) == 1 else [])]
         page = {name: value for name, value in body.items() if name not in _OF_A_PAGE}
-        page |= {"query": {"bool": {"filter": [body["query"], which, where]}}, "size": _MOST}
+        page |= {"query": {"bool": {"filter": filters}}, "size": len(hits)}
         try:
             response = self._search(page)
         except Exception as error:
             _check_unreadable(error)
-            if len(hits) > 1:
-                return [one for hit in hits for one in self._documents(body, [hit])]
-            response = self._odd(page, error)
-        return [{**found[key], **hit} for hit in response["hits"]["hits"] if (key := _key(hit)) in found]
+            response = None if len(hits) > 1 else self._odd(page, error)
+        given = [] if response is None else response["hits"]["hits"]
+        known = [{**found[key], **hit} for hit in given if (key := _key(hit)) in found]
+        if len(hits) > 1 and (response is None or len(known) < len(given)):  # another one of an id took a place
+            return [one for hit in hits for one in self._documents(body, [hit])]
+        return known
 
     def _odd(self, body: dict[str, Any], error: Exception) -> Any:
         """Return the answer to a search for one document that no client can read. error: the client's."""
@@ -129,6 +134,13 @@ def _key(hit: Mapping[str, Any]) -> tuple[Any, ...]:
     return hit["_index"], hit["_id"], hit.get("_routing")
 
 
+def _with_routing(hit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query that tells a document from others of its id in its index."""
+    if "_routing" in hit:
+        return {"term": {"_routing": hit["_routing"]}}
+    return {"bool": {"must_not": [{"exists": {"field": "_routing"}}]}}
+
+
 def _check_unreadable(error: Exception) -> None:
     """Raise any error but that of a document that is no JSON, or no UTF-8.
 
@@ -150,10 +162,10 @@ def sampled(client: Any, index: str, body: Mapping[str, Any], size: int) -> Hits
     A program that changed texts and left their sketches may have written the last documents, and few others.
     """
     now = Snapshot(client, index, None, Retry())
-    last = now.search({**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})["hits"]["hits"]
+    _, last = now.read({**body, "sort": [{"_seq_no": "desc"}], "size": (size + 1) // 2})
     others = {"filter": [body["query"]], "must_not": [{"ids": {"values": [hit["_id"] for hit in last]}}]}
     chance = {"query": {"bool": others}, "random_score": {}, "boost_mode": "replace"}
-    rest = now.search({**body, "query": {"function_score": chance}, "size": size - len(last)})["hits"]["hits"]
+    _, rest = now.read({**body, "query": {"function_score": chance}, "size": size - len(last)})
     return [hit for hit in (*last, *rest) if "_source" in hit]
 
 
