@@ -16,7 +16,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.core.paging.cache import MemoryCache
 from ndd_search.search.clients.wrap import settings_in
-from tests.engines.find import MODULES
+from tests.engines.find import CLASSES, MODULES
 from tests.searching import hit_of, in_one_phase
 from tests.wrapping.pair import FAILURE, SEARCH, Call, Pair, transport_of
 from tests.wrapping.recorder import NO_HITS, Received, Recorder, Reply, usual
@@ -125,7 +125,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
 
 def test_a_transport_class_may_ask_for_the_nodes_as_it_starts(pair: Pair) -> None:
     """sniff_on_start sends a request before there is a client."""
-    ours = importlib.import_module(f"ndd_search.search.clients.{pair.family}")
+    ours: Any = importlib.import_module(f"ndd_search.search.clients.{pair.family}")
     kind = ours.AsyncTransport if pair.asynchronous else ours.Transport
     address = pair.at.url.removeprefix("http://")
     node = {"http": {"publish_address": address}, "roles": ["data"], "version": "9.0.0"}
@@ -225,6 +225,27 @@ def test_a_transport_of_the_callers_own_needs_nothing_but_perform_request() -> N
     document = {"ndd": 1}
     assert client.index(index="i", id="1", document=document).body["body"] == document
     assert client.search(index="i", query={"match_all": {}}).body["target"] == "/i/_search"
+
+
+@pytest.mark.parametrize("family", ["elasticsearch", "opensearch"])
+def test_a_class_derived_from_ours_keeps_what_it_overrides(family: str) -> None:
+    """As that of a program which adds a header to each request."""
+    package = pytest.importorskip(MODULES[family])
+    ours: Any = importlib.import_module(f"ndd_search.search.clients.{family}").Transport
+    kind, seen = getattr(package, CLASSES[family]), list[str]()
+
+    class Derived(ours):  # type: ignore[misc]
+        def perform_request(self, method: str, target: str, **others: Any) -> Any:
+            seen.append(target)
+            return super().perform_request(method, target, **others)
+
+    for chosen in (Derived, Derived.using(window=20)):
+        client = kind("http://localhost:1", transport_class=chosen, max_retries=0)
+        assert isinstance(transport_of(client), Derived)
+        with pytest.raises(Exception, match=r"refused|Connection"):
+            client.index(index="i", id="1", body={"n": 1})
+        assert seen.pop() == "/i/_doc/1"
+    assert settings_in(client).options.window == 20
 
 
 class BareOfOpenSearch:

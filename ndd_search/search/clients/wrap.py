@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, wraps
 from importlib import import_module
 from inspect import iscoroutinefunction
 from types import MethodType
@@ -85,17 +85,27 @@ def unwrap(client: Client) -> Client:
 
 
 def hooked(kind: Any, module: str, **settings: Unpack[WrapSettings]) -> Any:
-    """Return a class that creates transports of a client's own class, for `transport_class=`, with settings of `wrap`.
+    """Return a class of a client's transports, for `transport_class=`, that creates them with settings of `wrap`.
 
-    Its method `using` returns one with other settings. module: of ours, for the client. Raises as `wrap` does.
+    kind: the client's own class. module: of ours, for the client. Raises as `wrap` does.
     """
     settings_of(**settings)  # raises early
+    names = {"_hook": (module, settings), "__module__": kind.__module__, "__doc__": kind.__doc__}
+    return _Hooked(kind.__name__, (kind,), names)
 
-    def created(cls: type, *arguments: Any, **others: Any) -> View:
-        return _view(kind(*arguments, **others), Driver(settings_of(**settings)), module)
 
-    using = staticmethod(partial(hooked, kind, module))
-    return type(kind.__name__, (kind,), {"__new__": created, "using": using, "__doc__": kind.__doc__})
+class _Hooked(type):
+    """The class of such classes, and of those that are derived from them."""
+
+    _hook: tuple[str, WrapSettings]
+
+    def __call__(cls, *arguments: Any, **others: Any) -> View:
+        module, settings = cls._hook
+        return _view(super().__call__(*arguments, **others), Driver(settings_of(**settings)), module)
+
+    def using(cls, **settings: Unpack[WrapSettings]) -> Any:
+        """Return the class with other settings."""
+        return hooked(cls, cls._hook[0], **settings)
 
 
 def settings_in(client: object) -> Settings:
