@@ -15,6 +15,10 @@ import ndd_search as ndd
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.indexing.backfill import store_frequency_table
 from ndd_search.search.flow.choose_frequency_table import TABLES, document_id
+from ndd_search.search.flow.client_settings import settings_of
+from ndd_search.search.flow.intercept_requests import Driver
+from ndd_search.search.rest.read_answer import Answer
+from ndd_search.search.rest.read_request import Request
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk
 from tests.wrapping.library import RECIPE, actions, documents, expected, mapping
@@ -145,6 +149,19 @@ def test_a_body_of_json_as_text_is_collapsed_and_may_hold_options(
     assert "inner_hits" not in str(wrapped.ask("POST", path, written({**body, "ndd": {"mode": "drop"}}))["hits"])
     own = wrapped.ask("POST", path, written({**body, "ndd": False}))
     assert own["hits"] == plain.ask("POST", path, written(body))["hits"]
+
+
+def test_a_number_that_python_cannot_hold_is_sent_as_it_was_written() -> None:
+    """Python would write 1e400 as Infinity, which engines refuse."""
+    sent = list[Any]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request.body)
+        return Answer({"hits": {"hits": []}})
+
+    body = '{"query": {"bool": {"must": [{"match": {"body": "fog"}}, {"range": {"price": {"lt": 1e400}}}]}}}'
+    Driver(settings_of()).handle(Request("POST", "/news/_search", {}, {}, body), send)
+    assert sent == [body]
 
 
 def test_a_body_that_nests_too_deep_gets_the_engines_own_error(

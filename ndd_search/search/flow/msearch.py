@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from math import isinf
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
@@ -207,12 +208,26 @@ def _lines(body: Any) -> list[Any]:
 
 
 def parsed(lines: list[Any]) -> list[Line]:
-    """Return the JSON objects of lines, none if one is empty, no object, names a key twice, or nests too deep."""
+    """Return the JSON objects of lines, none if one is empty, no object, or cannot be written again as it is read.
+
+    It cannot if it names a key twice, nests too deep, or holds a number like 1e400.
+    """
     try:
-        found = [json.loads(one, object_pairs_hook=unique) if isinstance(one, str | bytes) else one for one in lines]
+        found = [_read(one) if isinstance(one, str | bytes) else one for one in lines]
     except (ValueError, RecursionError):
         return []
     return found if all(isinstance(line, dict) for line in found) else []
+
+
+def _read(line: str | bytes) -> Any:
+    return json.loads(line, object_pairs_hook=unique, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    """Return a number. Raises ValueError for one that Python would write as Infinity, which is no JSON."""
+    if isinf(number := float(text)):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
