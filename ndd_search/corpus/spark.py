@@ -46,7 +46,7 @@ from ndd_search.errors import RecipeMismatch, importing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Window
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 log = logging.getLogger("ndd_search")
@@ -63,6 +63,7 @@ class SparkCorpus:
     source:    the DataFrame, or the files and indexes, that were read; None for a loaded collection.
     id_field:  the field that holds the id, or None.
     text:      the fields that were sketched; empty for a loaded collection.
+    order_by:  columns of the DataFrame that gave the order of its documents, before their ids.
     """
 
     documents: DataFrame
@@ -72,6 +73,7 @@ class SparkCorpus:
     source: DataFrame | reading_of.Sources | None = None
     id_field: str | None = None
     text: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.count
@@ -107,7 +109,7 @@ class SparkCorpus:
         documents, source = reading_of.read(folder, sources, stages.ReadingTexts(id, kept), order_by, report)
         if not documents.filter(F.size("sketch") > 0).head(1) and (count := documents.count()):
             raise kept.without_text(count)
-        return cls(documents, kept.recipe, kept.kept, folder, source, id, kept.text)
+        return cls(documents, kept.recipe, kept.kept, folder, source, id, kept.text, tuple(order_by))
 
     @classmethod
     def load(cls, spark: SparkSession, path: str, work: str | Path) -> SparkCorpus:
@@ -205,11 +207,14 @@ class SparkCorpus:
         if isinstance(self.source, DataFrame):
             wanted = wanted.withColumnsRenamed({"number": "ndd number", "id": "ndd id"})
             rows = wanted.join(self.source, F.col("ndd id") == self.source[self.id_field or ""].cast("string"))
+            same_id = Window.partitionBy("ndd number").orderBy(*(self.source[name] for name in self.order_by), "ndd id")
+            rows = rows.withColumn("ndd nth", F.row_number().over(same_id)).filter("`ndd nth` = 1")
             return rows.sort("ndd number").select(self.source["*"])
         read = reading_of.from_sources(self.work, self.source, stages.ReadingWhole(self.id_field))
         rows = self.work.placed(self.work.written("whole", read).filter("said is null"))
         if any(isinstance(one, SparkIndex) for one in self.source):  # whose documents come in another order
-            rows = rows.drop("number").join(wanted, "id")
+            rows = rows.withColumnRenamed("number", "now").join(wanted, "id")
+            rows = rows.withColumn("first", F.min("now").over(Window.partitionBy("id"))).filter("now = first")
         else:
             rows = rows.join(wanted, ["number", "id"], "left_semi")
         return rows.sort("number").select("document")

@@ -42,7 +42,8 @@ def read(
     if not any(isinstance(source, DataFrame) for source in sources):
         source = sources_of(sources)
         rows = from_sources(work, source, reading)
-        files = [one for one in source if isinstance(one, str)]
+        paths = [one for one in source if isinstance(one, str)]
+        files = paths if len(paths) == len(source) else ()  # behind an index, no number tells the line of a file
     elif len(sources) == 1 and isinstance(sources[0], DataFrame) and reading.id:
         source = sources[0]
         rows = from_table(source, reading, reading.id, order_by)
@@ -82,7 +83,7 @@ def from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Seq
 def named(work: Work, read: DataFrame, id: str | None, files: Sequence[str], report: Report) -> DataFrame:
     """What was read as documents of different ids, in their order: see SparkCorpus.documents.
 
-    files: it was read from, none for a table.
+    files: it was read from, none for a table or an index.
     """
     for row in read.filter("said is not null").sort("part").collect():
         report(row["said"])

@@ -173,13 +173,31 @@ def test_an_index_is_a_source(spark: Any, engine: Any, index: str, tmp_path: Pat
         )
     of_engine = importlib.import_module("ndd_search.corpus.spark_index").SparkIndex
     source = of_engine(engine=engine.family, url=engine.url, index=index, slices=3)
-    (tmp_path / "more.jsonl").write_text(json.dumps({**rows[0], "key": "another"}) + "\n")
+    more = [{**rows[0], "key": "another"}, {**rows[1], "text": "An id that the index has."}]
+    (tmp_path / "more.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in more))
     reading: dict[str, Any] = {"text": "text", "id": "key", "fields": ["page.site", "day"]}
-    there = corpus_on(spark, source, tmp_path / "more.jsonl", **reading, work=tmp_path / "work")
+    said: list[str] = []
+    there = corpus_on(spark, source, tmp_path / "more.jsonl", **reading, work=tmp_path / "work", report=said.append)
+    assert said == ["the collection: document 59 is left out, an earlier one has its id, 'k" + rows[1]["id"] + "'"]
     here = ndd.Corpus.read([*rows, {**rows[0], "key": "another"}], **reading)
     wishes: Any = {"keep": ["newest:day", "longest"], "guards": ["same:page.site"]}
-    sizes = {row["document"]: row["size"] for row in there.groups(**wishes).table.toArrow().to_pylist()}
+    groups = there.groups(**wishes)
+    sizes = {row["document"]: row["size"] for row in groups.table.toArrow().to_pylist()}
     assert sizes == {row["document"]: row["size"] for row in here.groups(**wishes).rows()}
+    written = [json.loads(row["document"]) for row in groups.unique_documents().collect()]
+    assert sorted(row["key"] for row in written) == sorted(
+        row["key"] for row in here.groups(**wishes).unique_documents()
+    )
+    assert all(row["text"] != more[1]["text"] for row in written)
+
+
+def test_of_rows_of_a_data_frame_with_one_id_the_first_is_written(spark: Any, tmp_path: Path) -> None:
+    rows = [("a", 2, "seven eight nine ten eleven"), ("b", 3, "red green blue yellow"), ("a", 1, "one two three four")]
+    table = spark.createDataFrame(rows, "key string, day int, body string")
+    reading: dict[str, Any] = {"text": "body", "id": "key", "order_by": ["day"], "report": lambda sentence: None}
+    groups = corpus_on(spark, table, **reading, work=tmp_path / "work").groups()
+    assert [row["day"] for row in groups.unique_documents().collect()] == [1, 3]
+    assert groups.unique(str(tmp_path / "unique.jsonl")) == 2
 
 
 @pytest.mark.parametrize("option", ["--since x", "--set origins=x", "--fields x", "--report x"])
