@@ -18,7 +18,7 @@ from ndd_search.indexing.with_sketches import sketch_fields
 from ndd_search.search.flow.client_settings import settings_of
 from ndd_search.search.flow.intercept_requests import Driver
 from ndd_search.search.index_rules import IndexRules
-from ndd_search.search.rest.mapping import mapping_properties
+from ndd_search.search.rest.mapping import check_mapping, mapping_properties
 from ndd_search.search.rest.read_answer import Answer
 from ndd_search.search.rest.read_request import Request
 from ndd_search.search.writing.sketch_written_requests import SketchedWrites
@@ -26,6 +26,7 @@ from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 LATER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+MARKED = {"group": {"type": "keyword"}, "group_size": {"type": "integer"}, "leads": {"type": "boolean"}}
 WRITES = SketchedWrites.of(IndexRules.of({"news*": {"text": "body", "keys": 0}}, ndd.CollapseOptions()))
 
 
@@ -131,6 +132,29 @@ def test_an_index_without_the_mapping_gets_it_before_the_first_sketch(
             )
             assert plain.get(index=name, id="1")["_source"]["ndd"] == sketch(TEXT)
             plain.indices.delete(index=name)
+
+
+@pytest.mark.parametrize(
+    ("there", "is_sketched"),
+    [
+        ({"type": "object", "dynamic": False, "properties": MARKED}, True),
+        ({"type": "object"}, True),
+        ({"type": "keyword"}, False),
+        ({"type": "nested"}, False),
+    ],
+)
+def test_a_field_of_our_name_gets_what_it_lacks_or_documents_pass_without_a_sketch(
+    engine: Engine, index: str, there: dict[str, Any], is_sketched: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As of an index whose groups were marked. A write that the engine would take without us is never refused."""
+    with engine.client() as client, engine.client() as other:
+        client.indices.create(index=index, body={"mappings": {"properties": {"ndd": there}}})
+        ndd.wrap(client, indexes={index: {"text": ["body"]}}).index(index=index, id="1", body={"body": TEXT})
+        mapping = other.indices.get_mapping(index=index)[index]["mappings"]
+        written = other.get(index=index, id="1")["_source"]
+    assert ("ndd" in written, not list(check_mapping(mapping))) == (is_sketched, is_sketched)
+    told = [record.getMessage() for record in caplog.records if record.name == "ndd_search"]
+    assert ("documents pass without a sketch" in str(told), told == []) == (not is_sketched, is_sketched)
 
 
 @pytest.mark.parametrize("is_bulk", [False, True])

@@ -26,7 +26,7 @@ from ndd_search.search.flow.observer import observed
 from ndd_search.search.flow.page_cache import LOCK_SECONDS, indexes_written
 from ndd_search.search.flow.pipelines_and_templates import pipeline_search, template_search
 from ndd_search.search.flow.round_trips import Asking, DrivenFlow, Flow, Wait
-from ndd_search.search.rest.mapping import faults_in, is_mapped, is_mapped_by_any, mapping_properties
+from ndd_search.search.rest.mapping import faults_in, is_for_sketches, is_mapped_by_any, mapping_properties
 from ndd_search.search.rest.read_answer import MALFORMED, Answer, index_in, reason_of
 from ndd_search.search.rest.read_request import (
     Request,
@@ -258,7 +258,7 @@ def _put_where_missing(path: str, index: str, field: str, headers: Mapping[str, 
     with suppress(*MALFORMED):  # an answer may be no engine's
         for one in answer.body.values() if answer.ok else ():
             mapping = one.get("mappings", {})
-            is_mapped_by_all = is_mapped_by_all and is_mapped(mapping, field)
+            is_mapped_by_all = is_mapped_by_all and is_for_sketches(mapping, field)
             faults += faults_in(mapping, field)
     if is_mapped_by_all or missing:
         return "" if is_mapped_by_all else _NO_INDEX, faults

@@ -146,8 +146,19 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
 
 def faults_in(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:
     """Return what keeps searches from reading sketches where a mapping has our fields, or gets them."""
-    mapped = {**mapping, "properties": {**mapping_properties(field), **mapping.get("properties", {})}}
+    ours, given = mapping_properties(field), mapping.get("properties", {})
+    there = given.get(field, {})
+    is_object = there.get("type", "object") == "object" and there.get("enabled", True) is True
+    if is_object and not is_for_sketches(mapping, field):
+        inner = {**ours[field]["properties"], **there.get("properties", {})}
+        given = {**given, field: {**there, "properties": inner}}
+    mapped = {**mapping, "properties": {**ours, **given}}
     return [str(finding) for finding in check_mapping(mapped, field) if finding.level == "error"]
+
+
+def is_for_sketches(mapping: Mapping[str, Any], field: str) -> bool:
+    """Whether a mapping has our fields. An object of this name may have none, or those of `corpus mark` alone."""
+    return is_mapped(mapping, SketchField(field).recipe)
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
