@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ndd_search.core.setting_values import check_one_of
+from ndd_search.core.setting_values import check_one_of, check_whole
 from ndd_search.corpus.document_batches import IndexSource
 from ndd_search.errors import importing
 from ndd_search.indexing.rate_and_retries import Retry
@@ -29,7 +29,7 @@ class SparkIndex:
     url:    its address.
     index, query: as for IndexSource.
     client: further arguments of the engine's client, such as {"basic_auth": ("user", "password")}.
-    slices: tasks that read it.
+    slices: tasks that read it, at least 1.
     slice:  the one of a task: see IndexSource; None for the whole index.
     """
 
@@ -43,6 +43,7 @@ class SparkIndex:
 
     def __post_init__(self) -> None:
         check_one_of("engine", self.engine, _CLIENTS)
+        check_whole("slices", self.slices, 1)
 
     def tasks(self) -> list[SparkIndex]:
         """The slices of one point in time, which the engine closes when it is not used."""

@@ -17,6 +17,7 @@ import ndd_search as ndd
 from ndd_search.core.sketching.stored_sketch import SketchField
 from ndd_search.corpus.document_batches import IndexSource
 from ndd_search.corpus.group_marks import mark
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing import concurrent_updates
 from ndd_search.indexing.backfill import Backfill
@@ -301,3 +302,11 @@ def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(en
             **SketchField().encode(ndd.sketch(DOCUMENTS[0]["body"]), ndd.Recipe(), text=["body"]),
         }
         assert len(after["sketch"]) > 5
+
+
+def test_an_index_on_spark_that_no_task_would_read_is_refused() -> None:
+    """With no slices the collection was empty."""
+    with pytest.raises(ValueError, match="slices must be at least 1, got 0"):
+        SparkIndex(engine="opensearch", url="http://localhost:9200", index="news", slices=0)
+    with pytest.raises(ValueError, match="engine must be one of elasticsearch, opensearch, got 'solr'"):
+        SparkIndex(engine="solr", url="http://localhost:9200", index="news")
