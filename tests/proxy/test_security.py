@@ -152,6 +152,18 @@ def test_what_follows_a_request_does_not_take_its_answer(behind: Engine, through
     assert len(behind.heard) == 2
 
 
+def test_what_follows_the_last_request_of_a_connection_is_left_unread(
+    behind: Engine, through: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some clients send a further line end, or another request, after one that closes the connection."""
+    last = lines(b"PUT /raw/_doc/1 HTTP/1.1", b"Host: x", b"Connection: close", b"Content-Length: 2") + b"{}"
+    for more in (b"\r\n", lines(b"GET /a/_doc/1 HTTP/1.1", b"Host: x")):
+        behind.heard = []
+        assert say(through.address, last + more).count(b"HTTP/1.1 200") == 1
+        assert [one.target for one in behind.heard] == ["/raw/_doc/1"]
+    assert caplog.text == ""
+
+
 def test_a_caller_who_sends_on_what_cannot_be_read_does_not_fill_the_log(
     behind: Engine, through: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,7 +79,13 @@ class Parser:
     """
 
     def __init__(self, protocol: Guarded) -> None:
-        self._protocol, self._parser = protocol, HttpRequestParser(protocol)
+        self._protocol, self._parser = protocol, self._new(protocol)
+
+    @staticmethod
+    def _new(protocol: Guarded) -> HttpRequestParser:
+        parser = HttpRequestParser(protocol)
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does: no fault to tell
+        return parser
 
     def feed_data(self, data: bytes) -> None:
         """Parse a part of what the caller sends."""
@@ -89,7 +95,7 @@ class Parser:
             except HttpParserUpgrade as error:
                 data = data[error.args[0] :]
                 if self._protocol.framing:
-                    self._parser = HttpRequestParser(self._protocol)
+                    self._parser = self._new(self._protocol)
                     self._parser.feed_data(b"POST / HTTP/1.1\r\n%s: %s\r\n\r\n" % self._protocol.framing[0])
 
     def __getattr__(self, name: str) -> Any:
