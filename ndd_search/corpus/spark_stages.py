@@ -80,10 +80,12 @@ class Reading:
 
     def read_sources(self, tasks: Sequence[str | SparkIndex], batches: Batches) -> Batches:
         """Read the documents of paths and slices of an index, `tasks`, whose numbers are in rows of `part`."""
+        begins = [not (isinstance(one, SparkIndex) and one.slice and one.slice[1]) for one in tasks]
+        sources = np.cumsum(begins) - 1  # the number of the source of each task
         for part in (part for batch in batches for part in batch.column("part").to_pylist()):
             said: list[str] = []
             row, task = 0, tasks[part]
-            prefix = f"{part}:" if len(tasks) > 1 else ""
+            prefix = f"{sources[part]}:" if sources[-1] else ""
             with task.opened() if isinstance(task, SparkIndex) else nullcontext(task) as source:
                 read = Pieces.of([source]).read(said.append, self.id, self.wanted, exact=self.exact, prefix=prefix)
                 for batch in read:

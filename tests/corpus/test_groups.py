@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.core.exact_numbers import WrittenNumber
 from ndd_search.corpus import write_files
+from ndd_search.corpus.spark_index import SparkIndex
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -181,6 +183,16 @@ def test_numbers_of_any_length_keep_all_their_digits(
     task = pa.RecordBatch.from_pylist([{"part": 0}])
     rows, _ = stages.ReadingWhole(None).read_sources([str(source)], iter([task]))
     assert rows.column("document").to_pylist() == [line]
+
+
+def test_a_file_without_ids_gives_the_same_ids_on_spark_behind_the_slices_of_an_index(tmp_path: Path) -> None:
+    stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
+    source = write_lines(tmp_path / "docs.jsonl", [{"body": STORY}])
+    news = SparkIndex(engine="opensearch", url="http://localhost:9200", index="news")
+    tasks = [*(replace(news, slice=("point", number, 2)) for number in range(2)), str(source)]
+    rows, _ = stages.ReadingWhole(None).read_sources(tasks, iter([pa.RecordBatch.from_pylist([{"part": 2}])]))
+    here = ndd.Corpus.read([{"_id": "a", "body": STORY}], source, text="body")
+    assert rows.column("id").to_pylist() == here.ids[1:] == ["1:0"]
 
 
 def test_bytes_are_base64_where_a_file_has_no_bytes(tmp_path: Path) -> None:
