@@ -64,6 +64,22 @@ def test_a_field_that_no_document_has_and_documents_without_text_are_told(engine
     assert "3 of 3 texts have fewer than 10 words" in notes
 
 
+@pytest.mark.parametrize(("recipe", "times"), [(ndd.Recipe(), 9), (ndd.Recipe(method="simhash", k=4), 0.5)])
+def test_keys_that_no_settings_store_are_told_as_wrong(
+    engine: Engine, index: str, recipe: ndd.Recipe, times: float
+) -> None:
+    """As of a program that copied a part of them, or appended to them."""
+    documents = [sketch_fields({"id": str(n), "text": f"{TEXT} {n}"}, FIELDS, recipe=recipe) for n in range(3)]
+    keys = documents[1]["ndd_keys"]
+    documents[1]["ndd_keys"] = (keys * 9)[: int(len(keys) * times)]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        fill(client, index, documents)
+        figures = Doctor(index=index, fields=FIELDS, recipe=recipe).examine(client).figures
+    assert figures is not None
+    assert (figures.sampled, figures.examples) == (3, ["1"])
+
+
 def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
     engine: Engine, index: str
 ) -> None:

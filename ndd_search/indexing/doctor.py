@@ -24,6 +24,7 @@ from ndd_search.core.sketching.stored_sketch import (
     listed,
 )
 from ndd_search.core.text.printable import many
+from ndd_search.errors import KeyNeeded
 from ndd_search.indexing.index_facts import IndexFacts, look_up
 from ndd_search.indexing.rate_and_retries import Retry
 from ndd_search.indexing.scan import Hits, sampled, snapshot
@@ -230,9 +231,15 @@ class _Checked:
             if fields := tuple(doctor.fields or fields_in_text(str(value_of(source, self._where.text) or ""))):
                 alike.setdefault((fields, len(listed(keys)) if are_keys(keys) else 0), []).append(hit)
         for (fields, keys), those in alike.items():
-            stored = SketchSettings(fields=fields, recipe=doctor.recipe, field=doctor.field, keys=keys)
-            changes = SketchDocuments(stored, {}, compare=True).changes(those)
             self._judged += len(those)
+            try:
+                stored = SketchSettings(fields=fields, recipe=doctor.recipe, field=doctor.field, keys=keys)
+            except KeyNeeded:
+                raise
+            except ValueError:  # no settings store so many keys, or so few
+                self._wrong += [hit["_id"] for hit in those]
+                continue
+            changes = SketchDocuments(stored, {}, compare=True).changes(those)
             self._wrong += [hit["_id"] for hit, change in zip(those, changes, strict=True) if change is not None]
 
     def figures(self, known: Figures) -> Figures:
