@@ -21,6 +21,7 @@ from ndd_search.core.recipe import Recipe
 from ndd_search.core.sketching.sketches import sketch_many
 from ndd_search.core.text.shingles import P
 from ndd_search.errors import KeyNeeded
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.search.index_rules import recipe_named
 from ndd_search.search.settings_file import read_preset
 from tests.native.both import both
@@ -230,7 +231,7 @@ def test_nothing_tells_the_key() -> None:
     assert pickle.loads(pickled) == recipe == Recipe.parse(recipe.id)
 
 
-def test_a_search_needs_no_key_and_a_sketch_does() -> None:
+def test_a_search_and_a_removal_need_no_key_and_a_sketch_does() -> None:
     known = Recipe.parse(Recipe(key=KEY).id)
     sketches = [ndd.sketch(text, Recipe(key=KEY)) for text in (TEXT, TEXT, "something else")]
     assert len(ndd.collapse(["a", "b", "c"], sketches=sketches, recipe=known).hits) == 2
@@ -238,6 +239,9 @@ def test_a_search_needs_no_key_and_a_sketch_does() -> None:
         ndd.sketch(TEXT, known)
     with pytest.raises(KeyNeeded, match=known.id):
         ndd.with_sketches([], fields=["body"], recipe=known)
+    with pytest.raises(KeyNeeded, match=known.id):
+        Backfill(index="news", fields=["body"], recipe=known)
+    assert Backfill(index="news", remove=True, recipe=known).recipe == known
     assert ndd.sketch(TEXT, known.with_key(KEY)).tolist() == sketches[0].tolist()
     with pytest.raises(ValueError, match="another key"):
         known.with_key("another secret of sixteen characters")

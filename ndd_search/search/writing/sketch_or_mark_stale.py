@@ -62,7 +62,8 @@ class SketchSettings:
     numbers: bool = setting(OWN["numbers"], False)
 
     def __post_init__(self) -> None:
-        self.recipe.check_key()
+        if self.fields:  # without, sketches are only removed
+            self.recipe.check_key()
         check_name(self.field)
         object.__setattr__(self, "fields", tuple(dict.fromkeys(self.fields)))
         for source in self.fields:
