@@ -211,7 +211,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _empty(arguments: argparse.Namespace) -> int:
-    warn(f"{', '.join(arguments.sources)} holds no document")
+    names = ["standard input" if one == str(STDIN) else one for one in arguments.sources]
+    warn(f"{', '.join(names)} holds no document")
     return NO
 
 

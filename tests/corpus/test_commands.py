@@ -262,6 +262,11 @@ def test_a_source_without_documents_is_told(text: str, tmp_path: Path, capsys: p
     (tmp_path / "empty.csv").write_text(text)
     assert run("unique", tmp_path / "empty.csv", "--text", "body") == 1
     assert "empty.csv holds no document" in capsys.readouterr().err
+    done = subprocess.run(
+        [sys.executable, "-m", "ndd_search", "corpus", "unique", "-", "--text", "body"],
+        input="", text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "ndd-search: standard input holds no document\n")
 
 
 @pytest.mark.skipif(native.core is None, reason="numpy has no budget")
